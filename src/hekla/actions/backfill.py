@@ -1,0 +1,85 @@
+"""Backfill: place tasks that ask for nothing wherever a pod more is welcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.conf import argument
+from hekla.framework.action import Action
+from hekla.framework.heap import Heap
+from hekla.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
+from hekla.framework.session import Session
+from hekla.model.diagnosis import refused_everywhere
+from hekla.model.job import Job
+from hekla.model.status import Status
+from hekla.model.task import Task
+
+
+@dataclass(frozen=True)
+class BackfillArguments:
+    error_cache: bool = argument(
+        True,
+        key="predicateErrorCacheEnable",
+        aliases=("enablePredicateErrorCache",),
+        help="accepted for Volcano's sake: each task is looked at afresh, so there is nothing to remember",
+    )
+
+
+class Backfill(Action):
+    name = "backfill"
+    Arguments = BackfillArguments
+
+    def run(self, session: Session) -> None:
+        # The order is fixed before anything is placed: placing a task does not re-order the rest.
+        for task in list(in_order(session)):
+            place(session, task)
+
+
+def in_order(session: Session) -> Iterator[Task]:
+    """All tasks of the first job of the first queue, then of its next job, then of the next queue."""
+    queues = queues_in_order(session)
+    jobs_of: dict[str, Heap[Job]] = {}
+    tasks_of: dict[str, list[Task]] = {}
+    for job in sorted(session.jobs.values(), key=lambda job: job.uid):
+        if session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
+            tasks_of[job.uid] = tasks
+            if job.queue not in jobs_of:
+                jobs_of[job.queue] = jobs_in_order(session)
+                queues.push(session.queues[job.queue])
+            jobs_of[job.queue].push(job)
+    while queues:
+        jobs = jobs_of[queues.pop().name]
+        while jobs:
+            yield from tasks_in_order(session, tasks_of[jobs.pop().uid])
+
+
+def best_effort_tasks(session: Session, job: Job) -> list[Task]:
+    """Pending ones, and those that were promised room: they need none, so they give it back."""
+    promised = [task for task in job.roster.having(Status.PIPELINED).values() if task.is_best_effort]
+    pending = [
+        task
+        for task in job.roster.having(Status.PENDING).values()
+        if task.is_best_effort and not task.is_gated
+    ]
+    for task in promised:
+        session.take_back(task)
+    return pending + promised
+
+
+def place(session: Session, task: Task) -> None:
+    """Put the task on the best node that lets it in; what keeps it out is remembered."""
+    objection = session.objection_to(task)
+    if objection is not None:
+        session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+        return
+    feasible = session.fitting.open_nodes(task)
+    for group in session.by_shard(feasible):
+        row = session.fitting.best(task, group)
+        if row is not None:
+            session.allocate_at_once(task, row)
+            return
+    everywhere = np.ones(len(feasible), dtype=np.bool_)
+    session.refuse(task, session.fitting.diagnose(task, everywhere, with_room=False))

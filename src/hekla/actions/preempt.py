@@ -1,0 +1,209 @@
+"""Preempt: inside a queue, let less important tasks make room for jobs that starve.
+
+First between the jobs of a queue, gang by gang; then inside each job, task by task. Evictions
+become real only where the job they are for will have all it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hekla.conf import argument
+from hekla.framework.action import Action
+from hekla.framework.eviction import (
+    NEVER,
+    Filter,
+    candidates_on,
+    fits_with,
+    room_held_by,
+    starving_jobs,
+    ungated_tasks,
+    without_hopeless,
+    would_fit,
+)
+from hekla.framework.finder import NodeFinder
+from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
+from hekla.framework.session import Session
+from hekla.framework.statement import Statement
+from hekla.ledger.arrays import Amounts
+from hekla.model.job import Job
+from hekla.model.status import Status
+from hekla.model.task import Task
+
+PREEMPTABLE_STATUSES = (Status.BOUND, Status.RUNNING)
+PREEMPTED_BY_SCHEDULER = ("DisruptionTarget", "True", "PreemptionByScheduler")
+
+
+@dataclass(frozen=True)
+class PreemptArguments:
+    error_cache: bool = argument(
+        True,
+        key="predicateErrorCacheEnable",
+        aliases=("enablePredicateErrorCache",),
+        help="skip nodes that refused another task of the same job and role",
+    )
+
+
+class Preempt(Action):
+    name = "preempt"
+    Arguments = PreemptArguments
+
+    def run(self, session: Session) -> None:
+        jobs = [
+            job
+            for uid, job in sorted(session.jobs.items())
+            if session.is_eligible(job) and not job.has_topology
+        ]
+        starving = starving_jobs(session, jobs)
+        preemption = Preemption(session, NodeFinder(session, self.arguments.error_cache))
+        queues = queues_in_order(session, (session.queues[name] for name in starving))
+        while queues:
+            heap = starving[queues.pop().name]
+            needy = []
+            while heap:
+                needy.append(heap.pop())
+                preemption.between_jobs(needy[-1])
+            for job in needy:
+                preemption.inside(job)
+
+
+@dataclass
+class Preemption:
+    """Finds victims for one task after another; what it learns of nodes lasts for the action."""
+
+    session: Session
+    finder: NodeFinder
+    _held: dict[str, Amounts] = field(default_factory=dict)
+
+    def between_jobs(self, job: Job) -> None:
+        """Make room for a whole gang at the cost of other jobs, or for none of it."""
+        session = self.session
+        tasks = tasks_in_order(session, ungated_tasks(job))
+        with session.statement() as statement:
+            while tasks and session.is_starving(job):
+                task = tasks.popleft()
+                self.make_room(statement, task, self._of_other_jobs(task))
+            if session.is_pipelined(job):
+                statement.commit()
+            elif statement.operations:
+                session.story.of_job(job.uid, "not enough room could be made for the whole gang")
+
+    def inside(self, job: Job) -> None:
+        """Let the job's own tasks make room for more important ones; the first failure ends it."""
+        session = self.session
+        tasks = tasks_in_order(session, ungated_tasks(job))
+        while tasks:
+            task = tasks.popleft()
+            with session.statement() as statement:
+                if not self.make_room(statement, task, self._of_same_job(task)):
+                    return
+                statement.commit()
+
+    def _of_other_jobs(self, task: Task) -> Filter:
+        session = self.session
+        queue = session.jobs[task.job].queue
+
+        def may_go(victim: Task) -> bool:
+            job = session.jobs.get(victim.job)
+            return (
+                is_evictable(victim, task) and job is not None and job.queue == queue and job.uid != task.job
+            )
+
+        return may_go
+
+    def _of_same_job(self, task: Task) -> Filter:
+        return lambda victim: is_evictable(victim, task) and victim.job == task.job
+
+    def make_room(self, statement: Statement, task: Task, may_go: Filter) -> bool:
+        """Promise the task a node, evicting there whom it needs to; False where no node will do."""
+        session = self.session
+        if not may_preempt(session, task) or session.objection_to(task) is not None:
+            return False
+        nodes = self.finder.find(task, without_hopeless(session, task), session.fitting.curable_nodes(task))
+        nodes &= would_fit(session, task, self._room_in_queue(task))
+        return any(
+            self._make_room_on(statement, task, row, may_go)
+            for group in session.by_shard(nodes)
+            for row in session.fitting.ranked(task, group)
+        )
+
+    def _room_in_queue(self, task: Task) -> Amounts:
+        """What could be freed at most; it only shrinks during the action, so it is summed once."""
+        session = self.session
+        queue = session.jobs[task.job].queue
+        if queue not in self._held:
+            self._held[queue] = room_held_by(
+                session,
+                (
+                    victim
+                    for job in session.jobs.values()
+                    if job.queue == queue
+                    for victim in job.roster.among(PREEMPTABLE_STATUSES)
+                    if victim.is_preemptable
+                ),
+            )
+        return self._held[queue]
+
+    def _make_room_on(self, statement: Statement, task: Task, row: int, may_go: Filter) -> bool:
+        session = self.session
+        victims = session.preemptable(task, candidates_on(session, row, may_go))
+        if not fits_with(session, task, row, victims):
+            return False
+        waiting = victims_in_order(session, victims, task)
+        with session.statement() as attempt:
+            fits = would_run(session, task, row)
+            while waiting and not fits:
+                attempt.evict(waiting.pop(), Preempt.name, beneficiary=task.job)
+                fits = would_run(session, task, row)
+            if not fits or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
+                return False
+            statement.merge(attempt)
+            return True
+
+
+def is_evictable(victim: Task, preemptor: Task) -> bool:
+    """Runs, may be evicted, and is worth it: one that holds nothing gives way only to its like."""
+    return (
+        victim.status in PREEMPTABLE_STATUSES
+        and victim.is_preemptable
+        and (victim.is_best_effort or not preemptor.is_best_effort)
+    )
+
+
+def would_run(session: Session, task: Task, row: int) -> bool:
+    """Queue, room and plugins all say yes, as things stand now."""
+    queue = session.queues[session.jobs[task.job].queue]
+    return (
+        session.is_allocatable(queue, task)
+        and session.nodes.fits_later(task, row)
+        and bool(session.fitting.open_nodes(task)[row])
+    )
+
+
+def may_preempt(session: Session, task: Task) -> bool:
+    """A task that was promised a node waits for it, unless that promise has become void."""
+    pod = task.pod
+    if pod.spec.preemption_policy == NEVER:
+        session.story.of_job(task.job, f"{task.name} has preemption policy Never")
+        return False
+    nominated = pod.status.nominated_node_name
+    if not nominated:
+        return True
+    row = session.nodes.row_of.get(nominated)
+    if row is None or session.fitting.open_nodes(task)[row]:
+        return False
+    if not session.fitting.curable_nodes(task)[row]:
+        return True
+    return not any(makes_way(other, task) for other in session.nodes.tasks_on[row].values())
+
+
+def makes_way(other: Task, task: Task) -> bool:
+    """Is this one already leaving because of an earlier preemption?"""
+    return (
+        (other.pod.spec.priority or 0) < (task.pod.spec.priority or 0)
+        and other.pod.metadata.deletion_timestamp is not None
+        and any(
+            (condition.type, condition.status, condition.reason) == PREEMPTED_BY_SCHEDULER
+            for condition in other.pod.status.conditions
+        )
+    )

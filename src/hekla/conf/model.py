@@ -1,0 +1,112 @@
+"""The scheduler configuration as values: which actions run, which plugins advise them, with what settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hekla.conf.mistakes import did_you_mean, quoted
+from hekla.errors import BrokenPromise
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One row of the switch table: turns one kind of opinion of a plugin off."""
+
+    key: str
+    guards: str
+    default: bool = True
+
+    @property
+    def other_spelling(self) -> str:
+        """`enableX` for `enabledX` and the other way round: Volcano's keys are irregular, people are not."""
+        if self.key.startswith("enabled"):
+            return "enable" + self.key.removeprefix("enabled")
+        return "enabled" + self.key.removeprefix("enable")
+
+
+SWITCHES: tuple[Switch, ...] = (
+    Switch("enableJobOrder", "job order"),
+    Switch("enableTaskOrder", "task order"),
+    Switch("enableQueueOrder", "queue order"),
+    Switch("enabledSubJobOrder", "sub-job order"),
+    Switch("enabledClusterOrder", "cluster order; no action asks for it", default=False),
+    Switch("enableHierarchy", "hierarchical mode of drf, capacity and nodegroup", default=False),
+    Switch("enableJobReady", "job ready"),
+    Switch("enabledSubJobReady", "sub-job ready"),
+    Switch("enableJobPipelined", "job pipelined"),
+    Switch("enabledSubJobPipelined", "sub-job pipelined"),
+    Switch("enableJobStarving", "job starving"),
+    Switch("enableJobEnqueued", "job enqueueable, and the notice that a job was enqueued"),
+    Switch("enablePreemptable", "preemptable victims; also lets simulated adding and removing run"),
+    Switch("enableReclaimable", "reclaimable victims"),
+    Switch("enablePreemptive", "preemptive"),
+    Switch("enablePredicate", "predicate, pre-predicate and simulated predicate"),
+    Switch("enableBestNode", "best node"),
+    Switch("enableNodeOrder", "node order, batch node order, map and reduce"),
+    Switch("enabledHyperNodeOrder", "hypernode order"),
+    Switch("enabledHyperNodeGradient", "hypernode gradients of jobs and sub-jobs"),
+    Switch("enabledOverused", "overused"),
+    Switch("enabledAllocatable", "allocatable, also simulated; lets simulated adding and removing run"),
+    Switch("enabledVictim", "victim tasks"),
+    Switch("enableTargetJob", "target job; no action asks for it"),
+    Switch("enableReservedNodes", "reserved nodes; no action asks for it"),
+)
+
+SWITCH_BY_SPELLING: Mapping[str, Switch] = {
+    spelling: switch for switch in SWITCHES for spelling in (switch.key, switch.other_spelling)
+}
+
+
+@dataclass(frozen=True)
+class PluginEntry:
+    """A plugin of a tier: its name, the switches that were set (by their exact key), its arguments."""
+
+    name: str
+    switches: Mapping[str, bool] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+    def enabled(self, switch_key: str) -> bool:
+        """Whether the plugin may give the opinion that the switch guards."""
+        switch = SWITCH_BY_SPELLING.get(switch_key)
+        if switch is None:
+            hint = did_you_mean(switch_key, (row.key for row in SWITCHES))
+            raise BrokenPromise(f"no switch {quoted(switch_key)}{hint}")
+        return self.switches.get(switch.key, switch.default)
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Plugins of equal standing; a tier is asked only when those before it left the question open."""
+
+    plugins: tuple[PluginEntry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Conf:
+    """A whole configuration; what was wrong in the file is not in here."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[Tier, ...] = ()
+    configurations: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def plugins(self) -> tuple[PluginEntry, ...]:
+        """The plugins of all tiers, in the order in which they are asked."""
+        return tuple(plugin for tier in self.tiers for plugin in tier.plugins)
+
+    def arguments_of(self, action_name: str) -> Mapping[str, object]:
+        """What the file says about an action; nothing said means that its defaults hold."""
+        return self.configurations.get(action_name, {})
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What may be named in a configuration: actions and plugins, each with its Arguments class.
+
+    None in place of the class: takes no arguments.
+    """
+
+    actions: Mapping[str, type | None]
+    plugins: Mapping[str, type | None]

@@ -1,0 +1,1 @@
+"""The hall: session, statement, extension points, and the story of a cycle."""

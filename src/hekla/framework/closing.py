@@ -1,0 +1,174 @@
+"""Closing a session: conditions, PodGroup phases, pod messages and queue totals become decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue
+from hekla.framework.messages import reason_of, status_line
+from hekla.ledger.arrays import Amounts
+from hekla.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
+from hekla.model.queue import ROOT
+from hekla.model.resources import CPU, MEMORY, PODS, read_resources
+from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
+from hekla.model.task import Task
+from hekla.objects import Condition
+from hekla.objects.meta import ResourceList
+from hekla.objects.scheduling import PodGroupStatus
+
+if TYPE_CHECKING:
+    from hekla.framework.session import Session
+
+
+class Conditions:
+    """The PodGroup conditions of a session: one per type, replaced in place."""
+
+    def __init__(self, session_uid: str, now: float) -> None:
+        self._uid = session_uid
+        self._time = datetime.fromtimestamp(now, UTC)
+        self._of_job: dict[str, list[Condition]] = {}
+
+    def of(self, job: Job) -> list[Condition]:
+        return self._of_job.setdefault(job.uid, list(job.pod_group.status.conditions))
+
+    def write(self, job: Job, condition: Condition) -> None:
+        """An unchanged condition keeps the time at which it was first written."""
+        conditions = self.of(job)
+        at = next((i for i, known in enumerate(conditions) if known.type == condition.type), None)
+        since = self._time
+        if at is not None and said(conditions[at]) == said(condition):
+            since = conditions[at].last_transition_time or since
+        fresh = msgspec.structs.replace(condition, transition_id=self._uid, last_transition_time=since)
+        if at is None:
+            conditions.append(fresh)
+        else:
+            conditions[at] = fresh
+
+    def is_unschedulable(self, job: Job) -> bool:
+        """Whether this very session called the job unschedulable."""
+        return any(
+            condition.type == "Unschedulable"
+            and condition.status == "True"
+            and condition.transition_id == self._uid
+            for condition in self.of(job)
+        )
+
+
+def said(condition: Condition) -> tuple[str, str, str, str]:
+    return condition.type, condition.status, condition.reason, condition.message
+
+
+def close_session(session: Session) -> None:
+    """Let plugins write their conditions, then turn everything that changed into decisions."""
+    for plugin in session.plugins:
+        plugin.on_close()
+    for job in session.jobs.values():
+        job.phase = phase_of(session, job)
+        session.decisions += [*_pod_group_news(session, job), *_pod_news(session, job)]
+    session.decisions += _queue_news(session)
+
+
+def phase_of(session: Session, job: Job) -> str:
+    """Where a PodGroup stands; only what the cluster has seen placed counts."""
+    roster = job.roster
+    if roster.having(Status.RUNNING) and session.conditions.is_unschedulable(job):
+        return UNKNOWN
+    placed = roster.scheduled + roster.releasing_on_nodes
+    if placed >= job.minimum:
+        return COMPLETED if placed == roster.count(TERMINATED_SET) else RUNNING
+    return INQUEUE if job.phase == INQUEUE else PENDING
+
+
+def _pod_group_news(session: Session, job: Job) -> Iterable[Decision]:
+    roster, before = job.roster, job.pod_group.status
+    status = PodGroupStatus(
+        phase=job.phase,
+        conditions=tuple(session.conditions.of(job)),
+        running=len(roster.having(Status.RUNNING)),
+        succeeded=len(roster.having(Status.SUCCEEDED)),
+        failed=len(roster.having(Status.FAILED)),
+    )
+    if _essence(status) != _essence(before):
+        yield UpdatePodGroup(job.uid, status)
+
+
+def _essence(status: PodGroupStatus) -> tuple[object, ...]:
+    conditions = tuple(said(condition) for condition in status.conditions)
+    return status.phase, conditions, status.running, status.succeeded, status.failed
+
+
+def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
+    """Why each task does not run yet, where that is news; and where it is promised room."""
+    waiting = [
+        task
+        for status in (Status.ALLOCATED, Status.PENDING, Status.PIPELINED)
+        for task in job.roster.having(status).values()
+        if not task.is_gated
+    ]
+    line = status_line(job) if waiting else ""
+    for task in waiting:
+        reason, message = reason_of(job, task, session.nodes.names)
+        if not _knows(task, reason, message or line):
+            yield Tell(task.key, task.uid, reason, message or line)
+        # Only room that was really freed for the task is promised. See ADR 0007.
+        if task.status is Status.PIPELINED and task.evicted:
+            node = task.node_name
+            if task.pod.status.nominated_node_name != node:
+                yield Nominate(task.key, task.uid, node)
+
+
+def _knows(task: Task, reason: str, message: str) -> bool:
+    return any(
+        said(condition) == ("PodScheduled", "False", reason, message)
+        for condition in task.pod.status.conditions
+    )
+
+
+def _queue_news(session: Session) -> Iterable[Decision]:
+    """What each queue's tasks hold, rolled up to its parents, where that has changed."""
+    held: dict[str, Amounts] = {}
+    zero = np.zeros(len(session.axis), dtype=np.int64)
+    for job in session.jobs.values():
+        vectors = [task.vector for task in job.roster.among(ALLOCATED_SET)]
+        amount = np.sum(vectors, axis=0, dtype=np.int64) if vectors else zero
+        for name in _with_ancestors(session, job.queue):
+            held[name] = held.get(name, zero) + amount
+    for name, queue in session.queues.items():
+        allocated = session.axis.resources(held.get(name, zero))
+        known = queue.manifest.status.allocated if queue.manifest is not None else {}
+        if allocated != _without_zeros(known):
+            yield UpdateQueue(name, allocated)
+
+
+def _with_ancestors(session: Session, name: str) -> list[str]:
+    """The queue and its parents up to the root; a cycle or a missing parent ends the walk."""
+    line = [name]
+    while line[-1] != ROOT:
+        parent = session.queues[line[-1]].parent or ROOT
+        if parent in line or parent not in session.queues:
+            break
+        line.append(parent)
+    return line
+
+
+def _without_zeros(allocated: ResourceList) -> dict[str, int]:
+    return {name: amount for name, amount in read_resources(allocated).items() if amount}
+
+
+def as_quantities(resources: dict[str, int]) -> ResourceList:
+    """Amounts in canonical units as manifests write them."""
+    return {
+        name: str(amount)
+        if name in (MEMORY, PODS)
+        else f"{amount}m"
+        if amount % 1000
+        else str(amount // 1000)
+        for name, amount in sorted(
+            resources.items(), key=lambda item: (item[0] not in (CPU, MEMORY), item[0])
+        )
+    }

@@ -1,0 +1,66 @@
+"""Decisions: what a cycle asks of the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hekla.model.resources import Resources
+from hekla.objects.scheduling import PodGroupStatus
+
+
+@dataclass(frozen=True)
+class Bind:
+    """Start this pod on that node."""
+
+    pod: str
+    uid: str
+    node: str
+
+
+@dataclass(frozen=True)
+class Evict:
+    """Stop this pod; `beneficiary` is the job that the room is meant for, empty where it is for nobody."""
+
+    pod: str
+    uid: str
+    node: str
+    reason: str
+    beneficiary: str = ""
+
+
+@dataclass(frozen=True)
+class Nominate:
+    """This pod is promised room on that node once evicted pods are gone."""
+
+    pod: str
+    uid: str
+    node: str
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Write why this pod is not scheduled yet."""
+
+    pod: str
+    uid: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class UpdatePodGroup:
+    """Write this PodGroup's status."""
+
+    pod_group: str
+    status: PodGroupStatus
+
+
+@dataclass(frozen=True)
+class UpdateQueue:
+    """Write what this queue's tasks hold, its descendants' included."""
+
+    queue: str
+    allocated: Resources
+
+
+Decision = Bind | Evict | Nominate | Tell | UpdatePodGroup | UpdateQueue

@@ -1,0 +1,51 @@
+"""Heap: hands out the best element, compared only when something is pushed or popped.
+
+Keys may move while elements wait (a queue's share, a job's readiness). Volcano does not
+re-order its heap then, so the order that comes out depends on how the heap is built; this one
+is built the same way. Where keys stand still it is an ordinary priority queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+Element = TypeVar("Element")
+
+
+class Heap(Generic[Element]):
+    """A binary heap on a list; `before(a, b)` tells whether a goes before b."""
+
+    def __init__(self, before: Callable[[Element, Element], bool], elements: Iterable[Element] = ()) -> None:
+        self._before = before
+        self._items: list[Element] = []
+        for element in elements:
+            self.push(element)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def push(self, element: Element) -> None:
+        items, before = self._items, self._before
+        items.append(element)
+        at = len(items) - 1
+        while at > 0:
+            parent = (at - 1) // 2
+            if not before(items[at], items[parent]):
+                break
+            items[at], items[parent] = items[parent], items[at]
+            at = parent
+
+    def pop(self) -> Element:
+        items, before = self._items, self._before
+        items[0], items[-1] = items[-1], items[0]
+        top = items.pop()
+        at, size = 0, len(items)
+        while (child := 2 * at + 1) < size:
+            if child + 1 < size and before(items[child + 1], items[child]):
+                child += 1
+            if not before(items[child], items[at]):
+                break
+            items[at], items[child] = items[child], items[at]
+            at = child
+        return top

@@ -1,0 +1,98 @@
+"""Orders: who goes first among queues, jobs, sub-jobs and tasks, and who is evicted first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from hekla.framework import points
+from hekla.framework.heap import Heap
+from hekla.framework.session import Session
+from hekla.model.job import Job
+from hekla.model.queue import Queue
+from hekla.model.task import Task
+
+
+def queue_goes_first(session: Session, left: Queue, right: Queue) -> bool:
+    order = session.ask(points.QUEUE_ORDER, left, right)
+    return bool(order < 0) if order else (left.created, left.name) < (right.created, right.name)
+
+
+def job_goes_first(session: Session, left: Job, right: Job) -> bool:
+    mine, theirs = session.ask(points.JOB_ORDER, left), session.ask(points.JOB_ORDER, right)
+    return bool((*mine, left.created, left.uid) < (*theirs, right.created, right.uid))
+
+
+def task_goes_first(session: Session, left: Task, right: Task) -> bool:
+    mine, theirs = session.ask(points.TASK_ORDER, left), session.ask(points.TASK_ORDER, right)
+    if mine != theirs:
+        return bool(mine < theirs)
+    if left.index is not None and right.index is not None and left.index != right.index:
+        return left.index < right.index
+    return (left.created, left.uid) < (right.created, right.uid)
+
+
+def queues_in_order(session: Session, queues: Iterable[Queue] = ()) -> Heap[Queue]:
+    return Heap(lambda left, right: queue_goes_first(session, left, right), queues)
+
+
+def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:
+    return Heap(lambda left, right: job_goes_first(session, left, right), jobs)
+
+
+def tasks_in_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
+    """Tasks in the order they are to be placed; fixed now, since their keys stand still."""
+    waiting = list(tasks)
+    if len({task.index is None for task in waiting}) <= 1:
+        return deque(
+            sorted(
+                waiting, key=lambda t: (*session.ask(points.TASK_ORDER, t), t.index or 0, t.created, t.uid)
+            )
+        )
+    # Names with and without a number can make the order cyclic: then the way a heap is built
+    # decides, as in Volcano.
+    heap = Heap(lambda left, right: task_goes_first(session, left, right), waiting)
+    return deque(heap.pop() for _ in range(len(heap)))
+
+
+def victims_in_order(session: Session, victims: Iterable[Task], preemptor: Task) -> Heap[Task]:
+    """Who is evicted first: orphans, then by queue, then the least of jobs, then the least of tasks.
+
+    Take them one by one: an eviction may change the order of those that wait.
+    """
+    initiator = session.jobs.get(preemptor.job)
+
+    def goes_first(left: Task, right: Task) -> bool:
+        mine, theirs = session.jobs.get(left.job), session.jobs.get(right.job)
+        if mine is theirs:
+            return not task_goes_first(session, left, right)
+        if mine is None or theirs is None:
+            return mine is None
+        if initiator is not None and mine.queue != theirs.queue:
+            queues = session.queues
+            return victim_queue_goes_first(
+                session, queues[mine.queue], queues[theirs.queue], queues[initiator.queue]
+            )
+        left_key, right_key = session.ask(points.JOB_ORDER, mine), session.ask(points.JOB_ORDER, theirs)
+        if left_key != right_key:
+            return bool(left_key > right_key)
+        return not task_goes_first(session, left, right)
+
+    return Heap(goes_first, victims)
+
+
+def victim_queue_goes_first(session: Session, left: Queue, right: Queue, preemptor: Queue) -> bool:
+    order = session.ask(points.VICTIM_QUEUE_ORDER, left, right, preemptor)
+    return bool(order < 0) if order else not queue_goes_first(session, left, right)
+
+
+__all__ = [
+    "job_goes_first",
+    "jobs_in_order",
+    "queue_goes_first",
+    "queues_in_order",
+    "task_goes_first",
+    "tasks_in_order",
+    "victim_queue_goes_first",
+    "victims_in_order",
+]

@@ -1,0 +1,65 @@
+"""Plugin: opinions that actions ask for. One is built for every session and forgotten after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hekla.framework.points import Point
+from hekla.model.diagnosis import Code
+from hekla.model.task import Task
+
+if TYPE_CHECKING:
+    from hekla.framework.session import Session
+
+
+@dataclass(frozen=True)
+class NoArguments:
+    """For plugins and actions that take none."""
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a task can run nowhere, or a job not be scheduled."""
+
+    reason: str
+    message: str = ""
+    code: Code = Code.UNRESOLVABLE
+
+
+class Plugin:
+    """Derive, give it a name, and mark methods with `@answers(POINT)`.
+
+    A plugin answers and remembers; it never changes what it is shown. What it keeps (shares,
+    counts) it brings up to date in `on_allocate` and `on_release`.
+    """
+
+    name: ClassVar[str]
+    Arguments: ClassVar[type] = NoArguments
+
+    def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
+        self.arguments = arguments
+        self.session = session
+        self.hierarchical = hierarchical
+
+    def on_open(self) -> None:
+        """The session is about to run its actions."""
+
+    def on_close(self) -> None:
+        """All actions have run; conditions may be written."""
+
+    def on_allocate(self, task: Task) -> str | None:  # noqa: ARG002 - plugins override it
+        """A task was placed, promised room, or its eviction undone; a text says why that fails."""
+        return None
+
+    def on_release(self, task: Task) -> None:
+        """A task is being evicted, or its placement was undone; its node is still known."""
+
+    def silent_on(self) -> Collection[Point]:
+        """Points that this plugin, configured as it is, has no opinion on."""
+        return ()
+
+    def distinguishes(self, task: Task) -> Hashable:  # noqa: ARG002 - plugins override it
+        """What else of a task its answers depend on, besides its pod's spec and namespace."""
+        return None

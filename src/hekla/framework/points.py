@@ -1,0 +1,331 @@
+"""The extension points: every question an action may ask, and how the answers of all plugins become one.
+
+A row of the table owns its question, its rule of combination and the switches that turn it
+off per plugin in the configuration file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Any, TypeVar
+
+from hekla.model.task import Task
+
+Answer = Callable[..., Any]
+Tiers = Sequence[Sequence[Answer]]
+"""The answers of the plugins that have one, tier by tier."""
+
+
+class Vote(IntEnum):
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Scope(Enum):
+    """How long an answer about nodes stays true, which is how long the session keeps it."""
+
+    ATTEMPT = "asked anew at every attempt to place a task"
+    CLASS = "depends on the task and the node objects alone: asked once per class of tasks"
+    ROW = "depends on the task and on that node's own state: asked again for rows that changed"
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One extension point."""
+
+    name: str
+    asks: str
+    rule: str
+    combine: Callable[..., Any]
+    switches: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Point({self.name})"
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def answers(point: Point, scope: Scope = Scope.ATTEMPT) -> Callable[[Method], Method]:
+    """Marks a plugin's method as its answer to an extension point."""
+
+    def mark(method: Method) -> Method:
+        method.__dict__.setdefault("answers", []).append((point, scope))
+        return method
+
+    return mark
+
+
+# Rules of combination
+
+
+def every(tiers: Tiers, *question: Any) -> bool:
+    return all(answer(*question) for tier in tiers for answer in tier)
+
+
+def some(tiers: Tiers, *question: Any) -> bool:
+    return any(answer(*question) for tier in tiers for answer in tier)
+
+
+def vote(tiers: Tiers, *question: Any) -> bool:
+    """A reject is final; otherwise the first tier that permits settles it; silence is consent."""
+    for tier in tiers:
+        permitted = False
+        for answer in tier:
+            match answer(*question):
+                case Vote.REJECT:
+                    return False
+                case Vote.PERMIT:
+                    permitted = True
+        if permitted:
+            return True
+    return True
+
+
+def first_tier_agrees(tiers: Tiers, *question: Any) -> bool:
+    """Yes where all of the first tier that has an opinion say yes; no where nobody has one."""
+    for tier in tiers:
+        if tier:
+            return all(answer(*question) for answer in tier)
+    return False
+
+
+def first_objection(tiers: Tiers, *question: Any) -> Any:
+    for tier in tiers:
+        for answer in tier:
+            if (objection := answer(*question)) is not None:
+                return objection
+    return None
+
+
+def sort_key(tiers: Tiers, subject: Any) -> tuple[Any, ...]:
+    return tuple([answer(subject) for tier in tiers for answer in tier])
+
+
+def first_nonzero(tiers: Tiers, *question: Any) -> float:
+    for tier in tiers:
+        for answer in tier:
+            if order := answer(*question):
+                return float(order)
+    return 0.0
+
+
+def tell(tiers: Tiers, *question: Any) -> None:
+    for tier in tiers:
+        for answer in tier:
+            answer(*question)
+
+
+def agreed_victims(tiers: Tiers, initiator: Any, candidates: Sequence[Task]) -> list[Task]:
+    """The victims that the first deciding tier agrees on.
+
+    As in Volcano, an empty intersection makes the tier undecided again, so that the next plugin
+    of the tier starts afresh; and an undecided tier passes the question on. See ADR 0004.
+    """
+    for tier in tiers:
+        victims: list[Task] = []
+        for answer in tier:
+            named = answer(initiator, candidates)
+            if named is None:
+                continue
+            if not named:
+                victims = []
+                break
+            if victims:
+                uids = {task.uid for task in named}
+                victims = [task for task in victims if task.uid in uids]
+            else:
+                victims = list(named)
+        if victims:
+            return victims
+    return []
+
+
+def united_victims(tiers: Tiers, candidates: Sequence[Task]) -> list[Task]:
+    for tier in tiers:
+        named = {task.uid: task for answer in tier for task in answer(candidates)}
+        if named:
+            return [named[uid] for uid in sorted(named)]
+    return []
+
+
+def first_given(tiers: Tiers, *question: Any) -> Any:
+    return first_objection(tiers, *question)
+
+
+def per_node(tiers: Tiers, *question: Any) -> Any:
+    raise NotImplementedError("answers about nodes are gathered by class of tasks, in framework.fitting")
+
+
+# The table
+
+_ORDER = "plugins in order, the first that tells the two apart decides"
+_ALL = "all must say yes"
+_VOTES = "a reject is final; the first tier with a permit settles it; if all abstain, yes"
+_VICTIMS = "per tier the intersection of all lists; the first tier with a non-empty one decides"
+_SIMULATE = ("enablePreemptable", "enabledAllocatable")
+
+JOB_ORDER = Point("job order", "What is the job's sort key?", _ORDER, sort_key, ("enableJobOrder",))
+TASK_ORDER = Point("task order", "What is the task's sort key?", _ORDER, sort_key, ("enableTaskOrder",))
+SUB_JOB_ORDER = Point(
+    "sub-job order", "What is the sub-job's sort key?", _ORDER, sort_key, ("enabledSubJobOrder",)
+)
+QUEUE_ORDER = Point(
+    "queue order", "Which of two queues goes first?", _ORDER, first_nonzero, ("enableQueueOrder",)
+)
+VICTIM_QUEUE_ORDER = Point(
+    "victim queue order", "Which of two queues gives up tasks first?", _ORDER, first_nonzero
+)
+JOB_VALID = Point(
+    "job valid", "Why can the job not be scheduled at all?", "the first objection wins", first_objection
+)
+JOB_ENQUEUEABLE = Point("job enqueueable", "May the job be admitted?", _VOTES, vote, ("enableJobEnqueued",))
+JOB_ENQUEUED = Point(
+    "job enqueued", "The job was admitted.", "everyone is told", tell, ("enableJobEnqueued",)
+)
+JOB_READY = Point("job ready", "May the job start?", _ALL, every, ("enableJobReady",))
+JOB_PIPELINED = Point(
+    "job pipelined", "Will the job start once releases are done?", _VOTES, vote, ("enableJobPipelined",)
+)
+JOB_STARVING = Point(
+    "job starving",
+    "Does the job need others to make room?",
+    "all of the first tier that has an opinion; nobody has one: no",
+    first_tier_agrees,
+    ("enableJobStarving",),
+)
+SUB_JOB_READY = Point("sub-job ready", "May the sub-job start?", _ALL, every, ("enabledSubJobReady",))
+SUB_JOB_PIPELINED = Point(
+    "sub-job pipelined",
+    "Will the sub-job start once releases are done?",
+    _VOTES,
+    vote,
+    ("enabledSubJobPipelined",),
+)
+OVERUSED = Point(
+    "overused", "Has the queue had its share already?", "one yes is enough", some, ("enabledOverused",)
+)
+ALLOCATABLE = Point("allocatable", "May the queue take the task?", _ALL, every, ("enabledAllocatable",))
+PREEMPTIVE = Point(
+    "preemptive", "May the queue take room from others for these tasks?", _ALL, every, ("enablePreemptive",)
+)
+PREEMPTABLE = Point(
+    "preemptable",
+    "Which tasks may make room inside the queue?",
+    _VICTIMS,
+    agreed_victims,
+    ("enablePreemptable",),
+)
+RECLAIMABLE = Point(
+    "reclaimable",
+    "Which tasks of other queues may make room?",
+    _VICTIMS,
+    agreed_victims,
+    ("enableReclaimable",),
+)
+UNIFIED_EVICTABLE = Point(
+    "unified evictable", "Which tasks may a gang-aware action evict?", _VICTIMS, agreed_victims
+)
+VICTIM_TASKS = Point(
+    "victim tasks",
+    "Which running tasks should move?",
+    "per tier the union; the first tier with a non-empty one decides",
+    united_victims,
+    ("enabledVictim",),
+)
+PRE_PREDICATE = Point(
+    "pre-predicate",
+    "Why can the task run nowhere?",
+    "the first objection wins",
+    first_objection,
+    ("enablePredicate",),
+)
+PREDICATE = Point(
+    "predicate",
+    "Which nodes may the task not run on?",
+    "the first plugin that refuses a node speaks for it",
+    per_node,
+    ("enablePredicate",),
+)
+NODE_ORDER = Point("node order", "How good is each node for the task?", "sum", per_node, ("enableNodeOrder",))
+BATCH_NODE_ORDER = Point(
+    "batch node order",
+    "How good are the candidates compared with each other?",
+    "sum, added to node order",
+    per_node,
+    ("enableNodeOrder",),
+)
+BEST_NODE = Point(
+    "best node", "Which node, given the scores?", "the first answer wins", first_given, ("enableBestNode",)
+)
+SIMULATE_ALLOCATABLE = Point(
+    "simulate allocatable", "Would the queue take the task?", _ALL, every, ("enabledAllocatable",)
+)
+SIMULATE_ADD = Point("simulate add", "Suppose the task were there.", "everyone is told", tell, _SIMULATE)
+SIMULATE_REMOVE = Point("simulate remove", "Suppose the task were gone.", "everyone is told", tell, _SIMULATE)
+SIMULATE_PREDICATE = Point(
+    "simulate predicate",
+    "Would the node take the task?",
+    "the first objection wins",
+    first_objection,
+    ("enablePredicate",),
+)
+HYPERNODE_ORDER = Point(
+    "hypernode order", "How good is each network domain?", "sum", per_node, ("enabledHyperNodeOrder",)
+)
+HYPERNODE_GRADIENT = Point(
+    "hypernode gradient",
+    "In which order are network domains tried?",
+    "the first plugin that has one answers alone",
+    first_given,
+    ("enabledHyperNodeGradient",),
+)
+
+POINTS: tuple[Point, ...] = (
+    JOB_ORDER,
+    TASK_ORDER,
+    SUB_JOB_ORDER,
+    QUEUE_ORDER,
+    VICTIM_QUEUE_ORDER,
+    JOB_VALID,
+    JOB_ENQUEUEABLE,
+    JOB_ENQUEUED,
+    JOB_READY,
+    JOB_PIPELINED,
+    JOB_STARVING,
+    SUB_JOB_READY,
+    SUB_JOB_PIPELINED,
+    OVERUSED,
+    ALLOCATABLE,
+    PREEMPTIVE,
+    PREEMPTABLE,
+    RECLAIMABLE,
+    UNIFIED_EVICTABLE,
+    VICTIM_TASKS,
+    PRE_PREDICATE,
+    PREDICATE,
+    NODE_ORDER,
+    BATCH_NODE_ORDER,
+    BEST_NODE,
+    SIMULATE_ALLOCATABLE,
+    SIMULATE_ADD,
+    SIMULATE_REMOVE,
+    SIMULATE_PREDICATE,
+    HYPERNODE_ORDER,
+    HYPERNODE_GRADIENT,
+)
+
+
+def switches_on(point: Point, is_enabled: Callable[[str], bool]) -> bool:
+    """A point without a switch is always on; one with several needs one of them."""
+    return not point.switches or any(is_enabled(switch) for switch in point.switches)
+
+
+def declared(plugin: type) -> Iterable[tuple[str, Point, Scope]]:
+    """The answers a plugin class declares: method name, point, scope."""
+    for name in dir(plugin):
+        for point, scope in getattr(getattr(plugin, name), "answers", ()):
+            yield name, point, scope

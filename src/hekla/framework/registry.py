@@ -1,0 +1,95 @@
+"""Registry: which actions and plugins there are, built in, installed, or named on the command line."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from hekla.conf import Catalogue
+from hekla.errors import PluginError
+from hekla.framework.action import Action
+from hekla.framework.plugin import Plugin
+
+PLUGIN_GROUP = "hekla.plugins"
+ACTION_GROUP = "hekla.actions"
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Names to classes; later additions replace earlier ones of the same name."""
+
+    actions: Mapping[str, type[Action]] = field(default_factory=dict)
+    plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
+
+    def catalogue(self) -> Catalogue:
+        """What the configuration reader needs to know of them."""
+        return Catalogue(
+            actions={name: action.Arguments for name, action in self.actions.items()},
+            plugins={name: plugin.Arguments for name, plugin in self.plugins.items()},
+        )
+
+    def with_class(self, found: type) -> Registry:
+        """This registry and one more action or plugin."""
+        name = getattr(found, "name", None)
+        if not isinstance(name, str) or not name:
+            raise PluginError(
+                f'{found.__module__}:{found.__qualname__} has no name; give it one: name = "..."'
+            )
+        if issubclass(found, Plugin):
+            return Registry(self.actions, {**self.plugins, name: found})
+        if issubclass(found, Action):
+            return Registry({**self.actions, name: found}, self.plugins)
+        raise PluginError(
+            f"{found.__module__}:{found.__qualname__} is neither a Plugin nor an Action; derive it from one"
+        )
+
+    def with_installed(self) -> Registry:
+        """This registry and what installed packages offer by entry point."""
+        registry = self
+        for group in (PLUGIN_GROUP, ACTION_GROUP):
+            for entry in entry_points(group=group):
+                registry = registry.with_class(_checked(entry.load(), entry.value))
+        return registry
+
+    def with_named(self, reference: str) -> Registry:
+        """This registry and the class that `module:Class` or `path/to/file.py:Class` names."""
+        return self.with_class(load_class(reference))
+
+
+def load_class(reference: str) -> type:
+    """The class behind `module:Class` or `file.py:Class`."""
+    place, colon, name = reference.rpartition(":")
+    if not colon or not place or not name:
+        raise PluginError(f'"{reference}" does not name a class; write module:Class or file.py:Class')
+    try:
+        module = _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(f'cannot import "{place}": {type(error).__name__}: {error}') from error
+    if not hasattr(module, name):
+        raise PluginError(f'"{place}" has no class "{name}"')
+    return _checked(getattr(module, name), reference)
+
+
+def _load_file(path: Path) -> object:
+    if not path.is_file():
+        raise PluginError(f'no file "{path}" to load a plugin from')
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f'"{path}" cannot be loaded as Python')
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _checked(found: object, reference: str) -> type:
+    if not isinstance(found, type):
+        raise PluginError(f'"{reference}" is not a class but {type(found).__name__}')
+    return found

@@ -1,0 +1,294 @@
+"""Session: one cycle's working copy of the cluster, and every question an action may ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hekla.conf import Conf
+from hekla.framework import points
+from hekla.framework.closing import Conditions
+from hekla.framework.decisions import Decision, Evict
+from hekla.framework.fitting import Fitting
+from hekla.framework.plugin import Objection, Plugin
+from hekla.framework.points import Point, Scope
+from hekla.framework.statement import Statement, bind_decision
+from hekla.framework.story import Story
+from hekla.ledger.arrays import Amounts, Floats, Mask
+from hekla.ledger.axis import Axis
+from hekla.ledger.nodes import NodeLedger
+from hekla.ledger.pods import PodLedger
+from hekla.model.diagnosis import Diagnosis
+from hekla.model.job import Job, SubJob
+from hekla.model.queue import Queue
+from hekla.model.resources import CPU, MEMORY, PODS
+from hekla.model.snapshot import Snapshot
+from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
+from hekla.model.task import NOWHERE, Task
+
+ABOUT_NODES = (points.PREDICATE, points.NODE_ORDER, points.BATCH_NODE_ORDER)
+
+
+class Session:
+    """Facts at the top, questions in the middle, changes at the bottom."""
+
+    def __init__(self, snapshot: Snapshot, conf: Conf, *, now: float = 0.0, uid: str = "cycle-1") -> None:
+        self.snapshot = snapshot
+        self.conf = conf
+        self.now = now
+        self.uid = uid
+        self.jobs: dict[str, Job] = snapshot.jobs
+        self.queues: dict[str, Queue] = snapshot.queues
+        self.tasks: list[Task] = snapshot.tasks
+        self.axis = Axis(_resource_names(snapshot))
+        self.nodes = NodeLedger(snapshot.nodes, self.axis)
+        self.total: Amounts = self.nodes.total()
+        self.story = Story()
+        self.conditions = Conditions(uid, now)
+        self.decisions: list[Decision] = []
+        self.plugins: list[Plugin] = []
+        self._settle_tasks()
+        self.pods = PodLedger(self.nodes, self.tasks, self.axis)
+        self.own_shard = self._own_shard()
+        self.fitting = Fitting(self)
+        self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
+        self._on_allocate: list[Callable[[Task], str | None]] = []
+        self._on_release: list[Callable[[Task], None]] = []
+
+    def _settle_tasks(self) -> None:
+        """Turn names into rows and amounts into vectors, and load the nodes."""
+        known: dict[tuple[tuple[str, int], ...], tuple[Amounts, tuple[int, ...]]] = {}
+        for task in self.tasks:
+            shape = tuple(task.request.items())
+            if shape not in known:
+                known[shape] = (self.axis.vector(task.request), self.axis.compared(task.request))
+            task.vector, task.asked = known[shape]
+            row = self.nodes.row_of.get(task.node_name, NOWHERE) if task.node_name else NOWHERE
+            if row != NOWHERE and task.status not in TERMINATED_SET:
+                self.nodes.place(task, row)
+        zero = np.zeros(len(self.axis), dtype=np.int64)
+        for job in self.jobs.values():
+            held = [task.vector for task in job.roster.among(ALLOCATED_SET)]
+            job.held = np.sum(held, axis=0, dtype=np.int64) if held else zero
+
+    def _own_shard(self) -> Mask | None:
+        shard = self.snapshot.shard
+        if shard.mode == "none":
+            return None
+        return np.array([name in shard.nodes for name in self.nodes.names], dtype=np.bool_)
+
+    @property
+    def hard_shard(self) -> Mask | None:
+        """The nodes that may be used at all, where the shard is hard."""
+        return self.own_shard if self.snapshot.shard.mode == "hard" else None
+
+    def by_shard(self, among: Mask) -> tuple[Mask, ...]:
+        """The nodes in order of preference: with a soft shard its own before the others."""
+        if self.snapshot.shard.mode != "soft" or self.own_shard is None:
+            return (among,)
+        return (among & self.own_shard, among & ~self.own_shard)
+
+    # Plugins
+
+    def seat(self, tiers: Iterable[Iterable[tuple[Plugin, Callable[[str], bool]]]]) -> None:
+        """Take plugins in, tier by tier, each with its switches, and let them open."""
+        self._tiers = {point: [] for point in points.POINTS}
+        for tier in tiers:
+            for row in self._tiers.values():
+                row.append([])
+            for plugin, is_enabled in tier:
+                self.plugins.append(plugin)
+                plugin.on_open()
+                self._listen(plugin)
+                self._register(plugin, is_enabled)
+
+    def _listen(self, plugin: Plugin) -> None:
+        if type(plugin).on_allocate is not Plugin.on_allocate:
+            self._on_allocate.append(plugin.on_allocate)
+        if type(plugin).on_release is not Plugin.on_release:
+            self._on_release.append(plugin.on_release)
+
+    def _register(self, plugin: Plugin, is_enabled: Callable[[str], bool]) -> None:
+        silent = set(plugin.silent_on())
+        for name, point, scope in points.declared(type(plugin)):
+            if point in silent or not points.switches_on(point, is_enabled):
+                continue
+            method = getattr(plugin, name)
+            if point in ABOUT_NODES:
+                self.fitting.register(plugin, point, scope, method)
+            else:
+                assert scope is Scope.ATTEMPT, f"{plugin.name}.{name}: only answers about nodes are kept"
+                self._tiers[point][-1].append(method)
+
+    def ask(self, point: Point, *question: Any) -> Any:
+        """The combined answer of all plugins."""
+        return point.combine(self._tiers.get(point, ()), *question)
+
+    # Questions about jobs and queues
+
+    def is_valid(self, job: Job) -> bool:
+        objection: Objection | None = self.ask(points.JOB_VALID, job)
+        if objection is not None:
+            self.story.of_job(job.uid, objection.message or objection.reason)
+        return objection is None
+
+    def is_eligible(self, job: Job) -> bool:
+        """Admitted, and able to be scheduled at all."""
+        return not job.is_pending and job.queue in self.queues and self.is_valid(job)
+
+    def is_ready(self, job: Job) -> bool:
+        return bool(self.ask(points.JOB_READY, job))
+
+    def is_pipelined(self, job: Job) -> bool:
+        return bool(self.ask(points.JOB_PIPELINED, job))
+
+    def is_starving(self, job: Job) -> bool:
+        return bool(self.ask(points.JOB_STARVING, job))
+
+    def sub_job_is_ready(self, job: Job, sub_job: SubJob) -> bool:
+        if not job.has_policies:
+            return self.is_ready(job)
+        return bool(self.ask(points.SUB_JOB_READY, job, sub_job))
+
+    def sub_job_is_pipelined(self, job: Job, sub_job: SubJob) -> bool:
+        if not job.has_policies:
+            return self.is_pipelined(job)
+        return bool(self.ask(points.SUB_JOB_PIPELINED, job, sub_job))
+
+    def is_enqueueable(self, job: Job) -> bool:
+        return bool(self.ask(points.JOB_ENQUEUEABLE, job))
+
+    def is_overused(self, queue: Queue) -> bool:
+        return bool(self.ask(points.OVERUSED, queue))
+
+    def is_allocatable(self, queue: Queue, task: Task) -> bool:
+        return bool(self.ask(points.ALLOCATABLE, queue, task))
+
+    def is_preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
+        return bool(self.ask(points.PREEMPTIVE, queue, tasks))
+
+    def objection_to(self, task: Task) -> Objection | None:
+        """Why the task can run nowhere, whatever the node."""
+        objection: Objection | None = self.ask(points.PRE_PREDICATE, task)
+        return objection
+
+    def preemptable(self, task: Task, candidates: list[Task]) -> list[Task]:
+        victims: list[Task] = self.ask(points.PREEMPTABLE, task, candidates)
+        return victims
+
+    def reclaimable(self, task: Task, candidates: list[Task]) -> list[Task]:
+        victims: list[Task] = self.ask(points.RECLAIMABLE, task, candidates)
+        return victims
+
+    def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
+        chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)
+        return chosen
+
+    def spell(self, resource: str, amount: int) -> str:
+        """An amount as people write it: cores, GiB, devices."""
+        if resource == MEMORY:
+            return f"{amount / 2**30:.4g}Gi"
+        return f"{amount:g}" if resource == PODS else f"{amount / 1000:.4g}"
+
+    # Changes
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def put(self, task: Task, row: int, status: Status) -> bool:
+        """Place a task and tell the plugins; False, and nothing changed, where one of them objects."""
+        job = self.jobs[task.job]
+        job.move(task, status)
+        self.nodes.place(task, row)
+        objections = [said for listen in self._on_allocate if (said := listen(task)) is not None]
+        if objections:
+            self.story.of_job(job.uid, f"{task.name}: {objections[0]}")
+            self.take_back(task)
+            return False
+        return True
+
+    def take_back(self, task: Task) -> None:
+        """Undo a placement: the task is Pending and nowhere again."""
+        job = self.jobs[task.job]
+        for listen in self._on_release:
+            listen(task)
+        self.nodes.lift(task)
+        job.move(task, Status.PENDING)
+
+    def start_release(self, task: Task) -> None:
+        """A running task is being evicted; it keeps its place until it is gone."""
+        self._set_status(task, Status.RELEASING)
+        self.nodes.release(task)
+        for listen in self._on_release:
+            listen(task)
+
+    def cancel_release(self, task: Task, before: Status) -> None:
+        self._set_status(task, before)
+        self.nodes.keep(task)
+        for listen in self._on_allocate:
+            listen(task)
+
+    def _set_status(self, task: Task, status: Status) -> None:
+        job = self.jobs.get(task.job)
+        if job is None:
+            task.status = status
+        else:
+            job.move(task, status)
+
+    def bind(self, task: Task) -> None:
+        """Send an allocated task to its node."""
+        self.jobs[task.job].move(task, Status.BINDING)
+        self.decisions.append(bind_decision(task))
+
+    def allocate_at_once(self, task: Task, row: int) -> bool:
+        """Place a task outside any statement; a job that is ready has all its placed tasks bound."""
+        if not self.put(task, row, Status.ALLOCATED):
+            return False
+        job = self.jobs[task.job]
+        if self.is_ready(job):
+            for placed in list(job.roster.having(Status.ALLOCATED).values()):
+                placed.last = None
+                self.bind(placed)
+        return True
+
+    def evict_at_once(self, task: Task, reason: str) -> None:
+        """Evict a task outside any statement, for nobody in particular."""
+        self.decisions.append(Evict(task.key, task.uid, task.node_name, reason))
+        self.start_release(task)
+
+    def refuse(self, task: Task, diagnosis: Diagnosis) -> None:
+        """Remember why a task found no node."""
+        job = self.jobs[task.job]
+        job.fit_errors[task.uid] = diagnosis
+        self.story.refused(job.uid, task.name, diagnosis)
+
+    def fingerprint(self) -> tuple[object, ...]:
+        """Everything a statement may change, for comparing before and after."""
+        arrays = (
+            self.nodes.idle,
+            self.nodes.used,
+            self.nodes.releasing,
+            self.nodes.pipelined,
+            self.nodes.future,
+        )
+        pods = (self.pods.requested, self.pods.nonzero, self.pods.count)
+        return (
+            *(array.tobytes() for array in (*arrays, *pods)),
+            tuple((task.uid, task.status, task.node) for task in self.tasks),
+            tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
+            tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
+        )
+
+
+def _resource_names(snapshot: Snapshot) -> set[str]:
+    names: set[str] = {CPU, MEMORY, PODS}
+    holders: list[Mapping[str, int]] = [node.allocatable for node in snapshot.nodes]
+    holders += [task.request for task in snapshot.tasks]
+    holders += [job.min_resources for job in snapshot.jobs.values() if job.min_resources]
+    for queue in snapshot.queues.values():
+        holders += [queue.capability, queue.deserved, queue.guarantee]
+    for holder in holders:
+        names.update(holder)
+    return names

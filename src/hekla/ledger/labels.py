@@ -1,0 +1,81 @@
+"""Node labels as columns of small numbers, so that a selector is one comparison for all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hekla.ledger.arrays import Mask
+
+ABSENT = -1
+
+Codes = npt.NDArray[np.int64]
+
+
+class LabelColumn:
+    """One label key: a code per node, and the value behind every code."""
+
+    def __init__(self, values: Sequence[str | None]) -> None:
+        self.code_of: dict[str, int] = {}
+        codes = np.full(len(values), ABSENT, dtype=np.int64)
+        for row, value in enumerate(values):
+            if value is not None:
+                codes[row] = self.code_of.setdefault(value, len(self.code_of))
+        self.codes: Codes = codes
+
+    @property
+    def present(self) -> Mask:
+        return np.not_equal(self.codes, ABSENT)
+
+    @property
+    def size(self) -> int:
+        """How many different values there are."""
+        return len(self.code_of)
+
+    def equals(self, value: str) -> Mask:
+        return np.equal(self.codes, self.code_of.get(value, ABSENT - 1))
+
+    def is_any_of(self, values: Sequence[str]) -> Mask:
+        wanted = [self.code_of[value] for value in values if value in self.code_of]
+        return np.isin(self.codes, wanted)
+
+    def where_value(self, holds: Mapping[str, bool]) -> Mask:
+        """Nodes whose value is marked true; absent labels are false."""
+        table = np.zeros(len(self.code_of) + 1, dtype=np.bool_)
+        for value, code in self.code_of.items():
+            table[code] = holds.get(value, False)
+        return table[self.codes]
+
+    def per_value(self, amounts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Sums of a per-node amount over the nodes that share a value; (N,) -> (values,)."""
+        present = self.present
+        sums = np.zeros(self.size, dtype=np.int64)
+        np.add.at(sums, self.codes[present], amounts[present])
+        return sums
+
+    def spread(self, per_value: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The amount of each node's value; 0 where the label is absent; (values,) -> (N,)."""
+        return np.append(per_value, 0)[self.codes]
+
+
+class NodeLabels:
+    """Label columns, made when first asked for."""
+
+    def __init__(self, labels: Sequence[Mapping[str, str]], names: Sequence[str]) -> None:
+        self._labels = labels
+        self._names = names
+        self._columns: dict[str, LabelColumn] = {}
+
+    def column(self, key: str) -> LabelColumn:
+        if key not in self._columns:
+            self._columns[key] = LabelColumn([labels.get(key) for labels in self._labels])
+        return self._columns[key]
+
+    def node_names(self) -> LabelColumn:
+        """The field `metadata.name`, which affinity terms may also select by."""
+        key = "metadata.name="  # no label can be named so
+        if key not in self._columns:
+            self._columns[key] = LabelColumn(self._names)
+        return self._columns[key]

@@ -1,0 +1,118 @@
+"""Node ledger: what every node has, has given away, and will get back.
+
+A placement changes one row, and says so in `changed`, so that whoever keeps answers per
+node knows which ones to work out again. All amounts are whole numbers: taking back what
+was added restores a row exactly, in whatever order operations are undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hekla.errors import BrokenPromise
+from hekla.ledger.arrays import ALL_ROWS, Amounts, Mask, Rows
+from hekla.ledger.axis import Axis
+from hekla.ledger.labels import NodeLabels
+from hekla.model.node import Node
+from hekla.model.status import Status
+from hekla.model.task import NOWHERE, Task
+
+
+class NodeLedger:
+    """One row per node, in snapshot order; `future` is what will be idle once releases are done."""
+
+    def __init__(self, nodes: Sequence[Node], axis: Axis) -> None:
+        count = len(nodes)
+        self.axis = axis
+        self.nodes = list(nodes)
+        self.names = [node.name for node in nodes]
+        self.row_of = {name: row for row, name in enumerate(self.names)}
+        self.labels = NodeLabels([node.labels for node in nodes], self.names)
+        self.allocatable = axis.matrix((node.allocatable for node in nodes), count)
+        self.idle = self.allocatable.copy(order="F")
+        self.future = self.allocatable.copy(order="F")
+        self.used = np.zeros_like(self.allocatable, order="F")
+        self.releasing = np.zeros_like(self.allocatable, order="F")
+        self.pipelined = np.zeros_like(self.allocatable, order="F")
+        self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
+        self.tasks_on: list[dict[str, Task]] = [{} for _ in nodes]
+        self.changed: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def total(self) -> Amounts:
+        """What the whole cluster can give."""
+        return np.asarray(self.allocatable.sum(axis=0), dtype=np.int64)
+
+    def place(self, task: Task, row: int) -> None:
+        """Put a task on a node, where its status says how it counts."""
+        tasks = self.tasks_on[row]
+        if task.key in tasks:
+            raise BrokenPromise(f"task {task.key} is on node {self.names[row]} already ({task.status.name})")
+        tasks[task.key] = task
+        task.node, task.node_name = row, self.names[row]
+        self._count(task, row, task.status, 1)
+
+    def lift(self, task: Task) -> None:
+        """Take a task off its node again."""
+        row = task.node
+        if self.tasks_on[row].pop(task.key, None) is None:
+            raise BrokenPromise(f"task {task.key} is not on node {self.names[row]}")
+        self._count(task, row, task.status, -1)
+        task.node, task.node_name = NOWHERE, ""
+
+    def release(self, task: Task) -> None:
+        """The task is being evicted: its place is promised to come back."""
+        self.releasing[task.node] += task.vector
+        self.future[task.node] += task.vector
+        self.changed.append(task.node)
+
+    def keep(self, task: Task) -> None:
+        """The eviction is off."""
+        self.releasing[task.node] -= task.vector
+        self.future[task.node] -= task.vector
+        self.changed.append(task.node)
+
+    def _count(self, task: Task, row: int, status: Status, sign: int) -> None:
+        amount = task.vector if sign > 0 else -task.vector
+        if status is Status.PIPELINED:
+            self.pipelined[row] += amount
+            self.future[row] -= amount
+        else:
+            self.idle[row] -= amount
+            self.used[row] += amount
+            if status is Status.RELEASING:
+                self.releasing[row] += amount
+            else:
+                self.future[row] -= amount
+        self.changed.append(row)
+
+    def can_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+        """Nodes with room now."""
+        return covers(self.idle, task, rows)
+
+    def will_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+        """Nodes with room once what is being released is gone."""
+        return covers(self.future, task, rows)
+
+    def fits_now(self, task: Task, row: int) -> bool:
+        return bool((self.idle[row] >= task.vector)[list(task.asked)].all())
+
+    def fits_later(self, task: Task, row: int) -> bool:
+        return bool((self.future[row] >= task.vector)[list(task.asked)].all())
+
+
+def covers(available: Amounts, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+    """Where every resource the task mentions is there in full.
+
+    available: (N, R)   ->   (rows,)
+    """
+    fits: Mask | None = None
+    for column in task.asked:
+        enough = available[rows, column] >= task.vector[column]
+        fits = enough if fits is None else fits & enough
+    assert fits is not None
+    return fits

@@ -1,0 +1,74 @@
+"""Pod ledger: who is on which node, as Kubernetes' own filters and scores see it.
+
+It differs from the node ledger on purpose: a pod that is promised room counts here at once,
+a pod that is being evicted no longer does, and oversubscription is not known here. Only the
+`predicates` plugin moves pods in it; without that plugin it stays as it was at session open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hekla.ledger.arrays import Amounts
+from hekla.ledger.axis import Axis
+from hekla.ledger.nodes import NodeLedger
+from hekla.model.status import TERMINATED_SET
+from hekla.model.task import NOWHERE, Task
+
+Weigh = Callable[[Task], int]
+Counts = npt.NDArray[np.int64]
+
+
+class PodLedger:
+    """Requests per node, and live counts of pods that match something."""
+
+    def __init__(self, nodes: NodeLedger, tasks: Sequence[Task], axis: Axis) -> None:
+        count = len(nodes)
+        self._changed = nodes.changed
+        self.allocatable: Amounts = axis.matrix((node.promised for node in nodes.nodes), count)
+        self.requested = np.zeros_like(self.allocatable, order="F")
+        self.nonzero = np.zeros((count, 2), dtype=np.int64, order="F")
+        self.count: Counts = np.zeros(count, dtype=np.int64)
+        self.pods_on: list[dict[str, Task]] = [{} for _ in range(count)]
+        self._counters: dict[Hashable, tuple[Weigh, Counts]] = {}
+        for task in tasks:
+            if task.node != NOWHERE and task.status not in TERMINATED_SET:
+                self.add(task, task.node)
+
+    def add(self, task: Task, row: int) -> None:
+        self.pods_on[row][task.key] = task
+        self._move(task, row, 1)
+
+    def remove(self, task: Task, row: int) -> None:
+        if self.pods_on[row].pop(task.key, None) is not None:
+            self._move(task, row, -1)
+
+    def _move(self, task: Task, row: int, sign: int) -> None:
+        self.count[row] += sign
+        nonzero = self.nonzero[row]
+        nonzero[0] += sign * task.nonzero[0]
+        nonzero[1] += sign * task.nonzero[1]
+        if sign > 0:
+            self.requested[row] += task.vector
+        else:
+            self.requested[row] -= task.vector
+        for weigh, counts in self._counters.values():
+            if weight := weigh(task):
+                counts[row] += sign * weight
+        self._changed.append(row)
+
+    def counter(self, key: Hashable, weigh: Weigh) -> Counts:
+        """A live count per node of what `weigh` gives for each pod on it; counted once per key.
+
+        Do not change the array that comes back.
+        """
+        if key not in self._counters:
+            counts = np.zeros(len(self.pods_on), dtype=np.int64)
+            for row, pods in enumerate(self.pods_on):
+                for task in pods.values():
+                    counts[row] += weigh(task)
+            self._counters[key] = (weigh, counts)
+        return self._counters[key][1]

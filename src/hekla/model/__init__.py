@@ -1,0 +1,1 @@
+"""The dictionary: jobs, tasks, queues, nodes and resources, as the scheduler understands them."""

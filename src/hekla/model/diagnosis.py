@@ -1,0 +1,91 @@
+"""Saying no: which reasons kept a task off how many nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Code(IntEnum):
+    """How final a refusal is: eviction may cure UNSCHEDULABLE, nothing in this cycle cures the others."""
+
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNRESOLVABLE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """One reason, and the nodes it speaks for.
+
+    `reason` is Volcano's wording (it appears in conditions); `plain` is what `hekla explain` says.
+    """
+
+    reason: str
+    nodes: Mask
+    code: Code = Code.UNSCHEDULABLE
+    plain: str = ""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A refusal boiled down to a count."""
+
+    text: str
+    count: int
+    plain: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Why a task found no node: one count per reason.
+
+    `nodes` is how many nodes were looked at and refused; `unresolvable` marks those that no
+    eviction can help, which preempt and reclaim leave out.
+    """
+
+    nodes: int
+    reasons: tuple[Reason, ...] = ()
+    unresolvable: Mask | None = None
+    summary: str = ""
+    hypernode: str = ""
+
+    def __str__(self) -> str:
+        """The text Volcano writes into conditions."""
+        text = self.summary or f"0/{self.nodes} nodes are unavailable"
+        if self.reasons:
+            text += ": " + ", ".join(sorted(f"{r.count} {r.text}" for r in self.reasons)) + "."
+        return f"In hyperNode {self.hypernode}: {text}" if self.hypernode else text
+
+    def plainly(self) -> str:
+        """`0/8 nodes fit: 5 not enough cpu (asked 4, most free 2), 3 taint gpu not tolerated`."""
+        if not self.reasons:
+            return self.summary or f"0/{self.nodes} nodes fit"
+        parts = sorted(self.reasons, key=lambda r: (-r.count, r.plain or r.text))
+        return f"0/{self.nodes} nodes fit: " + ", ".join(f"{r.count} {r.plain or r.text}" for r in parts)
+
+
+def refused_everywhere(reason: str, nodes: int, code: Code) -> Diagnosis:
+    """One reason that holds on every node alike."""
+    unresolvable = np.full(nodes, code is not Code.UNSCHEDULABLE)
+    return Diagnosis(nodes, (Reason(reason, nodes),) if nodes else (), unresolvable)
+
+
+def count_reasons(refusals: Sequence[Refusal], among: Mask) -> tuple[Reason, ...]:
+    """How many of the nodes `among` each refusal keeps out; a final refusal ends a node's list."""
+    counts: dict[tuple[str, str], int] = {}
+    open_nodes = among.copy()
+    for refusal in refusals:
+        hit = refusal.nodes & open_nodes
+        if count := int(np.count_nonzero(hit)):
+            label = (refusal.reason, refusal.plain)
+            counts[label] = counts.get(label, 0) + count
+            if refusal.code is not Code.UNSCHEDULABLE:
+                open_nodes &= ~hit
+    return tuple(Reason(text, count, plain) for (text, plain), count in counts.items())

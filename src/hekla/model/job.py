@@ -1,0 +1,225 @@
+"""Job: a PodGroup with its tasks; and SubJob, a part of it with a minimum of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hekla.model.diagnosis import Diagnosis
+from hekla.model.resources import Resources, read_resources
+from hekla.model.roster import Roster
+from hekla.model.status import READY_SET, VALID_SET, Status
+from hekla.model.task import PREEMPTABLE, Task, flag
+from hekla.objects import PodGroup, seconds
+from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy
+from hekla.objects.selectors import matches
+
+PENDING = "Pending"
+INQUEUE = "Inqueue"
+RUNNING = "Running"
+UNKNOWN = "Unknown"
+COMPLETED = "Completed"
+
+_LONGEST_SUB_JOB_NAME = 128
+_PIPELINED_SET = (*READY_SET, Status.PIPELINED)
+
+
+@dataclass(eq=False, slots=True)
+class SubJob:
+    """Tasks that are placed together; a job without policies has one, which is the whole job."""
+
+    uid: str
+    group: str
+    roster: Roster
+    topology: NetworkTopology | None = None
+    match_index: int = 0
+
+    @property
+    def priority(self) -> int:
+        return max((task.priority for task in self.roster.tasks.values()), default=0)
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """What the PodGroup says on top, its tasks and the session's notes below."""
+
+    uid: str
+    name: str
+    namespace: str
+    queue: str
+    priority: int
+    created: float
+    pod_group: PodGroup
+    phase: str
+    roster: Roster
+    role_minimums: Mapping[str, int]
+    min_resources: Resources | None
+    is_preemptable: bool
+    sub_jobs: dict[str, SubJob] = field(default_factory=dict)
+    fit_errors: dict[str, Diagnosis] = field(default_factory=dict)
+    held: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """What its tasks held when the session opened."""
+
+    def __repr__(self) -> str:
+        return f"Job({self.uid})"
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        return self.roster.tasks
+
+    @property
+    def minimum(self) -> int:
+        return self.roster.minimum
+
+    @property
+    def is_pending(self) -> bool:
+        """Not admitted yet."""
+        return self.phase in ("", PENDING)
+
+    @property
+    def has_policies(self) -> bool:
+        return bool(self.pod_group.spec.sub_group_policy)
+
+    @property
+    def has_topology(self) -> bool:
+        return self.pod_group.spec.network_topology is not None or any(
+            sub_job.topology is not None for sub_job in self.sub_jobs.values()
+        )
+
+    @property
+    def checks_roles(self) -> bool:
+        """Role minimums bind only where the gang's own minimum leaves room for all of them."""
+        return bool(self.role_minimums) and self.minimum >= sum(self.role_minimums.values())
+
+    def roles_valid(self) -> bool:
+        return not self.checks_roles or all(
+            self.roster.role_count(role, VALID_SET) >= least
+            for role, least in self.role_minimums.items()
+            if least > 0
+        )
+
+    def roles_ready(self) -> bool:
+        return not self.checks_roles or all(
+            self.roster.role_count(role, READY_SET, best_effort=True) >= least
+            for role, least in self.role_minimums.items()
+        )
+
+    def roles_pipelined(self) -> bool:
+        return not self.checks_roles or all(
+            self.roster.role_count(role, _PIPELINED_SET, best_effort=True) >= least
+            for role, least in self.role_minimums.items()
+        )
+
+    def sub_jobs_suffice(self, counts: Callable[[SubJob], bool]) -> bool:
+        """Every policy that asks for sub-groups has enough of those that count."""
+        for policy in self.pod_group.spec.sub_group_policy:
+            group, least = f"{self.uid}/{policy.name}", policy.min_sub_groups or 0
+            if least > 0 and sum(s.group == group and counts(s) for s in self.sub_jobs.values()) < least:
+                return False
+        return True
+
+    def add_task(self, task: Task) -> None:
+        task.sub_job = self._sub_job_for(task).uid
+        self.roster.add(task)
+        if self.has_policies:
+            self.sub_jobs[task.sub_job].roster.add(task)
+
+    def move(self, task: Task, status: Status) -> None:
+        """Give a task another status, in the job's counts and in its sub-job's."""
+        if self.has_policies:
+            before = task.status
+            self.sub_jobs[task.sub_job].roster.move(task, status)
+            task.status = before
+        self.roster.move(task, status)
+
+    def failed_roles(self, sub_job: SubJob) -> set[str]:
+        """Roles in which some task of the sub-job found no node in this session."""
+        tasks = sub_job.roster.tasks
+        return {tasks[uid].role for uid in self.fit_errors if uid in tasks}
+
+    def may_continue(self, sub_job: SubJob) -> bool:
+        """A task found no node: is it worth trying the next one?"""
+        if self.minimum == len(self.roster) or sub_job.roster.minimum >= len(sub_job.roster):
+            return False
+        if self.has_policies:
+            return True
+        failed = self.failed_roles(sub_job)
+        if self.minimum < sum(self.role_minimums.values()):
+            left = sum(task.role not in failed for task in self.roster.having(Status.PENDING).values())
+            return self.roster.ready + left >= self.minimum
+        return not any(
+            self.roster.role_count(role, READY_SET, best_effort=True) < self.role_minimums.get(role, 0)
+            for role in failed
+        )
+
+    def _sub_job_for(self, task: Task) -> SubJob:
+        policy, values = self._policy_for(task)
+        if policy is None:
+            return self._sub_job(self.uid, self.uid, self._default_roster, self._topology(), 0)
+        name = "-".join(values)
+        if len(name) > _LONGEST_SUB_JOB_NAME:
+            name = fnv32a(name)
+        group = f"{self.uid}/{policy.name}"
+        size = 1 if policy.sub_group_size is None else policy.sub_group_size
+        index = int(values[0]) if values[0].isdecimal() else 0
+        return self._sub_job(f"{group}-{name}", group, lambda: Roster(size), policy.network_topology, index)
+
+    def _sub_job(
+        self,
+        uid: str,
+        group: str,
+        roster: Callable[[], Roster],
+        topology: NetworkTopology | None,
+        index: int,
+    ) -> SubJob:
+        if uid not in self.sub_jobs:
+            self.sub_jobs[uid] = SubJob(uid, group, roster(), topology, index)
+        return self.sub_jobs[uid]
+
+    def _default_roster(self) -> Roster:
+        # Without policies the one sub-job is the job: they share their books.
+        return Roster(1) if self.has_policies else self.roster
+
+    def _topology(self) -> NetworkTopology | None:
+        return self.pod_group.spec.network_topology
+
+    def _policy_for(self, task: Task) -> tuple[SubGroupPolicy | None, tuple[str, ...]]:
+        labels = task.pod.metadata.labels
+        for policy in self.pod_group.spec.sub_group_policy:
+            if policy.label_selector is not None and not matches(policy.label_selector, labels):
+                continue
+            # A policy without keys matches nothing, as in Volcano.
+            values = tuple(labels.get(key, "") for key in policy.match_label_keys)
+            if values and all(values):
+                return policy, values
+        return None, ()
+
+
+def job_of(source: PodGroup, priority: int, default_queue: str) -> Job:
+    """The job that a PodGroup comes to, still without tasks."""
+    spec, meta = source.spec, source.metadata
+    return Job(
+        uid=f"{meta.namespace}/{meta.name}",
+        name=meta.name,
+        namespace=meta.namespace,
+        queue=spec.queue or default_queue,
+        priority=priority,
+        created=seconds(meta.creation_timestamp),
+        pod_group=source,
+        phase=source.status.phase,
+        roster=Roster(spec.min_member),
+        role_minimums=spec.min_task_member,
+        min_resources=None if spec.min_resources is None else read_resources(spec.min_resources),
+        is_preemptable=flag(meta.annotations, meta.labels, PREEMPTABLE, default=False),
+    )
+
+
+def fnv32a(text: str) -> str:
+    """The 32-bit FNV-1a hash of a text, in hexadecimal."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return f"{value:08x}"

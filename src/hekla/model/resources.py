@@ -1,0 +1,71 @@
+"""Resources: named amounts in canonical units, where an absent name differs from a zero.
+
+cpu counts millicores; memory counts bytes; pods count pods; every other resource counts
+thousandths (one GPU is 1000), as Volcano stores them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hekla.errors import InputError
+from hekla.objects.meta import Amount, ResourceList
+from hekla.objects.quantity import milli, whole
+
+CPU = "cpu"
+MEMORY = "memory"
+PODS = "pods"
+
+Resources = dict[str, int]
+"""Amounts by resource name. Absent means "never mentioned", which some comparisons tell from 0."""
+
+
+def is_counted(name: str) -> bool:
+    """Does the scheduler keep accounts of this resource?"""
+    if name in (CPU, MEMORY, PODS, "ephemeral-storage"):
+        return True
+    if name.startswith("count/"):
+        return False
+    if name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name:
+        return True
+    return "/" in name and not name.startswith("requests.")
+
+
+def canonical(name: str, amount: Amount) -> int:
+    """The amount in the units that this resource is counted in."""
+    value = whole(amount) if name in (MEMORY, PODS) else milli(amount)
+    if value < 0:
+        raise InputError(f'{name}: "{amount}" is negative; amounts start at 0')
+    return value
+
+
+def read_resources(amounts: ResourceList) -> Resources:
+    """What a manifest's resource list comes to; names that are not counted are left out."""
+    return {name: canonical(name, amount) for name, amount in amounts.items() if is_counted(name)}
+
+
+def add(left: Mapping[str, int], right: Mapping[str, int]) -> Resources:
+    total = dict(left)
+    for name, amount in right.items():
+        total[name] = total.get(name, 0) + amount
+    return total
+
+
+def largest(left: Mapping[str, int], right: Mapping[str, int]) -> Resources:
+    """Per name, the larger of the two."""
+    most = dict(left)
+    for name, amount in right.items():
+        most[name] = max(most.get(name, 0), amount)
+    return most
+
+
+def total(parts: Iterable[Mapping[str, int]]) -> Resources:
+    result: Resources = {}
+    for part in parts:
+        result = add(result, part)
+    return result
+
+
+def is_empty(resources: Mapping[str, int]) -> bool:
+    """Nothing asked for, apart from the place a pod takes."""
+    return all(amount == 0 for name, amount in resources.items() if name != PODS)

@@ -1,0 +1,116 @@
+"""Roster: the tasks of a job or sub-job by status, and the counts that gang rules read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from hekla.model.status import (
+    ALLOCATED_SET,
+    READY_SET,
+    SCHEDULED_SET,
+    VALID_SET,
+    Status,
+)
+from hekla.model.task import Task
+
+_BEST_EFFORT = len(Status)
+"""Extra column of the role counts: Pending tasks that ask for nothing."""
+
+
+class Roster:
+    """Keeps counts while tasks move between statuses; iterates in the order tasks were added."""
+
+    __slots__ = ("_by_role", "_by_status", "minimum", "pending_best_effort", "tasks")
+
+    def __init__(self, minimum: int) -> None:
+        self.minimum = minimum
+        self.tasks: dict[str, Task] = {}
+        self.pending_best_effort = 0
+        self._by_status: list[dict[str, Task]] = [{} for _ in Status]
+        self._by_role: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def add(self, task: Task) -> None:
+        self.tasks[task.uid] = task
+        self._count(task, 1)
+
+    def move(self, task: Task, status: Status) -> None:
+        """Give the task another status; every count follows."""
+        self._count(task, -1)
+        task.status = status
+        self._count(task, 1)
+
+    def _count(self, task: Task, step: int) -> None:
+        status = task.status
+        if step > 0:
+            self._by_status[status][task.uid] = task
+        else:
+            del self._by_status[status][task.uid]
+        by_role = self._by_role.get(task.role)
+        if by_role is None:
+            by_role = self._by_role[task.role] = [0] * (_BEST_EFFORT + 1)
+        by_role[status] += step
+        if task.is_best_effort and status is Status.PENDING:
+            by_role[_BEST_EFFORT] += step
+            self.pending_best_effort += step
+
+    def having(self, status: Status) -> Mapping[str, Task]:
+        """Tasks of one status by UID; a live view, so copy it before moving tasks."""
+        return self._by_status[status]
+
+    def among(self, statuses: Iterable[Status]) -> Iterator[Task]:
+        for status in statuses:
+            yield from self._by_status[status].values()
+
+    def count(self, statuses: Iterable[Status]) -> int:
+        by_status = self._by_status
+        return sum([len(by_status[status]) for status in statuses])
+
+    @property
+    def ready(self) -> int:
+        return self.count(READY_SET)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._by_status[Status.PIPELINED])
+
+    @property
+    def valid(self) -> int:
+        return self.count(VALID_SET)
+
+    @property
+    def allocated(self) -> int:
+        return self.count(ALLOCATED_SET)
+
+    @property
+    def scheduled(self) -> int:
+        return self.count(SCHEDULED_SET)
+
+    @property
+    def releasing_on_nodes(self) -> int:
+        return sum(bool(task.node_name) for task in self._by_status[Status.RELEASING].values())
+
+    @property
+    def is_ready(self) -> bool:
+        return self.ready + self.pending_best_effort >= self.minimum
+
+    @property
+    def is_pipelined(self) -> bool:
+        return self.waiting + self.ready + self.pending_best_effort >= self.minimum
+
+    @property
+    def is_starving(self) -> bool:
+        # Pending best-effort tasks are not counted here although `is_ready` counts them, as in Volcano.
+        return self.waiting + self.ready < self.minimum
+
+    def roles(self) -> Iterable[str]:
+        return self._by_role
+
+    def role_count(self, role: str, statuses: Iterable[Status], *, best_effort: bool = False) -> int:
+        """Tasks of a role in these statuses; `best_effort` adds Pending ones that ask for nothing."""
+        counts = self._by_role.get(role)
+        if counts is None:
+            return 0
+        return sum([counts[status] for status in statuses]) + (counts[_BEST_EFFORT] if best_effort else 0)

@@ -1,0 +1,137 @@
+"""Task: one pod, as a session sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hekla.model.requests import nonzero_request_of, request_of
+from hekla.model.resources import Resources, is_empty
+from hekla.model.status import Status, status_of
+from hekla.objects import seconds
+from hekla.objects.pod import Pod
+
+GROUP_NAME = "scheduling.k8s.io/group-name"
+TASK_SPEC = "volcano.sh/task-spec"
+TASK_PRIORITY = "volcano.sh/task-priority"
+PREEMPTABLE = "volcano.sh/preemptable"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+
+DEFAULT_PRIORITY = 1
+NOWHERE = -1
+
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def parse_bool(text: str) -> bool | None:
+    """Go's idea of a boolean; None when it is none."""
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What the last undone operation had decided for a task; kept for messages only."""
+
+    status: Status
+    node: int
+    evicted: bool
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """Facts of the pod on top, the session's decisions below."""
+
+    pod: Pod
+    uid: str
+    key: str
+    name: str
+    namespace: str
+    job: str
+    role: str
+    request: Resources
+    nonzero: tuple[int, int]
+    priority: int
+    created: float
+    index: int | None
+    is_best_effort: bool
+    is_preemptable: bool
+    is_gated: bool
+    has_only_queue_gate: bool
+    status: Status
+    node_name: str
+
+    # The session's part: rows instead of names, and what it decided.
+    vector: npt.NDArray[np.int64]
+    asked: tuple[int, ...] = ()
+    node: int = NOWHERE
+    sub_job: str = ""
+    evicted: bool = False
+    last: Attempt | None = None
+
+    def __repr__(self) -> str:
+        return f"Task({self.key}, {self.status.name})"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_UNPLACED = np.zeros(0, dtype=np.int64)
+
+
+def task_of(pod: Pod) -> Task:
+    """The task that a pod comes to; raises InputError where its quantities cannot be read."""
+    meta, spec = pod.metadata, pod.spec
+    notes = meta.annotations
+    request = request_of(pod)
+    group = notes.get(GROUP_NAME, "")
+    gates = spec.scheduling_gates
+    return Task(
+        pod=pod,
+        uid=meta.uid or f"{meta.namespace}-{meta.name}",
+        key=f"{meta.namespace}/{meta.name}",
+        name=meta.name,
+        namespace=meta.namespace,
+        job=f"{meta.namespace}/{group}" if group else "",
+        role=notes.get(TASK_SPEC) or meta.labels.get(TASK_SPEC, ""),
+        request=request,
+        nonzero=nonzero_request_of(pod),
+        priority=priority_of(pod),
+        created=seconds(meta.creation_timestamp),
+        index=pod_index(meta.name),
+        is_best_effort=is_empty(request),
+        is_preemptable=flag(notes, meta.labels, PREEMPTABLE, default=True),
+        is_gated=bool(gates),
+        has_only_queue_gate=len(gates) == 1 and gates[0].name == QUEUE_GATE,
+        status=status_of(pod),
+        node_name=spec.node_name,
+        vector=_UNPLACED,
+    )
+
+
+def priority_of(pod: Pod) -> int:
+    """The annotation wins over the pod's own priority; neither means 1."""
+    text = pod.metadata.annotations.get(TASK_PRIORITY)
+    if text is not None:
+        try:
+            override = int(text)
+        except ValueError:
+            override = None
+        if override is not None and -(2**31) <= override < 2**31:
+            return override
+    return DEFAULT_PRIORITY if pod.spec.priority is None else pod.spec.priority
+
+
+def flag(annotations: dict[str, str], labels: dict[str, str], key: str, *, default: bool) -> bool:
+    """A yes/no from an annotation, else a label; text that is neither means no."""
+    text = annotations.get(key, labels.get(key))
+    return default if text is None else parse_bool(text) is True
+
+
+def pod_index(name: str) -> int | None:
+    """The number at the end of `job-role-3`; None where the name has no such form."""
+    parts = name.rsplit("-", 2)
+    return int(parts[-1]) if len(parts) == 3 and parts[-1].isdecimal() else None

@@ -1,0 +1,55 @@
+"""Complaints: what in the input cannot be used, said so that the rest can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+LONGEST_QUOTE = 80
+"""Longer values are cut in messages: a message is for reading, whatever the input."""
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """Something in the input that cannot be used as it is; the rest goes on."""
+
+    subject: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.message}"
+
+
+def quoted(value: object) -> str:
+    """The value in double quotes, on one line, cut where it becomes too long to read."""
+    text = value if isinstance(value, str) else repr(value)
+    cut = text[:LONGEST_QUOTE]
+    line = cut if cut.isprintable() else repr(cut)[1:-1]
+    return f'"{line}…"' if len(text) > LONGEST_QUOTE else f'"{line}"'
+
+
+def spoken(value: object) -> str:
+    """A value as a message names it: `text "5"`, `number 5`, `a list`."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case int() if abs(value) >= 10**LONGEST_QUOTE:
+            return "a number of very many digits"
+        case int() | float():
+            return f"number {value}"
+        case str():
+            return f"text {quoted(value)}"
+        case list() | tuple():
+            return "a list"
+        case dict():
+            return "a map"
+    return type(value).__name__
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the nearest known one, if one is near."""
+    near = get_close_matches(word, sorted(known), n=1) if len(word) <= LONGEST_QUOTE else []
+    return f"; did you mean {quoted(near[0])}?" if near else ""

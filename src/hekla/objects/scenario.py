@@ -1,0 +1,93 @@
+"""Scenario: one scheduling cycle in a file: a configuration, the objects, and whose nodes are whose.
+
+{"name": "...", "conf": "actions: ...", "objects": [...], "sharding": {"mode": "hard", "nodes": [...]}}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from hekla.errors import InputError
+from hekla.objects.complaint import Complaint
+from hekla.objects.meta import Manifest
+from hekla.objects.read import Place, Reader
+from hekla.objects.typed import fault_of
+
+MODES = ("hard", "soft")
+
+
+class Sharding(msgspec.Struct, frozen=True):
+    """The nodes this scheduler may use: `hard` alone, `soft` before the others."""
+
+    mode: str = "hard"
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What a scenario file says; `complaints` tell of the objects that were left out."""
+
+    name: str
+    conf: str
+    objects: list[Manifest]
+    sharding: Sharding | None = None
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+class _File(msgspec.Struct):
+    objects: list[msgspec.Raw]
+    name: str = ""
+    conf: str = ""
+    sharding: Sharding | None = None
+
+
+class _Outline(msgspec.Struct):
+    conf: str
+    objects: list[msgspec.Raw]
+
+
+_FILE = msgspec.json.Decoder(_File)
+_OUTLINE = msgspec.json.Decoder(_Outline)
+
+
+def is_scenario(path: str | Path) -> bool:
+    """Whether the file is a scenario: JSON with a configuration and objects."""
+    file = Path(path)
+    if file.suffix.lower() != ".json" or not file.is_file():
+        return False
+    try:
+        _OUTLINE.decode(file.read_bytes())
+    except (OSError, msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+def read_scenario(path: str | Path) -> Scenario:
+    """The scenario in a file; raises InputError where the file is none."""
+    source = str(path)
+    file = _decoded(Path(path), source)
+    if file.sharding is not None and file.sharding.mode not in MODES:
+        modes = " or ".join(f'"{mode}"' for mode in MODES)
+        raise InputError(f'{source}: sharding.mode: expected {modes}, got "{file.sharding.mode}"')
+    reader = Reader()
+    for index, raw in enumerate(file.objects):
+        reader.raw(raw, Place(source, path=("objects", index)))
+    reading = reader.reading
+    name = file.name or Path(path).stem
+    return Scenario(name, file.conf, reading.objects, file.sharding, reading.complaints)
+
+
+def _decoded(path: Path, source: str) -> _File:
+    try:
+        data = path.read_bytes()
+        return _FILE.decode(data)
+    except OSError as error:
+        raise InputError(f"{source}: {(error.strerror or 'cannot be read').lower()}") from error
+    except msgspec.ValidationError as error:
+        fault = fault_of(str(error), msgspec.json.decode(data))
+        raise InputError(f"{source}: {fault}") from error
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InputError(f"{source}: not a scenario: {error}") from error

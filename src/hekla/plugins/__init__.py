@@ -1,0 +1,16 @@
+"""The craft: what to prefer. One file, one opinion."""
+
+from __future__ import annotations
+
+from hekla.framework.plugin import Plugin
+from hekla.plugins.binpack import Binpack
+from hekla.plugins.conformance import Conformance
+from hekla.plugins.drf import Drf
+from hekla.plugins.gang import Gang
+from hekla.plugins.overcommit import Overcommit
+from hekla.plugins.priority import Priority
+from hekla.plugins.proportion import Proportion
+
+BUILTIN_PLUGINS: dict[str, type[Plugin]] = {
+    plugin.name: plugin for plugin in (Binpack, Conformance, Drf, Gang, Overcommit, Priority, Proportion)
+}

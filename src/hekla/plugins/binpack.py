@@ -1,0 +1,85 @@
+"""Binpack: prefer the nodes a task would fill up most, so that large gaps stay whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.conf import argument, arguments_by_prefix
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import NODE_ORDER, Point, Scope, answers
+from hekla.ledger.arrays import Amounts, Floats, Rows
+from hekla.model.resources import CPU, MEMORY
+from hekla.model.task import Task
+
+MAX_NODE_SCORE = 100.0
+
+
+@dataclass(frozen=True)
+class BinpackArguments:
+    weight: int = argument(1, key="binpack.weight", help="how much the score counts; 0 turns it off")
+    cpu: int = argument(1, key="binpack.cpu", minimum=0, help="weight of cpu")
+    memory: int = argument(1, key="binpack.memory", minimum=0, help="weight of memory")
+    resources: tuple[str, ...] = argument(
+        (), key="binpack.resources", help="other resources that count, comma separated"
+    )
+    per_resource: Mapping[str, int] = arguments_by_prefix(
+        "binpack.resources", {}, help="weight of a listed resource", minimum=0
+    )
+
+    def weights(self) -> dict[str, int]:
+        """Weight by resource name."""
+        listed = {name: self.per_resource.get(name, 1) for name in self.resources}
+        return {CPU: self.cpu, MEMORY: self.memory, **listed}
+
+
+class Binpack(Plugin):
+    name = "binpack"
+    Arguments = BinpackArguments
+
+    def on_open(self) -> None:
+        columns = self.session.axis.column_of
+        self.weight_of_column = {
+            columns[name]: weight for name, weight in self.arguments.weights().items() if name in columns
+        }
+
+    def silent_on(self) -> Collection[Point]:
+        return () if self.arguments.weight else (NODE_ORDER,)
+
+    @answers(NODE_ORDER, Scope.ROW)
+    def prefer_nearly_full_nodes(self, task: Task, rows: Rows) -> Floats | None:
+        weights = {
+            column: weight for column, weight in self.weight_of_column.items() if task.vector[column] > 0
+        }
+        nodes = self.session.nodes
+        if not weights or not len(nodes):
+            return None
+        score = fullness(task.vector, nodes.used, nodes.allocatable, weights, rows)
+        return score * float(MAX_NODE_SCORE * self.arguments.weight)
+
+
+def fullness(
+    request: Amounts, used: Amounts, allocatable: Amounts, weights: Mapping[int, int], rows: Rows
+) -> Floats:
+    """How full each node would be with the task on it, from 0 to 1.
+
+    request: (R,)   used, allocatable: (N, R)   weights: by column   ->   (rows,)
+
+    Only resources the task asks for and that have a weight count. A node that would overflow scores 0.
+    """
+    score = np.zeros(len(used[rows]))
+    overflows = np.zeros(len(score), dtype=np.bool_)
+    for column, weight in weights.items():
+        if weight == 0:
+            continue
+        capacity = allocatable[rows, column]
+        after = used[rows, column] + request[column]
+        offered = capacity > 0
+        overflows |= offered & (after > capacity)
+        score += np.divide(after * weight, capacity, out=np.zeros(len(score)), where=offered)
+    score[overflows] = 0.0
+    # A weight of a resource that the node lacks still counts: such nodes look emptier.
+    total = sum(weights.values())
+    return score / total if total else score

@@ -1,0 +1,26 @@
+"""Conformance: pods that keep the cluster itself alive are never evicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, UNIFIED_EVICTABLE, answers
+from hekla.model.task import Task
+
+CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
+CRITICAL_NAMESPACE = "kube-system"
+
+
+class Conformance(Plugin):
+    name = "conformance"
+
+    @answers(PREEMPTABLE)
+    @answers(RECLAIMABLE)
+    @answers(UNIFIED_EVICTABLE)
+    def all_but_system_pods(self, _initiator: object, candidates: Sequence[Task]) -> list[Task]:
+        return [task for task in candidates if not is_critical(task)]
+
+
+def is_critical(task: Task) -> bool:
+    return task.namespace == CRITICAL_NAMESPACE or task.pod.spec.priority_class_name in CRITICAL_CLASSES

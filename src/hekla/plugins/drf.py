@@ -1,0 +1,96 @@
+"""Drf: the job with the smallest dominant share goes first, and nobody is evicted for a larger one.
+
+A job's dominant share is the largest part it holds of any one resource. With `enableHierarchy`
+queues are compared too, level by level (see `hdrf`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import JOB_ORDER, PREEMPTABLE, QUEUE_ORDER, RECLAIMABLE, Point, answers
+from hekla.ledger.arrays import Amounts, Floats
+from hekla.model.job import Job
+from hekla.model.queue import Queue
+from hekla.model.task import Task
+from hekla.plugins.hdrf import ShareTree
+
+SHARE_TOLERANCE = 1e-6
+
+
+class Drf(Plugin):
+    """Keeps what every job holds; pipelined tasks count, evicted ones do not."""
+
+    name = "drf"
+
+    def on_open(self) -> None:
+        session = self.session
+        self.offered = np.flatnonzero(session.total > 0)
+        self.total = session.total[self.offered].astype(np.float64)
+        self.held: dict[str, Amounts] = {uid: job.held.copy() for uid, job in session.jobs.items()}
+        self.share: dict[str, float] = {uid: self.share_of(held) for uid, held in self.held.items()}
+        self.tree = ShareTree(session, self.held, self.offered, self.total) if self.hierarchical else None
+
+    def silent_on(self) -> Collection[Point]:
+        return () if self.hierarchical else (QUEUE_ORDER, RECLAIMABLE)
+
+    def share_of(self, held: Amounts) -> float:
+        return dominant_share(held[self.offered], self.total)
+
+    @answers(JOB_ORDER)
+    def smallest_share_first(self, job: Job) -> float:
+        return self.share[job.uid]
+
+    @answers(QUEUE_ORDER)
+    def poorest_branch_first(self, left: Queue, right: Queue) -> float:
+        assert self.tree is not None
+        return self.tree.compare(left.name, right.name)
+
+    @answers(PREEMPTABLE)
+    def richer_jobs(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Tasks of jobs that stay at least as rich as the preemptor's would become."""
+        if preemptor.job not in self.held:
+            return []
+        mine = self.share_of(self.held[preemptor.job] + preemptor.vector)
+        left: dict[str, Amounts] = {}
+        victims: list[Task] = []
+        for task in candidates:
+            if task.job not in self.held:
+                continue
+            # Every candidate counts as gone, taken or not: later ones of the job are judged poorer.
+            left[task.job] = left.get(task.job, self.held[task.job]) - task.vector
+            theirs = self.share_of(left[task.job])
+            if mine < theirs or abs(mine - theirs) <= SHARE_TOLERANCE:
+                victims.append(task)
+        return victims
+
+    @answers(RECLAIMABLE)
+    def tasks_of_richer_branches(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
+        assert self.tree is not None
+        return self.tree.poorer_without(reclaimer, candidates)
+
+    def on_allocate(self, task: Task) -> None:
+        self._hold(task, 1)
+
+    def on_release(self, task: Task) -> None:
+        self._hold(task, -1)
+
+    def _hold(self, task: Task, sign: int) -> None:
+        held = self.held.get(task.job)
+        if held is None:
+            return
+        held += sign * task.vector
+        self.share[task.job] = self.share_of(held)
+        if self.tree is not None:
+            self.tree.update()
+
+
+def dominant_share(held: Amounts, total: Floats) -> float:
+    """The largest part of any one resource.
+
+    held, total: (offered,)   ->   a number, 0 where nothing is offered
+    """
+    return float((held / total).max()) if len(total) else 0.0

@@ -1,0 +1,138 @@
+"""Gang: a job starts whole or not at all, and is not broken once it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hekla.framework.messages import progress_of, status_line
+from hekla.framework.plugin import Objection, Plugin
+from hekla.framework.points import (
+    JOB_ORDER,
+    JOB_PIPELINED,
+    JOB_READY,
+    JOB_STARVING,
+    JOB_VALID,
+    PREEMPTABLE,
+    RECLAIMABLE,
+    SUB_JOB_ORDER,
+    SUB_JOB_PIPELINED,
+    SUB_JOB_READY,
+    Vote,
+    answers,
+)
+from hekla.model.job import Job, SubJob
+from hekla.model.status import ALLOCATED_SET, Status
+from hekla.model.task import Task
+from hekla.objects import Condition
+
+
+class Gang(Plugin):
+    """All formulas are those of the roster; this says which of them answers which question."""
+
+    name = "gang"
+
+    @answers(JOB_VALID)
+    def too_few_pods(self, job: Job) -> Objection | None:
+        if not job.roles_valid():
+            return Objection("NotEnoughPodsOfTask", "a role has fewer pods than its minimum")
+        if not job.sub_jobs_suffice(lambda _sub_job: True):
+            return Objection(
+                "NotEnoughPodsOfTask", "a sub-group policy has fewer sub-groups than its minimum"
+            )
+        if job.roster.valid < job.minimum:
+            lacking = f"{job.roster.valid} valid pods, {job.minimum} needed"
+            return Objection("NotEnoughTasks", f"not enough pods for the gang: {lacking}")
+        return None
+
+    @answers(JOB_ORDER)
+    def unready_jobs_first(self, job: Job) -> bool:
+        return job.roster.is_ready
+
+    @answers(SUB_JOB_ORDER)
+    def unready_sub_jobs_first(self, sub_job: SubJob) -> bool:
+        return sub_job.roster.is_ready
+
+    @answers(JOB_READY)
+    def has_its_minimum(self, job: Job) -> bool:
+        return (
+            job.roster.is_ready
+            and job.roles_ready()
+            and job.sub_jobs_suffice(lambda sub_job: sub_job.roster.is_ready)
+        )
+
+    @answers(SUB_JOB_READY)
+    def sub_job_has_its_minimum(self, _job: Job, sub_job: SubJob) -> bool:
+        return sub_job.roster.is_ready
+
+    @answers(JOB_PIPELINED)
+    def will_have_its_minimum(self, job: Job) -> Vote:
+        suffices = (
+            job.roster.is_pipelined
+            and job.roles_pipelined()
+            and job.sub_jobs_suffice(lambda sub_job: sub_job.roster.is_pipelined)
+        )
+        return Vote.PERMIT if suffices else Vote.REJECT
+
+    @answers(SUB_JOB_PIPELINED)
+    def sub_job_will_have_its_minimum(self, _job: Job, sub_job: SubJob) -> Vote:
+        return Vote.PERMIT if sub_job.roster.is_pipelined else Vote.REJECT
+
+    @answers(JOB_STARVING)
+    def is_short_of_its_minimum(self, job: Job) -> bool:
+        return job.roster.is_starving
+
+    @answers(PREEMPTABLE)
+    @answers(RECLAIMABLE)
+    def surplus_of_gangs(self, _initiator: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Tasks that their gang can do without, first come first served."""
+        left: dict[str, int] = {}
+        victims: list[Task] = []
+        for task in candidates:
+            job = self.session.jobs.get(task.job)
+            if job is None:
+                continue
+            ready = left.setdefault(task.job, job.roster.ready)
+            if ready > job.minimum:
+                left[task.job] = ready - 1
+                victims.append(task)
+        return victims
+
+    def on_close(self) -> None:
+        """Every job with tasks learns whether its gang could be scheduled."""
+        for job in self.session.jobs.values():
+            if not job.roster:
+                continue
+            if job.roster.is_ready:
+                reason = "tasks in gang are ready to be scheduled"
+                self._write(job, Condition(type="Scheduled", status="True", reason=reason))
+            elif not _waits_for_its_own_leavers(job):
+                message = f"{_missing(job)}/{len(job.roster)} tasks in gang unschedulable: {status_line(job)}"
+                self._write(
+                    job,
+                    Condition(
+                        type="Unschedulable", status="True", reason="NotEnoughResources", message=message
+                    ),
+                )
+
+    def _write(self, job: Job, condition: Condition) -> None:
+        self.session.conditions.write(job, condition)
+
+
+def _waits_for_its_own_leavers(job: Job) -> bool:
+    """The gang is complete but for pods that are being taken down; that is no news."""
+    roster = job.roster
+    leaving = roster.releasing_on_nodes
+    return (
+        leaving > 0
+        and not roster.having(Status.PENDING)
+        and not roster.having(Status.PIPELINED)
+        and roster.scheduled + leaving >= job.minimum
+    )
+
+
+def _missing(job: Job) -> int:
+    """How many tasks the gang lacks, those not counted that had a place in an undone attempt."""
+    nearly = sum(
+        progress_of(task).status in ALLOCATED_SET for task in job.roster.having(Status.PENDING).values()
+    )
+    return job.minimum - job.roster.ready - nearly

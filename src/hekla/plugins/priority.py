@@ -1,0 +1,57 @@
+"""Priority: what matters more goes first, and only what matters less may be evicted for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import (
+    JOB_ORDER,
+    JOB_STARVING,
+    PREEMPTABLE,
+    SUB_JOB_ORDER,
+    TASK_ORDER,
+    answers,
+)
+from hekla.model.job import Job, SubJob
+from hekla.model.task import Task
+
+
+class Priority(Plugin):
+    """Higher values first, for jobs, sub-jobs and tasks."""
+
+    name = "priority"
+
+    @answers(TASK_ORDER)
+    def important_tasks_first(self, task: Task) -> int:
+        return -task.priority
+
+    @answers(JOB_ORDER)
+    def important_jobs_first(self, job: Job) -> int:
+        return -job.priority
+
+    @answers(SUB_JOB_ORDER)
+    def important_sub_jobs_first(self, sub_job: SubJob) -> int:
+        return -sub_job.priority
+
+    @answers(JOB_STARVING)
+    def lacks_tasks(self, job: Job) -> bool:
+        return job.roster.ready + job.roster.waiting < len(job.roster)
+
+    @answers(PREEMPTABLE)
+    def less_important(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Between jobs the jobs are compared, inside one job the tasks; equals are safe."""
+        jobs = self.session.jobs
+        mine = jobs.get(preemptor.job)
+        if mine is None:
+            return []
+
+        def matters_less(task: Task) -> bool:
+            theirs = jobs.get(task.job)
+            if theirs is None:
+                return False
+            if theirs is mine:
+                return task.priority < preemptor.priority
+            return theirs.priority < mine.priority
+
+        return [task for task in candidates if matters_less(task)]

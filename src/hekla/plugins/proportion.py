@@ -1,0 +1,252 @@
+"""Proportion: divide the cluster between queues by weight, serving whoever is furthest below its part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import (
+    ALLOCATABLE,
+    JOB_ENQUEUEABLE,
+    JOB_ENQUEUED,
+    OVERUSED,
+    PREEMPTIVE,
+    QUEUE_ORDER,
+    RECLAIMABLE,
+    Vote,
+    answers,
+)
+from hekla.ledger.arrays import Amounts, Floats, Mask
+from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.model.job import Job
+from hekla.model.queue import Queue
+from hekla.model.status import Status
+from hekla.model.task import Task
+from hekla.plugins.demand import elastic, less_gated, minimum_of, short_of, waiting_demand, within
+
+SMALLEST = 0.1
+"""Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
+
+UNLIMITED = np.finfo(np.float64).max
+
+
+@dataclass(eq=False)
+class Account:
+    """One queue's numbers, each (R,)."""
+
+    queue: Queue
+    allocated: Amounts
+    request: Amounts
+    inqueue: Amounts
+    elastic: Amounts
+    guarantee: Amounts
+    limit: Floats
+    """The most it may hold: what others are not guaranteed, capped by its capability."""
+    deserved: Floats
+    share: float = 0.0
+
+
+class Proportion(Plugin):
+    """Accounts of the queues that have jobs; pipelined tasks count as allocated, evicted ones do not."""
+
+    name = "proportion"
+
+    def on_open(self) -> None:
+        session = self.session
+        self.accounts: dict[str, Account] = {}
+        self.pods = session.axis.pods
+        guaranteed = sum(
+            (session.axis.vector(queue.guarantee) for queue in session.queues.values()),
+            start=np.zeros(len(session.axis), dtype=np.int64),
+        )
+        for job in session.jobs.values():
+            if job.queue not in self.accounts:
+                self.accounts[job.queue] = self._open_account(session.queues[job.queue], guaranteed)
+            self._book(job)
+        divide(list(self.accounts.values()), session.total)
+        for account in self.accounts.values():
+            account.share = share_of(account)
+
+    def _open_account(self, queue: Queue, guaranteed: Amounts) -> Account:
+        session, axis = self.session, self.session.axis
+        zero = np.zeros(len(axis), dtype=np.int64)
+        guarantee = axis.vector(queue.guarantee)
+        limit = (np.maximum(session.total - guaranteed, 0) + guarantee).astype(np.float64)
+        if queue.capability:
+            limit = np.minimum(
+                limit, capability_of(session.axis.vector(queue.capability), axis.named(queue.capability))
+            )
+        return Account(
+            queue,
+            zero.copy(),
+            zero.copy(),
+            zero.copy(),
+            zero.copy(),
+            guarantee,
+            limit,
+            zero.astype(np.float64),
+        )
+
+    def _book(self, job: Job) -> None:
+        account = self.accounts[job.queue]
+        account.allocated += job.held
+        account.request += job.held
+        for task in job.roster.having(Status.PENDING).values():
+            account.request += task.vector
+        account.elastic += elastic(self.session, job)
+        waiting = waiting_demand(self.session, job)
+        if waiting is not None:
+            account.inqueue += waiting
+
+    @answers(QUEUE_ORDER)
+    def furthest_below_its_part_first(self, left: Queue, right: Queue) -> float:
+        if left.priority != right.priority:
+            return right.priority - left.priority
+        mine, theirs = self.accounts[left.name].share, self.accounts[right.name].share
+        return -1.0 if mine < theirs else float(mine > theirs)
+
+    @answers(OVERUSED)
+    def has_all_it_deserves(self, queue: Queue) -> bool:
+        account = self.accounts[queue.name]
+        is_overused = not_above(account.deserved, account.allocated)
+        if is_overused:
+            self.session.story.of_queue(queue.name, self._over_its_share(account), speaker=self.name)
+        return is_overused
+
+    @answers(ALLOCATABLE)
+    def stays_within_its_part(self, queue: Queue, task: Task) -> bool:
+        return self._may_take(queue, task.vector, task.job)
+
+    @answers(PREEMPTIVE)
+    def may_claim_its_part(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+        return self._may_take(queue, np.sum([task.vector for task in tasks], axis=0), tasks[0].job)
+
+    def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
+        if not queue.is_open:
+            self.session.story.of_job(job, f'queue "{queue.name}" is not open', speaker=self.name)
+            return False
+        account = self.accounts[queue.name]
+        after = account.allocated + asked
+        if within(after, account.deserved, asked, self.pods):
+            return True
+        beyond = short_of(self.session, after, account.deserved, asked)
+        self.session.story.of_job(
+            job, f'queue "{queue.name}" would go beyond its share: {beyond}', speaker=self.name
+        )
+        return False
+
+    @answers(RECLAIMABLE)
+    def excess_of_queues(self, _reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Tasks of queues that hold more of something than they deserve, until they no longer do."""
+        left: dict[str, Amounts] = {}
+        victims: list[Task] = []
+        for task in candidates:
+            job = self.session.jobs.get(task.job)
+            if job is None:
+                continue
+            account = self.accounts[job.queue]
+            holds = left.get(job.queue, account.allocated)
+            if not not_above(holds, account.deserved):
+                left[job.queue] = holds - task.vector
+                victims.append(task)
+        return victims
+
+    @answers(JOB_ENQUEUEABLE)
+    def fits_its_limit(self, job: Job) -> Vote:
+        account = self.accounts[job.queue]
+        if not account.queue.is_open:
+            self.session.story.of_job(job.uid, f'queue "{job.queue}" is not open', speaker=self.name)
+            return Vote.REJECT
+        if job.min_resources is None:
+            return Vote.PERMIT
+        asked = minimum_of(self.session, job)
+        wanted = asked + account.allocated + account.inqueue - account.elastic
+        if within(wanted, account.limit, asked, self.pods):
+            return Vote.PERMIT
+        beyond = short_of(self.session, wanted, account.limit, asked)
+        self.session.story.of_job(
+            job.uid, f'queue "{job.queue}" would go beyond its limit: {beyond}', speaker=self.name
+        )
+        return Vote.REJECT
+
+    @answers(JOB_ENQUEUED)
+    def count_as_waiting(self, job: Job) -> None:
+        if job.min_resources is not None:
+            self.accounts[job.queue].inqueue += less_gated(self.session, job, minimum_of(self.session, job))
+
+    def on_allocate(self, task: Task) -> None:
+        account = self.accounts[self.session.jobs[task.job].queue]
+        account.allocated += task.vector
+        account.share = share_of(account)
+
+    def on_release(self, task: Task) -> None:
+        job = self.session.jobs.get(task.job)
+        if job is not None:
+            account = self.accounts[job.queue]
+            account.allocated -= task.vector
+            account.share = share_of(account)
+
+    def _over_its_share(self, account: Account) -> str:
+        spell, names = self.session.spell, self.session.axis.names
+        parts = ", ".join(
+            f"{name} {spell(name, account.allocated[at])} of {spell(name, account.deserved[at])}"
+            for at, name in enumerate(names)
+            if account.deserved[at] >= SMALLEST
+        )
+        return f'queue "{account.queue.name}" has all it deserves' + (f": {parts}" if parts else "")
+
+
+def capability_of(amounts: Amounts, named: Mask) -> Floats:
+    """The configured upper limit; what it does not name is unlimited."""
+    capability = np.where(named, amounts, UNLIMITED).astype(np.float64)
+    for column in (CPU_COLUMN, MEMORY_COLUMN):
+        if capability[column] <= 0:
+            capability[column] = UNLIMITED
+    return capability
+
+
+def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:
+    """Within the limit in every resource, by Volcano's tolerance."""
+    return bool((amounts - limit < SMALLEST).all())
+
+
+def share_of(account: Account) -> float:
+    """The largest part of anything it deserves that the queue holds."""
+    counts = account.deserved >= SMALLEST
+    if not counts.any():
+        return 0.0
+    return float((account.allocated[counts] / account.deserved[counts]).max())
+
+
+def divide(accounts: list[Account], total: Amounts) -> None:
+    """Give every queue what it deserves: fill by weight, round by round, till nothing more is wanted.
+
+    A queue keeps drawing by its weight until it is satisfied in every resource, and hands back
+    what it cannot use; so leftovers reach the others over many rounds, and the rounds are the rule.
+    """
+    remaining = total.astype(np.float64)
+    hungry = list(accounts)
+    while True:
+        weights = sum(account.queue.weight for account in hungry)
+        if weights == 0:
+            return
+        before = remaining
+        change = np.zeros_like(remaining)
+        still_hungry = []
+        for account in hungry:
+            old = account.deserved
+            offered = old + remaining * (account.queue.weight / weights)
+            new = np.maximum(
+                np.minimum(np.minimum(offered, account.limit), account.request), account.guarantee
+            )
+            account.deserved = new
+            change += new - old
+            if not (not_above(account.request, new) or np.array_equal(new, old)):
+                still_hungry.append(account)
+        hungry = still_hungry
+        remaining = np.maximum(remaining - change, 0.0)
+        if (remaining < SMALLEST).all() or np.array_equal(remaining, before):
+            return

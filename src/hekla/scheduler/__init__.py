@@ -1,0 +1,1 @@
+"""The clockwork: one cycle after another, on whatever cluster is handed in."""

@@ -1,0 +1,9 @@
+"""The actions and plugins that come with hekla, in one literal table each."""
+
+from __future__ import annotations
+
+from hekla.actions import BUILTIN_ACTIONS
+from hekla.framework.registry import Registry
+from hekla.plugins import BUILTIN_PLUGINS
+
+BUILTIN = Registry(actions=BUILTIN_ACTIONS, plugins=BUILTIN_PLUGINS)

@@ -1,0 +1,95 @@
+"""Cycle: facts in, decisions out.
+
+snapshot -> session -> actions, advised by plugins -> decisions. Nothing here reads a clock for
+a decision or touches the cluster; `now` is handed in and decisions are handed back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from hekla.clock import stopwatch
+from hekla.conf import Conf, read_arguments
+from hekla.errors import HeklaError, PluginError
+from hekla.framework.closing import close_session
+from hekla.framework.decisions import Decision
+from hekla.framework.plugin import Plugin
+from hekla.framework.registry import Registry
+from hekla.framework.session import Session
+from hekla.model.snapshot import Snapshot
+from hekla.scheduler.builtin import BUILTIN
+
+
+@dataclass
+class CycleReport:
+    """What one cycle came to: the session as it ended, the decisions, and how long each part took."""
+
+    session: Session
+    decisions: list[Decision]
+    times: dict[str, float] = field(default_factory=dict)
+
+
+def run_cycle(
+    snapshot: Snapshot,
+    conf: Conf,
+    *,
+    registry: Registry = BUILTIN,
+    now: float = 0.0,
+    uid: str = "cycle-1",
+) -> CycleReport:
+    """One cycle over a snapshot."""
+    times: dict[str, float] = {}
+    with _timed(times, "open"):
+        session = open_session(snapshot, conf, registry=registry, now=now, uid=uid)
+    for name in conf.actions:
+        action_class = registry.actions[name]
+        arguments: object = read_arguments(action_class.Arguments, conf.arguments_of(name), name)[0]
+        session.story.speaker = name
+        with _timed(times, name), _named(f'action "{name}"'):
+            action_class(arguments).run(session)
+    with _timed(times, "close"):
+        close_session(session)
+    return CycleReport(session, session.decisions, times)
+
+
+def open_session(
+    snapshot: Snapshot, conf: Conf, *, registry: Registry = BUILTIN, now: float = 0.0, uid: str = "cycle-1"
+) -> Session:
+    """A session over the snapshot, with the configured plugins in their seats."""
+    session = Session(snapshot, conf, now=now, uid=uid)
+    seats = []
+    for tier in conf.tiers:
+        row = []
+        for entry in tier.plugins:
+            plugin_class = registry.plugins.get(entry.name)
+            if plugin_class is None:
+                continue  # told when the configuration was read; Volcano runs on without it
+            arguments = read_arguments(plugin_class.Arguments, entry.arguments, entry.name)[0]
+            with _named(f'plugin "{entry.name}"'):
+                plugin: Plugin = plugin_class(
+                    arguments, session, hierarchical=entry.enabled("enableHierarchy")
+                )
+            row.append((plugin, entry.enabled))
+        seats.append(row)
+    session.seat(seats)
+    return session
+
+
+@contextmanager
+def _timed(times: dict[str, float], name: str) -> Iterator[None]:
+    start = stopwatch()
+    yield
+    times[name] = times.get(name, 0.0) + stopwatch() - start
+
+
+@contextmanager
+def _named(who: str) -> Iterator[None]:
+    """An exception that is not ours is told as the fault of whoever raised it."""
+    try:
+        yield
+    except HeklaError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{who} failed: {type(error).__name__}: {error}") from error

@@ -1,0 +1,58 @@
+"""The presets are what they promise and free of mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Preset, read_conf
+
+ACTIONS = {
+    "default": "enqueue allocate backfill",
+    "helm": "enqueue allocate backfill",
+    "basic": "enqueue allocate backfill",
+    "fair-sharing": "enqueue allocate backfill reclaim",
+    "everything": "enqueue allocate backfill reclaim preempt shuffle",
+    "priority-first": "enqueue allocate preempt backfill",
+}
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
+def test_a_preset_runs_the_actions_it_promises_and_has_no_mistakes(preset: Preset) -> None:
+    conf, mistakes = read_conf(preset.text)
+    assert mistakes == []
+    assert " ".join(conf.actions) == ACTIONS[preset.name]
+    assert preset.title
+    assert preset.text.startswith("# ")
+
+
+def test_every_preset_stands_under_its_name() -> None:
+    assert {name: preset.name for name, preset in PRESETS.items()} == dict(zip(ACTIONS, ACTIONS, strict=True))
+
+
+def tiers(text: str) -> list[list[str]]:
+    return [[plugin.name for plugin in tier.plugins] for tier in read_conf(text)[0].tiers]
+
+
+def test_the_default_is_the_one_of_volcano() -> None:
+    assert PRESETS["default"].text == BUILT_IN_DEFAULT
+    assert tiers(BUILT_IN_DEFAULT) == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder"],
+    ]
+
+
+def test_helm_lets_gangs_be_preempted_and_packs_nodes() -> None:
+    conf, _ = read_conf(PRESETS["helm"].text)
+    assert tiers(PRESETS["helm"].text) == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
+    ]
+    assert {plugin.name: dict(plugin.switches) for plugin in conf.plugins if plugin.switches} == {
+        "gang": {"enablePreemptable": False},
+        "drf": {"enablePreemptable": False},
+    }
+
+
+@pytest.mark.parametrize("name", ["fair-sharing", "everything"])
+def test_all_who_have_a_say_in_a_reclaim_stand_in_one_tier(name: str) -> None:
+    assert {"gang", "conformance", "proportion"} <= set(tiers(PRESETS[name].text)[0])
