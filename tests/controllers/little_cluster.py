@@ -22,11 +22,18 @@ from hekla.controllers import (
     PutPodGroup,
     RecordEvent,
     default_job,
+    keys,
 )
-from hekla.controllers import keys
 from hekla.objects import ObjectMeta, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.batch import JobSpec, JobStatus, LifecyclePolicy, PodTemplate, TaskSpec
-from hekla.objects.pod import Container, ContainerState, ContainerStatus, PodSpec, ResourceRequirements, Terminated
+from hekla.objects.pod import (
+    Container,
+    ContainerState,
+    ContainerStatus,
+    PodSpec,
+    ResourceRequirements,
+    Terminated,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -171,12 +178,9 @@ class LittleCluster:
     def carry_out(self, command: JobCommand) -> None:
         match command:
             case CreatePod(pod):
-                if pod.key not in self.pods_by_key:
-                    self._create_pod(pod)
+                self._create_pod(pod)
             case DeletePod(key, uid):
-                pod = self.pods_by_key.get(key)
-                if pod is not None and pod.metadata.uid == uid:
-                    self._delete_pod(_marked(pod))
+                self._delete_own_pod(key, uid)
             case PutPodGroup(pod_group):
                 self._put_pod_group(pod_group)
             case DeletePodGroup(key):
@@ -195,6 +199,8 @@ class LittleCluster:
         return f"uid-{next(self._uids)}"
 
     def _create_pod(self, pod: Pod) -> None:
+        if pod.key in self.pods_by_key:
+            return
         made = replace(pod, metadata=replace(pod.metadata, uid=self._uid(), creation_timestamp=self.now))
         self.pods_by_key[pod.key] = made
         self._news.append(lambda: self.controller.pod_added(self, made, self.now))
@@ -202,6 +208,11 @@ class LittleCluster:
     def _change_pod(self, before: Pod, after: Pod) -> None:
         self.pods_by_key[after.key] = after
         self.tell(lambda: self.controller.pod_changed(self, before, after, self.now))
+
+    def _delete_own_pod(self, key: str, uid: str) -> None:
+        pod = self.pods_by_key.get(key)
+        if pod is not None and pod.metadata.uid == uid:
+            self._delete_pod(_marked(pod))
 
     def _delete_pod(self, pod: Pod) -> None:
         if not self.graceful:

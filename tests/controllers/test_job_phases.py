@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from little_cluster import LittleCluster, job, policy, task
+from little_cluster import LittleCluster, job, open_queue_named, policy, task
+from msgspec.structs import replace
 
-from hekla.controllers import JobOptions, keys
+from hekla.controllers import DeletePodGroup, JobOptions, keys, pod_group_of
+from hekla.objects import Condition
 from hekla.objects.batch import DependsOn, PartitionPolicy
+from hekla.objects.scheduling import ExtendCluster
 
 
 def running(*policies, cluster: LittleCluster | None = None, **fields) -> LittleCluster:
@@ -79,7 +82,8 @@ def test_three_retries_are_three_runs_and_the_last_failed_pod_is_kept():
     assert cluster.pod_phases() == {"train-w-0": "Failed"}
     # Volcano makes a PodGroup in the pass that sets Failed, and deletes it in the next; we make none.
     assert cluster.pod_groups == {}
-    assert cluster.trace() == [
+    trace = cluster.trace()
+    assert trace[:10] == [
         ("Pending", 0, 0),
         ("Running", 0, 0),
         ("Restarting", 1, 1),
@@ -90,11 +94,14 @@ def test_three_retries_are_three_runs_and_the_last_failed_pod_is_kept():
         ("Running", 2, 2),
         ("Restarting", 3, 3),
         ("Failed", 3, 3),
-        ("Failed", 4, 3),
     ]
+    # Every later event raises the version, and nothing else.
+    assert {(phase, retries) for phase, _, retries in trace[10:]} == {("Failed", 3)}
 
 
-@pytest.mark.parametrize(("options", "succeeded"), [(JobOptions(), 2), (JobOptions(zero_counters_after_kill=True), 0)])
+@pytest.mark.parametrize(
+    ("options", "succeeded"), [(JobOptions(), 2), (JobOptions(zero_counters_after_kill=True), 0)]
+)
 def test_a_completed_job_keeps_its_pods_and_gives_up_its_group(options, succeeded):
     cluster = running(cluster=LittleCluster(options))
     cluster.move_pods("Succeeded")
@@ -200,7 +207,9 @@ def test_a_job_short_of_successes_fails():
 
 def test_a_task_short_of_its_minimum_fails_the_job():
     cluster = LittleCluster()
-    cluster.submit(job("train", task("a", 2, min_available=0), task("b", 1, min_available=1), min_available=1))
+    cluster.submit(
+        job("train", task("a", 2, min_available=0), task("b", 1, min_available=1), min_available=1)
+    )
     cluster.move_group("Inqueue")
     cluster.move_pods("Running")
     cluster.move_pods("Succeeded", "train-a-0", "train-a-1")
@@ -241,7 +250,9 @@ def test_a_group_that_falls_back_freezes_the_job():
 
 def test_scaling_down_restarts_nothing():
     cluster = LittleCluster()
-    cluster.submit(job("train", task("w", 3, min_available=1), policies=(policy("PodEvicted", "RestartJob"),)))
+    cluster.submit(
+        job("train", task("w", 3, min_available=1), policies=(policy("PodEvicted", "RestartJob"),))
+    )
     cluster.move_group("Inqueue")
     cluster.move_pods("Running")
     cluster.edit("default/train", tasks=(task("w", 2, min_available=1, max_retry=3),))
@@ -315,3 +326,63 @@ def test_a_command_that_makes_no_sense_is_refused(action):
     assert (cluster.phase(), cluster.status().retry_count) == ("Running", 0)
     assert cluster.events[-1].type == "Warning"
     assert f'"{action}"' in cluster.events[-1].message
+
+
+def test_nothing_joins_a_group_that_is_on_its_way_out():
+    cluster = running()
+    [old] = cluster.pod_groups.values()
+    for command in cluster.controller.command(cluster, "default/train", "RestartJob", cluster.now):
+        if not isinstance(command, DeletePodGroup):
+            cluster.carry_out(command)
+    cluster.tell(list)
+    assert (cluster.pod_phases(), cluster.pod_groups) == ({}, {old.key: old})
+    cluster.carry_out(DeletePodGroup(old.key))
+    cluster.tell(list)
+    [new] = cluster.pod_groups.values()
+    assert new.metadata.uid != old.metadata.uid
+
+
+def test_a_group_of_the_old_name_is_used_and_joined():
+    cluster = LittleCluster()
+    train = job("train", task("w", 1))
+    old = pod_group_of(train, {})
+    meta = replace(old.metadata, name="train", uid="old")
+    cluster.pod_groups["default/train"] = replace(old, metadata=meta)
+    cluster.submit(train)
+    cluster.move_group("Inqueue")
+    [pod] = cluster.pods_by_key.values()
+    assert pod.metadata.annotations[keys.GROUP_NAME] == "train"
+
+
+def test_a_queue_of_several_clusters_marks_what_it_forwards():
+    cluster = LittleCluster()
+    cluster.queues["default"] = open_queue_named("default", extend_clusters=(ExtendCluster(name="far"),))
+    cluster.submit(job("train", task("w", 1)))
+    cluster.move_group("Inqueue")
+    [pod] = cluster.pods_by_key.values()
+    [group] = cluster.pod_groups.values()
+    assert pod.metadata.labels[keys.JOB_FORWARDING] == pod.metadata.annotations[keys.JOB_FORWARDING] == "true"
+    assert group.metadata.annotations[keys.JOB_FORWARDING] == "true"
+
+
+def test_scaling_refreshes_the_group_and_keeps_its_queue():
+    cluster = LittleCluster()
+    cluster.submit(job("train", task("w", 2)))
+    cluster.edit("default/train", min_available=3, tasks=(task("w", 3, min_available=3),), queue="other")
+    cluster.queues["other"] = cluster.queues["default"]
+    cluster.wait(seconds=1)
+    [group] = cluster.pod_groups.values()
+    assert (group.spec.min_member, group.spec.min_task_member) == (3, {"w": 3})
+    assert (group.spec.min_resources["cpu"], group.spec.queue) == (3, "default")
+
+
+def test_a_job_says_why_it_waits():
+    cluster = LittleCluster()
+    cluster.submit(job("train", task("w", 2)))
+    [(key, group)] = cluster.pod_groups.items()
+    full = Condition(type="Unschedulable", status="True", message="no room", last_transition_time=cluster.now)
+    cluster.pod_groups[key] = replace(group, status=replace(group.status, conditions=(full,)))
+    cluster.move_group("Inqueue")
+    assert {event.message for event in cluster.events if event.reason == "PodGroupPending"} == {
+        "Unschedulable: no room"
+    }

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from hekla.conf import argument
 from hekla.framework.action import Action
 from hekla.framework.finder import NodeFinder
+from hekla.framework.fitting import TaskClass
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
 from hekla.framework.session import Session
@@ -33,6 +35,13 @@ class AllocateArguments:
         aliases=("enablePredicateErrorCache",),
         help="skip nodes that refused another task of the same job and role",
     )
+
+
+class Choice(NamedTuple):
+    """The node to take, and whether it has room now or will have it once releases are done."""
+
+    row: int
+    has_room: bool
 
 
 class Allocate(Action):
@@ -127,7 +136,7 @@ def place_tasks(
             if job.may_continue(job.sub_jobs[task.sub_job]):
                 continue
             return
-        assign(session, statement, task, choice)
+        assign(statement, task, choice)
         if session.sub_job_is_ready(job, job.sub_jobs[task.sub_job]):
             return
 
@@ -137,35 +146,35 @@ def already_failed(job: Job, task: Task) -> bool:
     return bool(task.role and job.fit_errors and task.role in job.failed_roles(job.sub_jobs[task.sub_job]))
 
 
-def find_node(session: Session, task: Task, domain: Mask, finder: NodeFinder) -> int | None:
+def find_node(session: Session, task: Task, domain: Mask, finder: NodeFinder) -> Choice | None:
     """The node to take; None, and the reasons kept, where there is none."""
     objection = session.objection_to(task)
     if objection is not None:
         session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
         return None
-    passes = session.fitting.open_nodes(task)
     known = session.fitting.class_of(task)
+    passes = session.fitting.narrowed(task, known.is_open)
     passes &= known.fits_later
     feasible = finder.among_nominated(task, domain, passes)
     if feasible is None:
         feasible = finder.find(task, domain, passes)
-    chosen = choose(session, task, feasible, known.fits_now)
+    chosen = choose(session, task, known, feasible)
     if chosen is None:
         session.refuse(task, session.fitting.diagnose(task, domain, with_room=True))
     return chosen
 
 
-def choose(session: Session, task: Task, feasible: Mask, fits_now: Mask) -> int | None:
+def choose(session: Session, task: Task, known: TaskClass, feasible: Mask) -> Choice | None:
     """Room now beats room later; inside each, a soft shard's own nodes beat the others."""
-    now = feasible & fits_now
-    for group in (*session.by_shard(now), *session.by_shard(feasible & ~now)):
-        chosen = session.fitting.best(task, group)
-        if chosen is not None:
-            return chosen
+    for has_room, fits in ((True, known.fits_now), (False, ~known.fits_now)):
+        for group in session.by_shard(feasible & fits):
+            row = session.fitting.best(task, known, group)
+            if row is not None:
+                return Choice(row, has_room)
     return None
 
 
-def assign(session: Session, statement: Statement, task: Task, row: int) -> bool:
-    if session.nodes.fits_now(task, row):
-        return statement.allocate(task, row)
-    return statement.pipeline(task, row)
+def assign(statement: Statement, task: Task, choice: Choice) -> bool:
+    if choice.has_room:
+        return statement.allocate(task, choice.row)
+    return statement.pipeline(task, choice.row)

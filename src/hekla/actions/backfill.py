@@ -75,9 +75,10 @@ def place(session: Session, task: Task) -> None:
     if objection is not None:
         session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
         return
-    feasible = session.fitting.open_nodes(task)
+    known = session.fitting.class_of(task)
+    feasible = session.fitting.narrowed(task, known.is_open)
     for group in session.by_shard(feasible):
-        row = session.fitting.best(task, group)
+        row = session.fitting.best(task, known, group)
         if row is not None:
             session.allocate_at_once(task, row)
             return

@@ -93,7 +93,7 @@ def may_give_back(session: Session, task: Task, queue: Queue) -> bool:
 
 
 def reclaim_for_task(session: Session, statement: Statement, queue: Queue, task: Task, held: Amounts) -> None:
-    """Take the first node where others give back enough; one where nobody could is passed over, even if empty."""
+    """Take the first node where others give back enough; where nobody could it is passed over, even empty."""
     nodes = without_hopeless(session, task) & session.fitting.curable_nodes(task)
     nodes &= would_fit(session, task, held) & (held[:, session.axis.pods] > 0)
     for group in session.by_shard(nodes):

@@ -35,7 +35,8 @@ from hekla.controllers.commands import (
 from hekla.controllers.expand import pod_group_of, pods_of
 from hekla.controllers.job import JobController, JobOptions
 from hekla.controllers.job_admission import default_job, problems_of_job
-from hekla.controllers.job_update_admission import problems_of_job_update, warnings_of_job
+from hekla.controllers.job_update_admission import problems_of_job_update
+from hekla.controllers.job_warnings import warnings_of_job
 from hekla.controllers.podgroup import pod_group_for
 from hekla.controllers.policy import Action, Event
 from hekla.controllers.problems import Problem

@@ -173,9 +173,7 @@ class JobController:
         return [_start_of(job, timer.action), *self._execute(world, job, timer.action, timer.request, now)]
 
     def _repeat(self, world: World, repeat: Repeat, now: datetime) -> list[JobCommand]:
-        if world.job(repeat.request.job) is None:
-            self._budget.forget(repeat.request)
-            return []
+        self._budget.take(repeat)
         return self._serve(world, repeat.request, now)
 
     def _expire(self, world: World, expiry: Expiry, now: datetime) -> list[JobCommand]:

@@ -1,4 +1,4 @@
-"""Admission of Jobs: what is filled in, what is refused, and what is merely unwise."""
+"""Admission of new Jobs: what is filled in, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from hekla.controllers.template_admission import problems_of_numa, problems_of_t
 from hekla.controllers.usage import minimum_of
 from hekla.objects import Queue, VolcanoJob
 from hekla.objects.batch import JobSpec, JobVolume, TaskSpec
-from hekla.objects.pod import PodSpec
 
 DEFAULT_QUEUE = "default"
 DEFAULT_SCHEDULER = "volcano"
@@ -112,7 +111,7 @@ def _problems_of_pods(job: VolcanoJob, position: int, task: TaskSpec) -> Iterato
     path, name = f"spec.tasks[{position}]", f"{job.metadata.name}-{task.name}-{position}"
     if not is_qualified_name(name):
         yield Problem(f"{path}.name", f'"{name}" is no name for a pod; 63 characters are the limit')
-    template: PodSpec = task.template.spec
+    template = task.template.spec
     yield from problems_of_template(f"{path}.template.spec", template)
     if task.topology_policy not in ("", "none"):
         yield from problems_of_numa(f"{path}.template.spec", template)
@@ -165,11 +164,10 @@ def _problem_of_volumes(volumes: tuple[JobVolume, ...]) -> Iterator[Problem]:
     """The first problem of the list."""
     paths: set[str] = set()
     for i, volume in enumerate(volumes):
-        path, mounted = f"spec.volumes[{i}]", volume.mount_path
         if message := _complaint_about(volume, paths):
-            yield Problem(path, message)
+            yield Problem(f"spec.volumes[{i}]", message)
             return
-        paths.add(mounted)
+        paths.add(volume.mount_path)
 
 
 def _complaint_about(volume: JobVolume, paths: set[str]) -> str:

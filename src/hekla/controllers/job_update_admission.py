@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from hekla.controllers.job_admission import problems_of_partitions
 from hekla.controllers.problems import Problem, problems_of_topology
-from hekla.controllers.usage import is_counted, minimum_of
+from hekla.controllers.usage import minimum_of
 from hekla.objects import VolcanoJob
-from hekla.objects.batch import JobSpec, TaskSpec
+from hekla.objects.batch import JobSpec
 
 
 def problems_of_job_update(before: VolcanoJob, after: VolcanoJob) -> list[Problem]:
@@ -45,39 +45,3 @@ def _problems_of_scale(spec: JobSpec) -> Iterator[Problem]:
 def _immutable_part(spec: JobSpec) -> JobSpec:
     tasks = tuple(replace(task, replicas=0, min_available=None) for task in spec.tasks)
     return replace(spec, min_available=0, priority_class_name="", tasks=tasks)
-
-
-def warnings_of_job(job: VolcanoJob) -> list[Problem]:
-    """What is allowed, but hardly meant."""
-    limits_only = (
-        Problem(
-            f"spec.tasks[{i}].template.spec", "limits without requests do not count when the job is admitted"
-        )
-        for i, task in enumerate(job.spec.tasks)
-        if has_limits_only(task)
-    )
-    return [*limits_only, *_warnings_of_dependencies(job.spec)]
-
-
-def has_limits_only(task: TaskSpec) -> bool:
-    """Whether a container is limited in something it does not ask for."""
-    return any(
-        is_counted(name) and name not in container.resources.requests
-        for container in task.template.spec.containers
-        for name in container.resources.limits
-    )
-
-
-def _warnings_of_dependencies(spec: JobSpec) -> Iterator[Problem]:
-    """A gang waits for all its pods, and a dependent task for the gang: together they wait for ever."""
-    dependent = [task for task in spec.tasks if task.depends_on is not None and task.depends_on.name]
-    if not dependent:
-        return
-    free = sum(task.replicas for task in spec.tasks if task not in dependent)
-    minimums_bind = spec.min_available >= sum(map(minimum_of, spec.tasks))
-    if spec.min_available > free or (minimums_bind and any(map(minimum_of, dependent))):
-        message = (
-            "the job needs pods of tasks that wait for others, and will never start as a gang;"
-            " give the dependent tasks minAvailable 0, or lower the job's minAvailable"
-        )
-        yield Problem("spec.tasks", message)

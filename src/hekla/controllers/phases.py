@@ -59,7 +59,7 @@ def phase_of(status: JobStatus) -> Phase:
 
 
 def in_phase(status: JobStatus, phase: str) -> JobStatus:
-    return replace(status, state=replace(status.state, phase=phase))
+    return replace(status, state=replace(status.state, phase=str(phase)))
 
 
 def stamped(status: JobStatus, now: datetime) -> JobStatus:

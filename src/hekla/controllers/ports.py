@@ -20,11 +20,11 @@ RAY_PORTS = {"port": 6379, "dashboardPort": 8265, "clientPort": 10001}
 
 def argument(job: VolcanoJob, plugin: str, name: str, default: str) -> str:
     """A flag of a job plugin, written `--name=value` or `--name value`."""
-    words = [word.lstrip("-") for text in job.spec.plugins[plugin] for word in text.split()]
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        flag, equals, value = word.partition("=")
-        if flag == name:
-            return value if equals else following
+    words = [word for text in job.spec.plugins[plugin] for word in text.split()]
+    for position, word in enumerate(words, start=1):
+        flag, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and flag == name:
+            return value if equals else "".join(words[position : position + 1])
     return default
 
 

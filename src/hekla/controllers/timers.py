@@ -123,6 +123,10 @@ class ErrorBudget:
         self._on_trial.discard(request)
         return True
 
+    def take(self, repeat: Repeat) -> None:
+        """The wait is over; how often the request has failed is still known."""
+        self._repeat_by_request.pop(repeat.request, None)
+
     def served(self, request: Request) -> None:
         """The request was answered; its failures are forgiven once it is answered again without a new one."""
         self._repeat_by_request.pop(request, None)

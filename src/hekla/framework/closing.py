@@ -14,7 +14,7 @@ from hekla.framework.messages import reason_of, status_line
 from hekla.ledger.arrays import Amounts
 from hekla.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
 from hekla.model.queue import ROOT
-from hekla.model.resources import CPU, MEMORY, PODS, read_resources
+from hekla.model.resources import CPU, MEMORY, is_whole, read_resources
 from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.model.task import Task
 from hekla.objects import Condition
@@ -115,11 +115,18 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
         reason, message = reason_of(job, task, session.nodes.names)
         if not _knows(task, reason, message or line):
             yield Tell(task.key, task.uid, reason, message or line)
-        # Only room that was really freed for the task is promised. See ADR 0007.
-        if task.status is Status.PIPELINED and task.evicted:
-            node = task.node_name
-            if task.pod.status.nominated_node_name != node:
-                yield Nominate(task.key, task.uid, node)
+        promised = task.pod.status.nominated_node_name
+        if (node := _promise(session, task)) != promised:
+            yield Nominate(task.key, task.uid, node)
+
+
+def _promise(session: Session, task: Task) -> str:
+    """The node the task may count on: room was freed there for it, or is still being freed. See ADR 0007."""
+    if task.status is Status.PIPELINED and task.evicted:
+        return task.node_name
+    promised = task.pod.status.nominated_node_name
+    row = session.nodes.row_of.get(promised)
+    return promised if row is not None and session.nodes.releasing[row].any() else ""
 
 
 def _knows(task: Task, reason: str, message: str) -> bool:
@@ -163,11 +170,7 @@ def _without_zeros(allocated: ResourceList) -> dict[str, int]:
 def as_quantities(resources: dict[str, int]) -> ResourceList:
     """Amounts in canonical units as manifests write them."""
     return {
-        name: str(amount)
-        if name in (MEMORY, PODS)
-        else f"{amount}m"
-        if amount % 1000
-        else str(amount // 1000)
+        name: str(amount) if is_whole(name) else f"{amount}m" if amount % 1000 else str(amount // 1000)
         for name, amount in sorted(
             resources.items(), key=lambda item: (item[0] not in (CPU, MEMORY), item[0])
         )

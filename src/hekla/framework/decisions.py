@@ -30,7 +30,7 @@ class Evict:
 
 @dataclass(frozen=True)
 class Nominate:
-    """This pod is promised room on that node once evicted pods are gone."""
+    """This pod is promised room on that node once evicted pods are gone; no node withdraws a promise."""
 
     pod: str
     uid: str

@@ -56,8 +56,8 @@ class Plugin:
     def on_release(self, task: Task) -> None:
         """A task is being evicted, or its placement was undone; its node is still known."""
 
-    def silent_on(self) -> Collection[Point]:
-        """Points that this plugin, configured as it is, has no opinion on."""
+    def silent_on(self) -> Collection[Point | str]:
+        """Points, or single answers by the name of their method, that it leaves out as configured."""
         return ()
 
     def distinguishes(self, task: Task) -> Hashable:  # noqa: ARG002 - plugins override it

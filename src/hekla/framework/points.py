@@ -63,11 +63,19 @@ def answers(point: Point, scope: Scope = Scope.ATTEMPT) -> Callable[[Method], Me
 
 
 def every(tiers: Tiers, *question: Any) -> bool:
-    return all(answer(*question) for tier in tiers for answer in tier)
+    for tier in tiers:
+        for answer in tier:
+            if not answer(*question):
+                return False
+    return True
 
 
 def some(tiers: Tiers, *question: Any) -> bool:
-    return any(answer(*question) for tier in tiers for answer in tier)
+    for tier in tiers:
+        for answer in tier:
+            if answer(*question):
+                return True
+    return False
 
 
 def vote(tiers: Tiers, *question: Any) -> bool:
@@ -325,7 +333,8 @@ def switches_on(point: Point, is_enabled: Callable[[str], bool]) -> bool:
 
 
 def declared(plugin: type) -> Iterable[tuple[str, Point, Scope]]:
-    """The answers a plugin class declares: method name, point, scope."""
-    for name in dir(plugin):
+    """The answers a plugin class declares, in the order it declares them: method name, point, scope."""
+    names = dict.fromkeys(name for base in reversed(plugin.__mro__) for name in vars(base))
+    for name in names:
         for point, scope in getattr(getattr(plugin, name), "answers", ()):
             yield name, point, scope

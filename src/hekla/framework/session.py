@@ -23,7 +23,7 @@ from hekla.ledger.pods import PodLedger
 from hekla.model.diagnosis import Diagnosis
 from hekla.model.job import Job, SubJob
 from hekla.model.queue import Queue
-from hekla.model.resources import CPU, MEMORY, PODS
+from hekla.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.model.snapshot import Snapshot
 from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.model.task import NOWHERE, Task
@@ -113,7 +113,7 @@ class Session:
     def _register(self, plugin: Plugin, is_enabled: Callable[[str], bool]) -> None:
         silent = set(plugin.silent_on())
         for name, point, scope in points.declared(type(plugin)):
-            if point in silent or not points.switches_on(point, is_enabled):
+            if point in silent or name in silent or not points.switches_on(point, is_enabled):
                 continue
             method = getattr(plugin, name)
             if point in ABOUT_NODES:
@@ -188,9 +188,9 @@ class Session:
 
     def spell(self, resource: str, amount: int) -> str:
         """An amount as people write it: cores, GiB, devices."""
-        if resource == MEMORY:
-            return f"{amount / 2**30:.4g}Gi"
-        return f"{amount:g}" if resource == PODS else f"{amount / 1000:.4g}"
+        if resource == PODS:
+            return f"{amount:g}"
+        return f"{amount / 2**30:.4g}Gi" if is_whole(resource) else f"{amount / 1000:.4g}"
 
     # Changes
 

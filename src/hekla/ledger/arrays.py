@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +16,9 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 """Column or row numbers."""
 
+Counts = npt.NDArray[np.int64]
+"""A whole number per node."""
+
 Mask = npt.NDArray[np.bool_]
 """A yes or no per node."""
 
@@ -21,3 +26,13 @@ Rows = Indices | slice
 """Which nodes a row-wise answer is wanted for."""
 
 ALL_ROWS = slice(None)
+
+
+def all_of(masks: Sequence[Mask]) -> Mask:
+    """What every one of the masks marks; an array of its own."""
+    return np.asarray(np.logical_and.reduce(masks), dtype=np.bool_)
+
+
+def any_of(masks: Sequence[Mask]) -> Mask:
+    """What at least one of the masks marks; an array of its own."""
+    return np.asarray(np.logical_or.reduce(masks), dtype=np.bool_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,19 @@ class LabelColumn:
                 codes[row] = self.code_of.setdefault(value, len(self.code_of))
         self.codes: Codes = codes
 
-    @property
+    @cached_property
     def present(self) -> Mask:
         return np.not_equal(self.codes, ABSENT)
+
+    @cached_property
+    def is_distinct(self) -> bool:
+        """No two nodes share a value, as with host names."""
+        return self.size == np.count_nonzero(self.present)
+
+    @cached_property
+    def _slots(self) -> Codes:
+        """Codes from 1, with 0 for absent, as counting wants them."""
+        return self.codes + 1
 
     @property
     def size(self) -> int:
@@ -50,14 +61,18 @@ class LabelColumn:
 
     def per_value(self, amounts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Sums of a per-node amount over the nodes that share a value; (N,) -> (values,)."""
-        present = self.present
-        sums = np.zeros(self.size, dtype=np.int64)
-        np.add.at(sums, self.codes[present], amounts[present])
-        return sums
+        sums = np.bincount(self._slots, weights=amounts, minlength=self.size + 1)[1:]
+        return sums.astype(np.int64)
 
     def spread(self, per_value: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The amount of each node's value; 0 where the label is absent; (values,) -> (N,)."""
         return np.append(per_value, 0)[self.codes]
+
+    def pooled(self, amounts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each node the sum over all nodes that share its value; 0 where absent; (N,) -> (N,)."""
+        if self.is_distinct:
+            return np.where(self.present, amounts, 0)
+        return self.spread(self.per_value(amounts))
 
 
 class NodeLabels:
@@ -67,6 +82,9 @@ class NodeLabels:
         self._labels = labels
         self._names = names
         self._columns: dict[str, LabelColumn] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
 
     def column(self, key: str) -> LabelColumn:
         if key not in self._columns:

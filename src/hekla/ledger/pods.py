@@ -7,19 +7,19 @@ a pod that is being evicted no longer does, and oversubscription is not known he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from hekla.ledger.arrays import Amounts
+from hekla.ledger.arrays import Amounts, Counts
 from hekla.ledger.axis import Axis
 from hekla.ledger.nodes import NodeLedger
+from hekla.ledger.tally import Tally, Thing
 from hekla.model.status import TERMINATED_SET
 from hekla.model.task import NOWHERE, Task
 
 Weigh = Callable[[Task], int]
-Counts = npt.NDArray[np.int64]
 
 
 class PodLedger:
@@ -33,7 +33,10 @@ class PodLedger:
         self.nonzero = np.zeros((count, 2), dtype=np.int64, order="F")
         self.count: Counts = np.zeros(count, dtype=np.int64)
         self.pods_on: list[dict[str, Task]] = [{} for _ in range(count)]
-        self._counters: dict[Hashable, tuple[Weigh, Counts]] = {}
+        self._counters: dict[Hashable, Counts] = {}
+        self._for_all: list[tuple[Weigh, Counts]] = []
+        self._for_label: dict[tuple[str, str], list[tuple[Weigh, Counts]]] = {}
+        self._tallies: dict[Hashable, Tally[Hashable]] = {}
         for task in tasks:
             if task.node != NOWHERE and task.status not in TERMINATED_SET:
                 self.add(task, task.node)
@@ -55,20 +58,38 @@ class PodLedger:
             self.requested[row] += task.vector
         else:
             self.requested[row] -= task.vector
-        for weigh, counts in self._counters.values():
+        for weigh, counts in self._for_all:
             if weight := weigh(task):
                 counts[row] += sign * weight
+        if self._for_label:
+            for label in task.pod.metadata.labels.items():
+                for weigh, counts in self._for_label.get(label, ()):
+                    counts[row] += sign * weigh(task)
+        for tally in self._tallies.values():
+            tally.move(task, row, sign)
         self._changed.append(row)
 
-    def counter(self, key: Hashable, weigh: Weigh) -> Counts:
+    def counter(self, key: Hashable, weigh: Weigh, *, label: tuple[str, str] | None = None) -> Counts:
         """A live count per node of what `weigh` gives for each pod on it; counted once per key.
 
-        Do not change the array that comes back.
+        Where a pod weighs something only if it carries `label`, saying so spares asking for all
+        others. Do not change the array that comes back.
         """
         if key not in self._counters:
-            counts = np.zeros(len(self.pods_on), dtype=np.int64)
+            counts = self._counters[key] = np.zeros(len(self.pods_on), dtype=np.int64)
             for row, pods in enumerate(self.pods_on):
                 for task in pods.values():
                     counts[row] += weigh(task)
-            self._counters[key] = (weigh, counts)
-        return self._counters[key][1]
+            asked = self._for_all if label is None else self._for_label.setdefault(label, [])
+            asked.append((weigh, counts))
+        return self._counters[key]
+
+    def tally(self, key: Hashable, things_of: Callable[[Task], Iterable[Thing]]) -> Tally[Thing]:
+        """Live counts per node of all that `things_of` names for each pod on it; one per key."""
+        if key not in self._tallies:
+            tally = Tally(things_of, len(self.pods_on))
+            for row, pods in enumerate(self.pods_on):
+                for task in pods.values():
+                    tally.move(task, row, 1)
+            self._tallies[key] = cast("Tally[Hashable]", tally)
+        return cast("Tally[Thing]", self._tallies[key])

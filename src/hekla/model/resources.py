@@ -1,7 +1,7 @@
 """Resources: named amounts in canonical units, where an absent name differs from a zero.
 
-cpu counts millicores; memory counts bytes; pods count pods; every other resource counts
-thousandths (one GPU is 1000), as Volcano stores them.
+cpu counts millicores; memory, storage and huge pages count bytes; pods count pods; every other
+resource counts thousandths (one GPU is 1000).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hekla.objects.quantity import milli, whole
 CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
+EPHEMERAL_STORAGE = "ephemeral-storage"
 
 Resources = dict[str, int]
 """Amounts by resource name. Absent means "never mentioned", which some comparisons tell from 0."""
@@ -22,7 +23,7 @@ Resources = dict[str, int]
 
 def is_counted(name: str) -> bool:
     """Does the scheduler keep accounts of this resource?"""
-    if name in (CPU, MEMORY, PODS, "ephemeral-storage"):
+    if name in (CPU, MEMORY, PODS, EPHEMERAL_STORAGE):
         return True
     if name.startswith("count/"):
         return False
@@ -31,9 +32,14 @@ def is_counted(name: str) -> bool:
     return "/" in name and not name.startswith("requests.")
 
 
+def is_whole(name: str) -> bool:
+    """Counted in whole units; Volcano counts storage in thousandths of bytes, which sums overflow with."""
+    return name in (MEMORY, PODS, EPHEMERAL_STORAGE) or name.startswith("hugepages-")
+
+
 def canonical(name: str, amount: Amount) -> int:
     """The amount in the units that this resource is counted in."""
-    value = whole(amount) if name in (MEMORY, PODS) else milli(amount)
+    value = whole(amount) if is_whole(name) else milli(amount)
     if value < 0:
         raise InputError(f'{name}: "{amount}" is negative; amounts start at 0')
     return value

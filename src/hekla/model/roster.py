@@ -34,27 +34,26 @@ class Roster:
 
     def add(self, task: Task) -> None:
         self.tasks[task.uid] = task
-        self._count(task, 1)
+        self._by_status[task.status][task.uid] = task
+        by_role = self._by_role.setdefault(task.role, [0] * (_BEST_EFFORT + 1))
+        by_role[task.status] += 1
+        if task.is_best_effort and task.status is Status.PENDING:
+            by_role[_BEST_EFFORT] += 1
+            self.pending_best_effort += 1
 
     def move(self, task: Task, status: Status) -> None:
         """Give the task another status; every count follows."""
-        self._count(task, -1)
+        before = task.status
+        del self._by_status[before][task.uid]
+        self._by_status[status][task.uid] = task
+        by_role = self._by_role[task.role]
+        by_role[before] -= 1
+        by_role[status] += 1
+        if task.is_best_effort:
+            change = (status is Status.PENDING) - (before is Status.PENDING)
+            by_role[_BEST_EFFORT] += change
+            self.pending_best_effort += change
         task.status = status
-        self._count(task, 1)
-
-    def _count(self, task: Task, step: int) -> None:
-        status = task.status
-        if step > 0:
-            self._by_status[status][task.uid] = task
-        else:
-            del self._by_status[status][task.uid]
-        by_role = self._by_role.get(task.role)
-        if by_role is None:
-            by_role = self._by_role[task.role] = [0] * (_BEST_EFFORT + 1)
-        by_role[status] += step
-        if task.is_best_effort and status is Status.PENDING:
-            by_role[_BEST_EFFORT] += step
-            self.pending_best_effort += step
 
     def having(self, status: Status) -> Mapping[str, Task]:
         """Tasks of one status by UID; a live view, so copy it before moving tasks."""

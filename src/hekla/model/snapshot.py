@@ -19,6 +19,7 @@ from hekla.model.task import Task, task_of
 from hekla.objects import Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
+from hekla.objects.complaint import Complaint
 
 M = TypeVar("M", bound=Manifest)
 
@@ -29,17 +30,6 @@ class Shard:
 
     mode: str = "none"
     nodes: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Complaint:
-    """Something in the input that cannot be used as it is; the rest goes on."""
-
-    subject: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.subject}: {self.message}"
 
 
 @dataclass(eq=False)

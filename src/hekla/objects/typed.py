@@ -90,7 +90,7 @@ def _unknown_kind(api_version: str, kind: str) -> str:
     if groups:
         return f'no kind {quoted(kind)} in {quoted(api_version)}; did you mean "{kind}" of "{groups[0]}"?'
     known = sorted({name for _, name in KINDS})
-    return f"no kind {quoted(kind)}{did_you_mean(kind, known)}; known kinds: {', '.join(known)}"
+    return f"no kind {quoted(kind)}{did_you_mean(kind, known) or ';'} known kinds: {', '.join(known)}"
 
 
 def typed(data: object, kind: type[Manifest]) -> Manifest:

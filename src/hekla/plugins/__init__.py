@@ -1,4 +1,4 @@
-"""The craft: what to prefer. One file, one opinion."""
+"""The craft: what to prefer. One file, one opinion; what opinions have in common stands beside them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,23 @@ from hekla.plugins.binpack import Binpack
 from hekla.plugins.conformance import Conformance
 from hekla.plugins.drf import Drf
 from hekla.plugins.gang import Gang
+from hekla.plugins.nodeorder import NodeOrder
 from hekla.plugins.overcommit import Overcommit
+from hekla.plugins.predicates import Predicates
 from hekla.plugins.priority import Priority
 from hekla.plugins.proportion import Proportion
 
 BUILTIN_PLUGINS: dict[str, type[Plugin]] = {
-    plugin.name: plugin for plugin in (Binpack, Conformance, Drf, Gang, Overcommit, Priority, Proportion)
+    plugin.name: plugin
+    for plugin in (
+        Binpack,
+        Conformance,
+        Drf,
+        Gang,
+        NodeOrder,
+        Overcommit,
+        Predicates,
+        Priority,
+        Proportion,
+    )
 }

@@ -8,12 +8,10 @@ import numpy as np
 
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.model.job import INQUEUE, RUNNING, Job
-from hekla.model.resources import PODS
+from hekla.model.resources import EPHEMERAL_STORAGE, PODS
 
 if TYPE_CHECKING:
     from hekla.framework.session import Session
-
-UNRESERVED = "ephemeral-storage"
 
 
 def minimum_of(session: Session, job: Job) -> Amounts:
@@ -29,8 +27,8 @@ def elastic(session: Session, job: Job) -> Amounts:
 def reserved(session: Session, job: Job) -> Amounts:
     """What is still missing to the job's minimum."""
     missing: Amounts = np.maximum(minimum_of(session, job) - job.held, 0)
-    if UNRESERVED in session.axis.column_of:
-        missing[session.axis.column_of[UNRESERVED]] = 0
+    if EPHEMERAL_STORAGE in session.axis.column_of:
+        missing[session.axis.column_of[EPHEMERAL_STORAGE]] = 0
     return missing
 
 

@@ -31,7 +31,7 @@ class Drf(Plugin):
         self.offered = np.flatnonzero(session.total > 0)
         self.total = session.total[self.offered].astype(np.float64)
         self.held: dict[str, Amounts] = {uid: job.held.copy() for uid, job in session.jobs.items()}
-        self.share: dict[str, float] = {uid: self.share_of(held) for uid, held in self.held.items()}
+        self.share: dict[str, float] = {}
         self.tree = ShareTree(session, self.held, self.offered, self.total) if self.hierarchical else None
 
     def silent_on(self) -> Collection[Point]:
@@ -42,7 +42,11 @@ class Drf(Plugin):
 
     @answers(JOB_ORDER)
     def smallest_share_first(self, job: Job) -> float:
-        return self.share[job.uid]
+        """Worked out when asked for: jobs are compared far less often than tasks are placed."""
+        share = self.share.get(job.uid)
+        if share is None:
+            share = self.share[job.uid] = self.share_of(self.held[job.uid])
+        return share
 
     @answers(QUEUE_ORDER)
     def poorest_branch_first(self, left: Queue, right: Queue) -> float:
@@ -83,7 +87,7 @@ class Drf(Plugin):
         if held is None:
             return
         held += sign * task.vector
-        self.share[task.job] = self.share_of(held)
+        self.share.pop(task.job, None)
         if self.tree is not None:
             self.tree.update()
 

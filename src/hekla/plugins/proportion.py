@@ -46,7 +46,13 @@ class Account:
     limit: Floats
     """The most it may hold: what others are not guaranteed, capped by its capability."""
     deserved: Floats
-    share: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The largest part of anything it deserves that the queue holds."""
+        counted = self.deserved >= SMALLEST
+        held = self.allocated[counted] / self.deserved[counted]
+        return float(held.max()) if len(held) else 0.0
 
 
 class Proportion(Plugin):
@@ -67,8 +73,6 @@ class Proportion(Plugin):
                 self.accounts[job.queue] = self._open_account(session.queues[job.queue], guaranteed)
             self._book(job)
         divide(list(self.accounts.values()), session.total)
-        for account in self.accounts.values():
-            account.share = share_of(account)
 
     def _open_account(self, queue: Queue, guaranteed: Amounts) -> Account:
         session, axis = self.session, self.session.axis
@@ -178,16 +182,12 @@ class Proportion(Plugin):
             self.accounts[job.queue].inqueue += less_gated(self.session, job, minimum_of(self.session, job))
 
     def on_allocate(self, task: Task) -> None:
-        account = self.accounts[self.session.jobs[task.job].queue]
-        account.allocated += task.vector
-        account.share = share_of(account)
+        self.accounts[self.session.jobs[task.job].queue].allocated += task.vector
 
     def on_release(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)
         if job is not None:
-            account = self.accounts[job.queue]
-            account.allocated -= task.vector
-            account.share = share_of(account)
+            self.accounts[job.queue].allocated -= task.vector
 
     def _over_its_share(self, account: Account) -> str:
         spell, names = self.session.spell, self.session.axis.names
@@ -211,14 +211,6 @@ def capability_of(amounts: Amounts, named: Mask) -> Floats:
 def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:
     """Within the limit in every resource, by Volcano's tolerance."""
     return bool((amounts - limit < SMALLEST).all())
-
-
-def share_of(account: Account) -> float:
-    """The largest part of anything it deserves that the queue holds."""
-    counts = account.deserved >= SMALLEST
-    if not counts.any():
-        return 0.0
-    return float((account.allocated[counts] / account.deserved[counts]).max())
 
 
 def divide(accounts: list[Account], total: Amounts) -> None:

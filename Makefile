@@ -1,0 +1,45 @@
+# Everything hekla needs is installed into .venv by these targets; only Python (3.11 or newer) and make are taken for granted.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench examples clean
+
+help: ## Print these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "hekla needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 1; }
+	@echo "setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $(READY)
+
+demo: $(READY) ## Watch the six actions at work on an in-process cluster
+	@$(BIN)/hekla demo
+
+test: $(READY) ## Run the tests
+	$(BIN)/python -m pytest -n auto
+
+check: $(READY) ## Format, lint, types, import contracts, examples
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory examples
+
+format: $(READY) ## Format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## Measure how long scheduling cycles take
+	$(BIN)/python benchmarks/run.py
+
+examples: $(READY) ## Run the examples and compare what they print
+	$(BIN)/python examples/check.py
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

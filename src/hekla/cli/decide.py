@@ -1,0 +1,104 @@
+"""`hekla decide`: one scheduling cycle, for scenarios and for manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf, warn
+from hekla.cli.render import Style, echo_outcome, output_option
+from hekla.clock import stopwatch
+from hekla.conf import Conf
+from hekla.errors import HeklaError, InputError
+from hekla.framework.registry import Registry
+from hekla.model.snapshot import Shard, Snapshot, take_snapshot
+from hekla.objects.scenario import is_scenario, read_scenario
+from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.scheduler.outcome import outcome_of
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@configuration
+@click.option(
+    "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Show the last of N cycles."
+)
+@output_option
+def decide(  # noqa: PLR0917 - one parameter per option
+    files: tuple[Path, ...],
+    conf_file: Path | None,
+    preset: str | None,
+    strict: bool,
+    plugins: tuple[str, ...],
+    cycles: int,
+    output: Style | None,
+) -> None:
+    """Run one scheduling cycle over FILES and print what it decides.
+
+    FILES are manifests (YAML or JSON, many documents, folders, - for standard input), or scenarios: JSON
+    files that carry a configuration and objects. Several scenarios give one JSON object per line.
+    """
+    registry = registry_with(plugins)
+    if all(is_scenario(file) for file in files):
+        own_conf = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
+        decide_scenarios(files, own_conf, registry, strict=strict, output=output)
+        return
+    conf = chosen_conf(conf_file, preset, registry, strict=strict)
+    start = stopwatch()
+    report = after_cycles(files, conf, registry, cycles)
+    loaded = stopwatch() - start - sum(report.times.values())
+    echo_outcome(outcome_of(str(files[0]), report, load_seconds=loaded), report, output or Style.TABLE)
+
+
+def decide_scenarios(
+    files: Sequence[Path], conf: Conf | None, registry: Registry, *, strict: bool, output: Style | None
+) -> None:
+    """Each scenario by itself; one that cannot be used does not keep the others from being decided."""
+    style = output or (Style.TABLE if len(files) == 1 else Style.JSON)
+    failures = 0
+    for file in files:
+        try:
+            start = stopwatch()
+            snapshot, own_conf, name = load_scenario(file, registry, conf, strict=strict)
+            loaded = stopwatch() - start
+            report = run_cycle(snapshot, own_conf, registry=registry)
+            echo_outcome(outcome_of(name, report, load_seconds=loaded), report, style)
+        except HeklaError as error:
+            failures += 1
+            echo_failure(file, error, style)
+    if failures:
+        raise InputError(f"{failures} of {len(files)} scenarios could not be decided")
+
+
+def load_scenario(
+    file: Path, registry: Registry, conf: Conf | None, *, strict: bool
+) -> tuple[Snapshot, Conf, str]:
+    scenario = read_scenario(file)
+    own = conf or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)
+    sharding = scenario.sharding
+    shard = Shard(sharding.mode, frozenset(sharding.nodes)) if sharding is not None else None
+    snapshot = take_snapshot(scenario.objects, shard=shard)
+    warn(f"{file}: {complaint}" for complaint in (*scenario.complaints, *snapshot.complaints))
+    return snapshot, own, scenario.name
+
+
+def echo_failure(file: Path, error: HeklaError, style: Style) -> None:
+    """A line in place of the answer, so that the lines still match the files."""
+    if style is Style.JSON:
+        import json  # noqa: PLC0415 - only failures need it
+
+        click.echo(json.dumps({"name": file.stem, "error": str(error)}))
+    else:
+        click.echo(f"error: {error}", err=True)
+
+
+def after_cycles(files: Sequence[Path], conf: Conf, registry: Registry, cycles: int) -> CycleReport:
+    """The last of so many cycles on an embedded cluster that holds these manifests."""
+    from hekla.cli.embedding import embedded_loop  # noqa: PLC0415 - scenarios need no cluster
+
+    loop = embedded_loop(files, conf, registry)
+    for _ in range(cycles - 1):
+        loop.step()
+    return loop.step()

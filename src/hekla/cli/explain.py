@@ -1,0 +1,68 @@
+"""`hekla explain`: why pod groups are pending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hekla.cli.decide import after_cycles, load_scenario
+from hekla.cli.options import chosen_conf, configuration, registry_with
+from hekla.cli.render import Style, as_mapping, echo_data, output_option
+from hekla.errors import InputError
+from hekla.framework.explain import explain as explain_job
+from hekla.model.job import Job
+from hekla.objects.scenario import is_scenario
+from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.scheduler.outcome import explanations
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--job", "name", help="Only this pod group: namespace/name, or a name that is unique.")
+@configuration
+@click.option(
+    "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Explain the last of N cycles."
+)
+@output_option
+def explain(  # noqa: PLR0917 - one parameter per option
+    files: tuple[Path, ...],
+    name: str | None,
+    conf_file: Path | None,
+    preset: str | None,
+    strict: bool,
+    plugins: tuple[str, ...],
+    cycles: int,
+    output: Style | None,
+) -> None:
+    """Run a cycle over FILES and tell why pod groups wait: which nodes refused them and why, which queue
+    is over its share, how short a gang is.
+    """
+    registry = registry_with(plugins)
+    if len(files) == 1 and is_scenario(files[0]):
+        own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
+        snapshot, conf, _ = load_scenario(files[0], registry, own, strict=strict)
+        report = run_cycle(snapshot, conf, registry=registry)
+    else:
+        conf = chosen_conf(conf_file, preset, registry, strict=strict)
+        report = after_cycles(files, conf, registry, cycles)
+    told = explanations(report) if name is None else [explain_job(report.session, _job(report, name))]
+    if output in (Style.JSON, Style.YAML):
+        echo_data([as_mapping(explanation) for explanation in told], output)
+    elif told:
+        click.echo("\n\n".join(str(explanation) for explanation in told))
+    else:
+        click.echo("nothing waits")
+
+
+def _job(report: CycleReport, name: str) -> Job:
+    jobs = report.session.jobs
+    found = [job for uid, job in jobs.items() if name in (uid, job.name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(
+            f'several pod groups are named "{name}"; write one of: ' + ", ".join(j.uid for j in found)
+        )
+    known = ", ".join(sorted(jobs)[:10]) or "none"
+    raise InputError(f'no pod group "{name}" in this cycle; known pod groups: {known}')

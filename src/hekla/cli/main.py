@@ -1,0 +1,64 @@
+"""`hekla`: the command. Each subcommand is imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from hekla import __version__
+from hekla.errors import HeklaError
+
+COMMANDS = {
+    "conf": "hekla.cli.conf:conf",
+    "decide": "hekla.cli.decide:decide",
+    "demo": "hekla.cli.demo:demo",
+    "explain": "hekla.cli.explain:explain",
+    "run": "hekla.cli.run:run",
+}
+SUMMARIES = {
+    "conf": "Check and show scheduler configurations.",
+    "decide": "Run one scheduling cycle and print the decisions.",
+    "demo": "Watch all six actions at work on a built-in cluster.",
+    "explain": "Tell why pod groups are pending.",
+    "run": "Run a cluster over many cycles until all is done.",
+}
+
+
+class LazyGroup(click.Group):
+    """Lists its commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, name = place.split(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(SUMMARIES.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="hekla")
+def cli() -> None:
+    """A batch scheduler for AI and HPC clusters that decides as Volcano does, and says why."""
+
+
+def main() -> None:
+    """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly."""
+    try:
+        cli(prog_name="hekla")
+    except HeklaError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; closing stderr keeps Python quiet about it.
+        sys.stderr.close()
+        sys.exit(0)

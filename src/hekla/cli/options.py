@@ -1,0 +1,79 @@
+"""Options that several commands share, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
+from hekla.errors import InputError
+from hekla.framework.registry import Registry
+from hekla.scheduler.builtin import BUILTIN
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def configuration(command: Command) -> Command:
+    """`--conf`, `--preset`, `--strict` and `--plugin`."""
+    for option in reversed(
+        (
+            click.option(
+                "--conf", "conf_file", type=click.Path(path_type=Path), help="A volcano-scheduler.conf."
+            ),
+            click.option(
+                "--preset", type=click.Choice(sorted(PRESETS)), help="A built-in configuration instead."
+            ),
+            click.option("--strict", is_flag=True, help="Treat warnings about the configuration as errors."),
+            click.option(
+                "--plugin",
+                "plugins",
+                multiple=True,
+                metavar="MODULE:CLASS",
+                help="Add a plugin or action of your own (also file.py:Class).",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def registry_with(plugins: Iterable[str]) -> Registry:
+    """Everything built in, installed, and named on the command line."""
+    registry = BUILTIN.with_installed()
+    for reference in plugins:
+        registry = registry.with_named(reference)
+    return registry
+
+
+def chosen_conf(conf_file: Path | None, preset: str | None, registry: Registry, *, strict: bool) -> Conf:
+    """The configuration to use; its mistakes are told on standard error."""
+    if conf_file is not None and preset is not None:
+        raise click.UsageError("give either --conf or --preset, not both")
+    if conf_file is not None:
+        return usable_conf(read_text(conf_file), str(conf_file), registry, strict=strict)
+    text = PRESETS[preset].text if preset else BUILT_IN_DEFAULT
+    return usable_conf(text, preset or "default", registry, strict=strict)
+
+
+def usable_conf(text: str, source: str, registry: Registry, *, strict: bool) -> Conf:
+    reading = read_conf(text, source, registry.catalogue())
+    conf = require(reading, strict)
+    warn(str(mistake) for mistake in reading[1])
+    return conf
+
+
+def read_text(path: Path) -> str:
+    """A text file; `-` is standard input."""
+    try:
+        return click.get_text_stream("stdin").read() if str(path) == "-" else path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f'cannot read "{path}": {reason}') from error
+
+
+def warn(messages: Iterable[str]) -> None:
+    for message in messages:
+        click.echo(f"warning: {message}", err=True)

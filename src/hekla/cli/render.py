@@ -1,0 +1,105 @@
+"""How outcomes look: a table for people, JSON and YAML for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+import click
+
+from hekla.cli.table import table
+from hekla.framework.explain import Explanation
+from hekla.model.status import Status
+from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.outcome import Outcome, explanations
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Style(Enum):
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def output_option(command: Command) -> Command:
+    """`-o table|json|yaml`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice([style.value for style in Style]),
+        callback=lambda _ctx, _param, value: Style(value) if value else None,
+        help="How to print: table, json or yaml.",
+    )(command)
+
+
+def echo_data(data: object, style: Style) -> None:
+    if style is Style.JSON:
+        click.echo(json.dumps(data))
+        return
+    import yaml  # noqa: PLC0415 - rarely needed, and not quick to import
+
+    click.echo(yaml.safe_dump(data, sort_keys=False), nl=False)
+
+
+def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
+    if style is not Style.TABLE:
+        echo_data(outcome.as_data(), style)
+        return
+    sections = [
+        _section("bound", ("pod", "node"), sorted(outcome.binds.items())),
+        _section(
+            "evicted",
+            ("pod", "from", "by", "for"),
+            [(e.pod, e.node, e.reason, e.beneficiary or "-") for e in outcome.evictions],
+        ),
+        _section("promised room", ("pod", "node"), sorted(outcome.pipelined.items())),
+        _section("pod groups", ("name", "queue", "phase", "ready", "waiting"), _pod_groups(report)),
+    ]
+    waiting = explanations(report)
+    if waiting:
+        sections.append("why they wait\n" + "\n".join(str(explanation) for explanation in waiting))
+    click.echo("\n\n".join(section for section in sections if section))
+    click.echo(f"\n{summary(outcome, waiting)}")
+
+
+def summary(outcome: Outcome, waiting: list[Explanation]) -> str:
+    took = ", ".join(f"{part} {milliseconds(seconds)}" for part, seconds in outcome.times.items())
+    return (
+        f"{len(outcome.binds)} bound, {len(outcome.evictions)} evicted, "
+        f"{len(outcome.pipelined)} promised room, {len(waiting)} of {len(outcome.phases)} pod groups wait ({took})"
+    )
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _section(title: str, headers: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    return f"{title}\n{table(headers, rows)}" if rows else ""
+
+
+def _pod_groups(report: CycleReport) -> list[tuple[Any, ...]]:
+    jobs = sorted(report.session.jobs.values(), key=lambda job: (job.created, job.uid))
+    return [
+        (
+            job.uid,
+            job.queue,
+            job.phase,
+            f"{job.roster.ready}/{job.minimum}",
+            job.roster.count((Status.PENDING, Status.PIPELINED)),
+        )
+        for job in jobs
+    ]
+
+
+def as_mapping(explanation: Explanation) -> Mapping[str, object]:
+    return {
+        "job": explanation.job,
+        "queue": explanation.queue,
+        "phase": explanation.phase,
+        "headline": explanation.headline,
+        "reasons": list(explanation.reasons),
+    }

@@ -1,0 +1,1 @@
+"""The garden: clusters that deliver facts and carry out decisions."""

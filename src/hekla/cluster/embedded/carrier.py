@@ -1,0 +1,172 @@
+"""Carrier: decisions of the scheduler, each checked against the facts and carried out.
+
+A decision about a pod that is gone, bound or full of other plans is refused and told; the next
+cycle sees the facts as they are.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hekla.cluster.embedded import conditions, volumes
+from hekla.cluster.embedded.chronicle import Chronicle, called
+from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
+from hekla.cluster.embedded.rooms import Rooms, is_finished
+from hekla.cluster.embedded.store import Store
+from hekla.cluster.embedded.timeline import Timeline
+from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
+from hekla.framework.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    Tell,
+    UpdatePodGroup,
+    UpdateQueue,
+)
+from hekla.model.resources import CPU, MEMORY, PODS, Resources
+from hekla.objects import Node, Pod, PodGroup, Queue
+from hekla.objects.meta import ResourceList
+
+
+class Carrier:
+    """Carries out decisions; `evicted` holds the UIDs of pods that the scheduler took off their nodes."""
+
+    def __init__(
+        self, store: Store, kubelet: Kubelet, rooms: Rooms, timeline: Timeline, chronicle: Chronicle
+    ) -> None:
+        self._store = store
+        self._kubelet = kubelet
+        self._rooms = rooms
+        self._timeline = timeline
+        self._chronicle = chronicle
+        self.evicted: set[str] = set()
+
+    def carry_out(self, decision: Decision) -> None:
+        match decision:
+            case Bind():
+                self._bind(decision)
+            case Evict():
+                self._evict(decision)
+            case Nominate():
+                self._nominate(decision)
+            case Tell():
+                self._tell(decision)
+            case UpdatePodGroup():
+                self._update_pod_group(decision)
+            case UpdateQueue():
+                self._update_queue(decision)
+
+    def _pod_of(self, decision: Bind | Evict | Nominate | Tell) -> Pod | None:
+        """The pod that is meant, if it still exists; otherwise the decision is refused."""
+        pod = self._store.get(Pod, decision.pod)
+        if pod is None:
+            self._refuse(decision, "the pod does not exist")
+        elif decision.uid and pod.metadata.uid != decision.uid:
+            self._refuse(
+                decision, f'the pod of uid "{decision.uid}" is gone, "{pod.metadata.uid}" is another'
+            )
+        else:
+            return pod
+        return None
+
+    def _refuse(self, decision: Bind | Evict | Nominate | Tell, reason: str) -> None:
+        word = type(decision).__name__.lower()
+        self._chronicle.tell(f"pod {decision.pod}", "Refused", f"{word} refused: {reason}")
+
+    def _bind(self, decision: Bind) -> None:
+        pod = self._pod_of(decision)
+        if pod is None:
+            return
+        node = self._store.get(Node, decision.node)
+        if node is None:
+            self._refuse(decision, f'node "{decision.node}" does not exist')
+        elif reason := self._why_not(pod, node):
+            self._refuse(decision, reason)
+        else:
+            volumes.bind_for(self._store, pod, node)
+            self._chronicle.tell(called(pod), "Scheduled", f'assigned to node "{decision.node}"')
+            self._store.put(conditions.scheduled(placed(pod, decision.node), self._timeline.moment))
+
+    def _why_not(self, pod: Pod, node: Node) -> str:
+        """What keeps the pod from being bound to the node, or nothing."""
+        name = node.metadata.name
+        if pod.spec.node_name:
+            return f'the pod is bound to node "{pod.spec.node_name}" already'
+        if is_terminating(pod) or is_finished(pod):
+            return "the pod is on its way out" if is_terminating(pod) else "the pod has ended"
+        if gates := [gate.name for gate in ungated(pod).spec.scheduling_gates]:
+            return f'the pod waits at gate "{gates[0]}"'
+        shortage = self._rooms.shortage(pod, name)
+        return f'node "{name}" has {shortage}' if shortage else ""
+
+    def _evict(self, decision: Evict) -> None:
+        pod = self._pod_of(decision)
+        if pod is None:
+            return
+        if is_terminating(pod) or is_finished(pod):
+            self._refuse(
+                decision, "the pod is on its way out" if is_terminating(pod) else "the pod has ended"
+            )
+            return
+        benefit = f' in favour of "{decision.beneficiary}"' if decision.beneficiary else ""
+        self._chronicle.tell(called(pod), "Evicted", f'evicted because of "{decision.reason}"{benefit}')
+        self.evicted.add(pod.metadata.uid)
+        pod = conditions.evicted(pod, decision.reason, self._timeline.moment)
+        self._store.put(pod)
+        self._kubelet.delete(pod)
+
+    def _nominate(self, decision: Nominate) -> None:
+        pod = self._pod_of(decision)
+        if pod is not None and not pod.spec.node_name:
+            self._store.put(replace(pod, status=replace(pod.status, nominated_node_name=decision.node)))
+
+    def _tell(self, decision: Tell) -> None:
+        pod = self._pod_of(decision)
+        if pod is None or pod.spec.node_name:
+            return
+        told = conditions.not_scheduled(pod, decision.reason, decision.message, self._timeline.moment)
+        if told != pod:
+            self._chronicle.tell(called(pod), "FailedScheduling", decision.message)
+            self._store.put(told)
+
+    def _update_pod_group(self, decision: UpdatePodGroup) -> None:
+        group = self._store.get(PodGroup, decision.pod_group)
+        if group is None:
+            self._chronicle.tell(f"podgroup {decision.pod_group}", "Refused", "the pod group does not exist")
+            return
+        before, after = group.status.phase, decision.status.phase
+        if before != after:
+            message = f'phase "{before}" -> "{after}"' if before else f'phase "{after}"'
+            self._chronicle.tell(called(group), after, message)
+        self._store.put(replace(group, status=decision.status))
+
+    def _update_queue(self, decision: UpdateQueue) -> None:
+        queue = self._store.get(Queue, decision.queue)
+        if queue is not None:
+            status = replace(queue.status, allocated=written(decision.allocated))
+            self._store.put(replace(queue, status=status))
+
+
+def placed(pod: Pod, node: str) -> Pod:
+    spec = replace(ungated(pod).spec, node_name=node)
+    return replace(pod, spec=spec, status=replace(pod.status, nominated_node_name=""))
+
+
+def ungated(pod: Pod) -> Pod:
+    """The pod without the gate that the scheduler itself opens; other gates stay."""
+    gates = tuple(gate for gate in pod.spec.scheduling_gates if gate.name != QUEUE_ALLOCATION_GATE)
+    return replace(pod, spec=replace(pod.spec, scheduling_gates=gates))
+
+
+def written(resources: Resources) -> ResourceList:
+    """Canonical amounts as a manifest writes them: bytes and pods whole, all else in thousandths."""
+    return {
+        name: amount if name in (MEMORY, PODS) else _thousandths(amount)
+        for name, amount in resources.items()
+        if name != CPU or amount
+    }
+
+
+def _thousandths(amount: int) -> str | int:
+    return amount // 1000 if amount % 1000 == 0 else f"{amount}m"

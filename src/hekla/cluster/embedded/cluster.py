@@ -1,0 +1,281 @@
+"""EmbeddedCluster: a whole cluster in one process, under any clock.
+
+It delivers snapshots and carries out decisions. Between cycles `advance` lets pods start, run
+and end, Jobs go through their phases, and later objects arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from hekla.clock import Clock
+from hekla.cluster.embedded.carrier import Carrier
+from hekla.cluster.embedded.chronicle import Chronicle, Happening, called
+from hekla.cluster.embedded.commands import Commands
+from hekla.cluster.embedded.intake import Intake
+from hekla.cluster.embedded.kubelet import Kubelet
+from hekla.cluster.embedded.options import Options
+from hekla.cluster.embedded.quotas import Quotas
+from hekla.cluster.embedded.reactions import Reactions
+from hekla.cluster.embedded.rooms import Rooms, is_finished
+from hekla.cluster.embedded.store import M, Store
+from hekla.cluster.embedded.timeline import Arrival, PodDue, Timeline
+from hekla.controllers import JobController, JobOptions
+from hekla.controllers.keys import GROUP_NAME
+from hekla.controllers.requests import follows, job_owner
+from hekla.errors import InputError
+from hekla.framework.decisions import Decision
+from hekla.model.snapshot import Snapshot, take_snapshot
+from hekla.objects import Manifest, Node, Pod, PodGroup, Queue, VolcanoJob, seconds
+from hekla.objects.complaint import Complaint
+
+
+class EmbeddedCluster:
+    """The cluster of these objects; those that cannot be used are in `complaints`, the rest goes on."""
+
+    def __init__(
+        self,
+        objects: Iterable[Manifest],
+        clock: Clock,
+        *,
+        default_run_seconds: float = 30.0,
+        options: Options | None = None,
+        job_options: JobOptions | None = None,
+    ) -> None:
+        self._clock = clock
+        self._options = options or Options(run_seconds=default_run_seconds)
+        self._timeline = Timeline(clock.now())
+        self._chronicle = Chronicle(self._timeline)
+        self._store = Store()
+        self._rooms = Rooms()
+        self._quotas = Quotas(self._store)
+        parts = (self._store, self._timeline, self._chronicle, self._options)
+        self._kubelet = Kubelet(*parts)
+        self._intake = Intake(*parts)
+        self._commands = Commands(self._store, self._intake, self._kubelet, self._chronicle)
+        self._reactions = Reactions(self._store, self._timeline, self._commands, JobController(job_options))
+        self._carrier = Carrier(self._store, self._kubelet, self._rooms, self._timeline, self._chronicle)
+        self._is_settled = False
+        for watcher in (self._rooms, self._quotas, self._kubelet, self._reactions):
+            self._store.watch(watcher.heed)
+        self._store.watch(self._heed)
+        self.submit(objects)
+
+    @property
+    def events(self) -> list[Happening]:
+        """What happened, in order of time."""
+        return self._chronicle.events
+
+    @property
+    def complaints(self) -> list[Complaint]:
+        """What cannot be used as it is, each thing told once."""
+        return self._chronicle.complaints
+
+    @property
+    def now(self) -> float:
+        """The moment up to which everything has happened."""
+        return self._timeline.now
+
+    def all_of(self, kind: type[M]) -> list[M]:
+        """The objects of a kind, in the order of their arrival."""
+        self._quotas.refresh()
+        return list(self._store.all_of(kind))
+
+    def get(self, kind: type[M], key: str) -> M | None:
+        """The object of this kind and `namespace/name`, or bare name."""
+        self._quotas.refresh()
+        return self._store.get(kind, key)
+
+    def submit(self, objects: Iterable[Manifest]) -> None:
+        """Hand in objects, now or when their annotation says that they arrive."""
+        self._intake.submit(objects)
+        self._reactions.drain()
+
+    def snapshot(self) -> Snapshot:
+        """The facts of this moment."""
+        self._quotas.refresh()
+        self._is_settled = True
+        snapshot = take_snapshot(
+            (manifest for manifest in self._store if self._is_of_interest(manifest)),
+            shard=self._options.shard,
+        )
+        for complaint in snapshot.complaints:
+            self._chronicle.complain(complaint)
+        return snapshot
+
+    def apply(self, decisions: Sequence[Decision]) -> None:
+        """Carry out what a cycle decided; what the facts forbid is refused and told."""
+        self._timeline.move_to(self._clock.now())
+        for decision in decisions:
+            self._carrier.carry_out(decision)
+        self._reactions.drain()
+
+    def advance(self, to: float) -> None:
+        """Let everything happen that is due by then, in order of time."""
+        while (due := self.next_event_at()) is not None and due <= to:
+            self._timeline.move_to(due)
+            self._happen(due)
+        self._timeline.move_to(to)
+
+    def next_event_at(self) -> float | None:
+        """When something happens next, if nobody interferes."""
+        times = [
+            time for time in (self._next_planned(), _time_of(self._reactions.next_due())) if time is not None
+        ]
+        return min(times, default=None)
+
+    def is_idle(self) -> bool:
+        """Nothing is due any more and nothing waits for the scheduler."""
+        return (
+            self.next_event_at() is None
+            and not any(map(self._is_waiting, self._store.all_of(Pod)))
+            and not any(
+                job.status.state.phase in ("", "Pending", "Restarting")
+                for job in self._store.all_of(VolcanoJob)
+            )
+        )
+
+    def is_settled(self) -> bool:
+        """Nothing has changed since the last snapshot that another cycle would see."""
+        return self._is_settled
+
+    def command(self, job: str, action: str) -> None:
+        """Tell a Job what to do: `AbortJob`, `ResumeJob`, `RestartJob`, `TerminateJob`, `CompleteJob`."""
+        if self._store.job(job) is None:
+            raise InputError(f'no job "{job}"')
+        self._timeline.move_to(self._clock.now())
+        self._reactions.command_job(job, action)
+
+    def close_queue(self, name: str) -> None:
+        """Close a queue and those below it."""
+        self._require_queue(name)
+        self._reactions.close_queue(name)
+
+    def open_queue(self, name: str) -> None:
+        """Open a queue, and those below that were closed because of it."""
+        self._require_queue(name)
+        self._reactions.open_queue(name)
+
+    def delete(self, manifest: Manifest) -> None:
+        """Delete an object: pods after their grace period, Jobs with all they own, nodes with their pods."""
+        self._timeline.move_to(self._clock.now())
+        match self._store.get(type(manifest), manifest.key):
+            case Pod() as pod:
+                self._kubelet.delete(pod)
+            case VolcanoJob() as job:
+                self._commands.delete_job(job.key, job.metadata.uid)
+            case Node() as node:
+                self._lose_node(node)
+            case None:
+                raise InputError(f"no {called(manifest)}")
+            case other:
+                self._store.remove(other)
+        self._reactions.drain()
+
+    def _lose_node(self, node: Node) -> None:
+        self._chronicle.tell(called(node), "Deleted", "gone with its pods")
+        self._store.remove(node)
+        for pod in self._store.pods_on(node.metadata.name):
+            if not is_finished(pod):
+                self._store.remove(pod)
+                self._come_back(pod)
+
+    def _require_queue(self, name: str) -> None:
+        self._timeline.move_to(self._clock.now())
+        if self._store.queue(name) is None:
+            known = ", ".join(sorted(self._store.queues()))
+            raise InputError(f'no queue "{name}"; known queues: {known}')
+
+    def _heed(self, before: Manifest | None, after: Manifest | None) -> None:
+        if self._is_settled and is_visible(before, after):
+            self._is_settled = False
+
+    def _next_planned(self) -> float | None:
+        """The time of the first entry that still has a meaning; the others are dropped."""
+        while (first := self._timeline.first()) is not None:
+            time, due = first
+            if isinstance(due, Arrival) or self._kubelet.is_still_due(due):
+                return time
+            self._timeline.pop()
+        return None
+
+    def _happen(self, time: float) -> None:
+        """One thing that is due, or all plans of one moment: a gang that ends together is counted once."""
+        timer = self._reactions.next_due()
+        if timer is not None and seconds(timer) <= time:
+            self._reactions.fire(timer)
+            return
+        while self._next_planned() == time:
+            first = self._timeline.first()
+            assert first is not None
+            self._timeline.pop()
+            self._happen_to(first[1])
+        self._reactions.drain()
+
+    def _happen_to(self, due: Arrival | PodDue) -> None:
+        if isinstance(due, Arrival):
+            self._chronicle.tell(called(due.manifest), "Arrived", "submitted")
+            self._intake.take([due.manifest])
+            return
+        gone = self._kubelet.fire(due)
+        if gone is not None and gone.metadata.uid in self._carrier.evicted:
+            self._carrier.evicted.discard(gone.metadata.uid)
+            self._come_back(gone)
+
+    def _come_back(self, pod: Pod) -> None:
+        """An evicted pod is made anew, unless its Job sees to that."""
+        owner = job_owner(pod)
+        is_cared_for = (
+            owner is not None
+            and follows(pod)
+            and self._store.job(f"{pod.metadata.namespace}/{owner.name}") is not None
+        )
+        if self._options.recreate_evicted and not is_cared_for:
+            self._intake.again(pod)
+
+    def _is_served(self, pod: Pod) -> bool:
+        name = pod.spec.scheduler_name
+        return name in self._options.scheduler_names or (not name and GROUP_NAME in pod.metadata.annotations)
+
+    def _is_waiting(self, pod: Pod) -> bool:
+        return pod.status.phase == "Pending" and not pod.spec.node_name and self._is_served(pod)
+
+    def _is_of_interest(self, manifest: Manifest) -> bool:
+        """Leaves out pods that others schedule, and ended ones whose group is gone: nobody counts them."""
+        if not isinstance(manifest, Pod):
+            return True
+        if is_finished(manifest):
+            group = manifest.metadata.annotations.get(GROUP_NAME, "")
+            return self._store.pod_group(f"{manifest.metadata.namespace}/{group}") is not None
+        return bool(manifest.spec.node_name) or self._is_served(manifest)
+
+
+def is_visible(before: Manifest | None, after: Manifest | None) -> bool:
+    """Whether a change is one that a cycle would decide differently on; mere messages are not."""
+    match before, after:
+        case Pod(), Pod():
+            return _facts_of_pod(before) != _facts_of_pod(after)
+        case PodGroup(), PodGroup():
+            return (before.spec, before.status.phase) != (after.spec, after.status.phase)
+        case Queue(), Queue():
+            return (before.spec, before.status.state) != (after.spec, after.status.state)
+        case VolcanoJob(), _:
+            return False
+        case _, VolcanoJob():
+            return False
+    return True
+
+
+def _facts_of_pod(pod: Pod) -> tuple[object, ...]:
+    return (
+        pod.metadata.uid,
+        pod.metadata.deletion_timestamp,
+        pod.spec,
+        pod.status.phase,
+        pod.status.nominated_node_name,
+    )
+
+
+def _time_of(moment: datetime | None) -> float | None:
+    return None if moment is None else seconds(moment)

@@ -1,0 +1,27 @@
+"""Options: how the embedded cluster treats what nobody has said anything about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hekla.model.snapshot import Shard
+
+
+@dataclass(frozen=True)
+class Options:
+    """Defaults are those of Kubernetes where it has one."""
+
+    run_seconds: float = 30.0
+    """How long pods run that do not say so."""
+    start_seconds: float = 0.0
+    """How long a bound pod takes to start."""
+    grace_seconds: float | None = None
+    """How long every deleted pod takes to go; none: what the pod says, else 30 seconds."""
+    recreate_evicted: bool = True
+    """An evicted pod that no Job looks after comes back pending, as a workload would make it anew."""
+    admission: bool = True
+    """Objects that an API server would refuse are left out; otherwise all are taken as they stand."""
+    scheduler_names: tuple[str, ...] = ("volcano", "hekla")
+    """The schedulers whose pods are served; others' pods are load on the nodes they sit on."""
+    shard: Shard | None = None
+    """The nodes of this scheduler, where the cluster is shared with others."""

@@ -1,0 +1,75 @@
+"""Timeline: what time it is in the cluster, and what is due later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
+
+from hekla.objects import Manifest
+
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """An object is submitted."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class PodDue:
+    """Something happens to a pod, if it is still the same one by then."""
+
+    key: str
+    uid: str
+
+
+class Start(PodDue):
+    """Its containers start."""
+
+
+class Finish(PodDue):
+    """Its containers end."""
+
+
+class Vanish(PodDue):
+    """Its grace period is over."""
+
+
+Due = Arrival | Start | Finish | Vanish
+
+
+class Timeline:
+    """The present moment and a heap of what is due; equal times in the order of planning."""
+
+    def __init__(self, start: float) -> None:
+        self.start = start
+        self.now = start
+        self._heap: list[tuple[float, int, Due]] = []
+        self._numbers = count()
+        self._last_stamp = datetime.min.replace(tzinfo=UTC)
+
+    def plan(self, due: float, what: Due) -> None:
+        heappush(self._heap, (max(due, self.now), next(self._numbers), what))
+
+    def first(self) -> tuple[float, Due] | None:
+        return (self._heap[0][0], self._heap[0][2]) if self._heap else None
+
+    def pop(self) -> None:
+        heappop(self._heap)
+
+    def move_to(self, moment: float) -> None:
+        """Time never runs back."""
+        self.now = max(self.now, moment)
+
+    @property
+    def moment(self) -> datetime:
+        return datetime.fromtimestamp(self.now, UTC)
+
+    def stamp(self) -> datetime:
+        """A creation time: now, and later than every stamp before, so that the order of creation shows."""
+        self._last_stamp = max(self.moment, self._last_stamp + _TICK)
+        return self._last_stamp

@@ -1,0 +1,111 @@
+"""Explain: why a job is where it is after a cycle, told from the session's story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from hekla.framework.messages import histogram, spoken
+from hekla.framework.session import Session
+from hekla.framework.story import Note
+from hekla.model.job import Job
+from hekla.model.status import Status
+
+NAMES_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One job: a headline and the reasons behind it, most telling first."""
+
+    job: str
+    queue: str
+    phase: str
+    headline: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.job}: {self.headline}", *(f"  - {reason}" for reason in self.reasons)])
+
+
+def waits(job: Job) -> bool:
+    """Whether some task of the job still waits for a place, or the job for admission."""
+    waiting = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
+    return job.is_pending or job.roster.count(waiting) > 0
+
+
+def explain(session: Session, job: Job) -> Explanation:
+    reasons = [
+        *_admission(session, job),
+        *_gang(job),
+        *_promises(job),
+        *_tasks(session, job),
+        *_queue(session, job),
+    ]
+    return Explanation(job.uid, job.queue, job.phase, _headline(job), tuple(dict.fromkeys(reasons)))
+
+
+def _headline(job: Job) -> str:
+    counts = ", ".join(sorted(histogram(spoken(task.status).lower() for task in job.tasks.values())))
+    if not waits(job):
+        return f"nothing waits ({counts or 'no tasks'})"
+    if job.is_pending:
+        return f'waits to be admitted to queue "{job.queue}" ({counts or "no tasks yet"})'
+    return f"admitted, not all of it runs ({counts or 'no tasks yet'}; at least {job.minimum} start together)"
+
+
+def _admission(session: Session, job: Job) -> list[str]:
+    if not job.is_pending:
+        return []
+    said = [str(note) for note in session.story.jobs.get(job.uid, ())]
+    if said or "enqueue" not in session.conf.actions:
+        return said
+    return ["enqueue: not considered in this cycle"]
+
+
+def _gang(job: Job) -> list[str]:
+    roster = job.roster
+    have = roster.ready + roster.pending_best_effort
+    if job.is_pending or have >= job.minimum:
+        return []
+    if roster.is_pipelined:
+        return [
+            f"gang: complete once released resources are free ({roster.waiting} of {job.minimum} tasks wait)"
+        ]
+    return [
+        f"gang: {have} of {job.minimum} tasks that start together have a place, short by {job.minimum - have}"
+    ]
+
+
+def _promises(job: Job) -> list[str]:
+    return [
+        f"{task.name} is promised room on {task.node_name}"
+        + (", freed by evictions" if task.evicted else ", which is being released")
+        for task in job.roster.having(Status.PIPELINED).values()
+    ]
+
+
+def _tasks(session: Session, job: Job) -> list[str]:
+    """What was said of the job and its tasks; tasks refused for the same reason share a line."""
+    if job.is_pending:
+        return []
+    lines = []
+    for said, notes in groupby(session.story.jobs.get(job.uid, ()), key=_essence):
+        names = [note.task for note in notes if note.task]
+        lines.append(f"{said[0]}: {_some(names)}{said[1]}")
+    return lines
+
+
+def _essence(note: Note) -> tuple[str, str]:
+    return note.speaker, note.diagnosis.plainly() if note.diagnosis else note.text
+
+
+def _some(names: list[str]) -> str:
+    if not names:
+        return ""
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "") + ": "
+
+
+def _queue(session: Session, job: Job) -> list[str]:
+    return [str(note) for note in session.story.queues.get(job.queue, ())]

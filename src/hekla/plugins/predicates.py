@@ -1,0 +1,223 @@
+"""Predicates: the filters of Kubernetes' own scheduler. Which nodes may the task not run on?
+
+Whether a node has room is not asked here: the actions do that. This plugin also keeps the pod
+ledger, from which its filters and the scores of `nodeorder` are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from hekla.conf import argument
+from hekla.framework.plugin import Objection, Plugin
+from hekla.framework.points import PRE_PREDICATE, PREDICATE, Point, Scope, answers
+from hekla.ledger.arrays import Rows, any_of
+from hekla.model.diagnosis import Code, Refusal
+from hekla.model.task import Task
+from hekla.plugins.class_memory import ClassMemory
+from hekla.plugins.host_ports import clashes, host_ports
+from hekla.plugins.node_affinity import chosen_nodes, names_conflict
+from hekla.plugins.pod_affinity import has_pod_affinity
+from hekla.plugins.pod_affinity_filter import PodAffinityFilter
+from hekla.plugins.taints import CORDON, NodeTaints, is_tolerated, spelled
+from hekla.plugins.topology_spread import HARD, read_constraints, uneven
+from hekla.plugins.volume_binding import VolumeBinding
+from hekla.plugins.volume_limits import VolumeLimits
+from hekla.plugins.volumes import Storage, VolumeZones
+
+Refusals = list[Refusal] | None
+
+TOO_MANY_PODS = "node(s) pod number exceeded"
+CORDONED = "node(s) were unschedulable"
+NOT_CHOSEN = "node(s) didn't match Pod's node affinity/selector"
+TAINTED = "node(s) had untolerated taint(s)"
+PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+NAMES_CONFLICT = "pod affinity terms conflict"
+
+
+@dataclass(frozen=True)
+class PredicatesArguments:
+    """What is marked as having no effect is accepted because Volcano's files may hold it."""
+
+    node_affinity: bool = argument(
+        True, key="predicate.NodeAffinityEnable", help="heed node selectors and required node affinity"
+    )
+    node_ports: bool = argument(True, key="predicate.NodePortsEnable", help="heed host ports")
+    taint_toleration: bool = argument(
+        True, key="predicate.TaintTolerationEnable", help="heed taints of nodes"
+    )
+    pod_affinity: bool = argument(
+        True, key="predicate.PodAffinityEnable", help="heed required affinity between pods"
+    )
+    volume_limits: bool = argument(
+        True, key="predicate.NodeVolumeLimitsEnable", help="heed how many volumes a node can attach"
+    )
+    volume_zone: bool = argument(
+        True, key="predicate.VolumeZoneEnable", help="keep tasks in the zones of their volumes"
+    )
+    topology_spread: bool = argument(
+        True, key="predicate.PodTopologySpreadEnable", help="heed hard topology spread constraints"
+    )
+    volume_binding: bool = argument(
+        True, key="predicate.VolumeBindingEnable", help="heed where volumes can be reached, found or made"
+    )
+    cache: bool = argument(
+        False, key="predicate.CacheEnable", help="no effect: equal tasks always share their answers"
+    )
+    dynamic_resources: bool = argument(
+        True, key="predicate.DynamicResourceAllocationEnable", help="no effect, as in Volcano"
+    )
+    bind_timeout: int = argument(
+        600, key="volumebinding.bindTimeoutSeconds", help="no effect: binding volumes is not waited for"
+    )
+    volume_weight: int = argument(
+        1, key="volumebinding.weight", help="no effect: scores volumes only with a feature gate that is off"
+    )
+    volume_shape: tuple[Mapping[str, int], ...] = argument(
+        ({"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}),
+        key="volumebinding.shape",
+        help="no effect: scores volumes only with a feature gate that is off",
+    )
+    resource_filter_timeout: int = argument(
+        10, key="dynamicresources.filterTimeoutSeconds", help="no effect: resource claims are not read"
+    )
+
+
+class Predicates(Plugin):
+    """Filters stand in the order in which Volcano runs them.
+
+    Volcano's predicate cache turns a repeated refusal by cordon, node affinity or taint into an
+    error. Both keep preempt and reclaim off the node, so here the refusal stays what it was.
+    """
+
+    name = "predicates"
+    Arguments = PredicatesArguments
+
+    def on_open(self) -> None:
+        session, tasks, told = self.session, self.session.tasks, self.arguments
+        self._taints = NodeTaints(session.nodes.nodes)
+        self._storage = Storage(session.snapshot)
+        has_volumes = any(task.pod.spec.volumes for task in tasks)
+        has_affinity = told.pod_affinity and any(map(has_pod_affinity, tasks))
+        self._affinity = PodAffinityFilter(session) if has_affinity else None
+        self._limits = VolumeLimits(session, self._storage) if has_volumes and told.volume_limits else None
+        self._zones = VolumeZones(session, self._storage) if has_volumes and told.volume_zone else None
+        self._binding = VolumeBinding(session, self._storage) if has_volumes and told.volume_binding else None
+        self._spreading = ClassMemory(
+            session, lambda task: read_constraints(session, self._taints, task, HARD)
+        )
+
+    def silent_on(self) -> Collection[Point | str]:
+        """Filters that are switched off, or that no node and no task of the session has a use for."""
+        told, tasks = self.arguments, self.session.tasks
+        is_useful = {
+            self.refuse_cordoned_nodes: self._taints.any_cordoned,
+            self.refuse_nodes_not_chosen: told.node_affinity,
+            self.refuse_tainted_nodes: told.taint_toleration and self._taints.any_hard,
+            self.refuse_taken_ports: told.node_ports and any(map(host_ports, tasks)),
+            self.refuse_wrong_company: self._affinity is not None,
+            self.refuse_too_many_volumes: self._limits is not None,
+            self.refuse_other_zones: self._zones is not None,
+            self.refuse_uneven_spread: told.topology_spread
+            and any(task.pod.spec.topology_spread_constraints for task in tasks),
+            self.refuse_unreachable_volumes: self._binding is not None,
+        }
+        return [answer.__name__ for answer, useful in is_useful.items() if not useful]
+
+    # Events: what is promised counts at once, what is being evicted no longer does
+
+    def on_allocate(self, task: Task) -> None:
+        if self._binding is not None:
+            self._binding.take(task, task.node)
+        if self._limits is not None:
+            self._limits.attach(task, task.node)
+        self.session.pods.add(task, task.node)
+
+    def on_release(self, task: Task) -> None:
+        self.session.pods.remove(task, task.node)
+        if self._limits is not None:
+            self._limits.detach(task, task.node)
+        if self._binding is not None:
+            self._binding.give_back(task)
+
+    # Before any node is looked at
+
+    @answers(PRE_PREDICATE)
+    def object_to_hopeless_tasks(self, task: Task) -> Objection | None:
+        spec = task.pod.spec
+        if spec.affinity is not None and self.arguments.node_affinity and names_conflict(spec):
+            return _objection("NodeAffinity", NAMES_CONFLICT)
+        if self._affinity is not None:
+            self._affinity.prepare(task)
+        if self._zones is not None and spec.volumes and (said := self._zones.objection(task)):
+            return _objection("VolumeZone", said)
+        if self._binding is not None and spec.volumes and (said := self._binding.objection(task)):
+            return _objection("VolumeBinding", said)
+        return None
+
+    # Filters
+
+    @answers(PREDICATE, Scope.ROW)
+    def refuse_full_nodes(self, task: Task, rows: Rows) -> Refusals:  # noqa: ARG002 - alike for all tasks
+        full = self.session.nodes.pod_limit[rows] <= self.session.pods.count[rows]
+        return [Refusal(TOO_MANY_PODS, full, plain="runs as many pods as it may")] if full.any() else None
+
+    @answers(PREDICATE, Scope.CLASS)
+    def refuse_cordoned_nodes(self, task: Task) -> Refusals:
+        if is_tolerated(CORDON, task.pod.spec.tolerations):
+            return None
+        return [Refusal(CORDONED, self._taints.cordoned, Code.UNRESOLVABLE, plain="cordoned")]
+
+    @answers(PREDICATE, Scope.CLASS)
+    def refuse_nodes_not_chosen(self, task: Task) -> Refusals:
+        chosen = chosen_nodes(task.pod.spec, self.session.nodes.labels)
+        if chosen is None or chosen.all():
+            return None
+        plain = "not chosen by the node selector or affinity"
+        return [Refusal(NOT_CHOSEN, ~chosen, Code.UNRESOLVABLE, plain=plain)]
+
+    @answers(PREDICATE, Scope.CLASS)
+    def refuse_tainted_nodes(self, task: Task) -> Refusals:
+        refused, taints = self._taints.refusing(task.pod.spec.tolerations)
+        if not taints:
+            return None
+        names = ", ".join(spelled(taint) for taint in taints)
+        plain = f"{'taint' if len(taints) == 1 else 'taints'} {names} not tolerated"
+        return [Refusal(TAINTED, refused, Code.UNRESOLVABLE, plain=plain)]
+
+    @answers(PREDICATE, Scope.ROW)
+    def refuse_taken_ports(self, task: Task, rows: Rows) -> Refusals:
+        wanted = host_ports(task)
+        if not wanted:
+            return None
+        taken = any_of([clashes(port, self.session.pods)[rows] > 0 for port in wanted])
+        ports = ", ".join(str(port.port) for port in wanted)
+        return [Refusal(PORT_TAKEN, taken, plain=f"host port {ports} taken")] if taken.any() else None
+
+    @answers(PREDICATE)
+    def refuse_wrong_company(self, task: Task) -> Refusals:
+        return self._affinity.refusals(task) if self._affinity is not None else None
+
+    @answers(PREDICATE)
+    def refuse_too_many_volumes(self, task: Task) -> Refusals:
+        return self._limits.refusals(task) if self._limits is not None and task.pod.spec.volumes else None
+
+    @answers(PREDICATE)
+    def refuse_other_zones(self, task: Task) -> Refusals:
+        return self._zones.refusals(task) if self._zones is not None and task.pod.spec.volumes else None
+
+    @answers(PREDICATE)
+    def refuse_uneven_spread(self, task: Task) -> Refusals:
+        if not task.pod.spec.topology_spread_constraints:
+            return None
+        constraints = self._spreading.of(task)
+        return uneven(constraints) if constraints else None
+
+    @answers(PREDICATE)
+    def refuse_unreachable_volumes(self, task: Task) -> Refusals:
+        return self._binding.refusals(task) if self._binding is not None and task.pod.spec.volumes else None
+
+
+def _objection(filter_name: str, said: str) -> Objection:
+    return Objection(f"plugin {filter_name} pre-predicates failed {said}")

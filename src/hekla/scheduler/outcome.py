@@ -1,0 +1,51 @@
+"""Outcome: what a cycle came to, as plain data for people and machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hekla.framework.decisions import Bind, Evict
+from hekla.framework.explain import Explanation, explain, waits
+from hekla.model.status import Status
+from hekla.scheduler.cycle import CycleReport
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Pods are written `namespace/name`; times are seconds."""
+
+    name: str
+    binds: dict[str, str]
+    evictions: list[Evict]
+    pipelined: dict[str, str]
+    phases: dict[str, str]
+    times: dict[str, float]
+
+    def as_data(self) -> dict[str, object]:
+        """The shape that scripts read."""
+        return {
+            "name": self.name,
+            "binds": self.binds,
+            "evictions": [eviction.pod for eviction in self.evictions],
+            "pipelined": self.pipelined,
+            "podGroups": self.phases,
+            "times": {part: round(seconds, 6) for part, seconds in self.times.items()},
+        }
+
+
+def outcome_of(name: str, report: CycleReport, *, load_seconds: float = 0.0) -> Outcome:
+    session = report.session
+    return Outcome(
+        name=name,
+        binds={decision.pod: decision.node for decision in report.decisions if isinstance(decision, Bind)},
+        evictions=[decision for decision in report.decisions if isinstance(decision, Evict)],
+        pipelined={task.key: task.node_name for task in session.tasks if task.status is Status.PIPELINED},
+        phases={uid: job.phase for uid, job in session.jobs.items()},
+        times={"load": load_seconds, **report.times},
+    )
+
+
+def explanations(report: CycleReport) -> list[Explanation]:
+    """Why each job that still waits does so, in the order the jobs were created."""
+    jobs = sorted(report.session.jobs.values(), key=lambda job: (job.created, job.uid))
+    return [explain(report.session, job) for job in jobs if waits(job)]

@@ -1,0 +1,38 @@
+"""The kit for stories about the scheduler, and for authors of plugins.
+
+`builders` write manifests in a few words, `story` plays one cycle over them and tells what became
+of every job, `kit` checks a plugin against its contract, `strategies` (which needs Hypothesis)
+makes up random clusters.
+"""
+
+from __future__ import annotations
+
+from hekla.testing.builders import (
+    JobObjects,
+    Role,
+    job,
+    node,
+    pod,
+    priority_class,
+    queue,
+    stamped,
+)
+from hekla.testing.kit import check_plugin
+from hekla.testing.story import Story, conf_of, plugin, session_of, told
+
+__all__ = [
+    "JobObjects",
+    "Role",
+    "Story",
+    "check_plugin",
+    "conf_of",
+    "job",
+    "node",
+    "plugin",
+    "pod",
+    "priority_class",
+    "queue",
+    "session_of",
+    "stamped",
+    "told",
+]

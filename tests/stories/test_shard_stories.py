@@ -1,0 +1,105 @@
+"""Shards: a hard shard is a fence, a soft one a preference."""
+
+from __future__ import annotations
+
+import pytest
+
+from hekla.framework.decisions import Tell
+from hekla.model.snapshot import Shard
+from hekla.testing import Story, job, node, pod
+
+HARD, SOFT = Shard("hard", frozenset({"n2"})), Shard("soft", frozenset({"n2"}))
+GANG = ("priority, gang, conformance",)
+NODES = [node("n1", cpu=2), node("n2", cpu=2)]
+
+STORIES = [
+    Story(
+        "with a hard shard only its own nodes are used",
+        nodes=NODES,
+        jobs=[job("a", tasks=3, cpu=1, min_available=1)],
+        shard=HARD,
+        tiers=GANG,
+        expect={"a": {"n2": 2}},
+    ),
+    Story(
+        "with a soft shard its own nodes come first, then the others",
+        nodes=NODES,
+        jobs=[job("a", tasks=3, cpu=1, min_available=1)],
+        shard=SOFT,
+        tiers=GANG,
+        expect={"a": {"n1": 1, "n2": 2}},
+    ),
+    Story(
+        "a foreign node that is free now beats an own one that will be free later",
+        nodes=NODES,
+        jobs=[pod("old", on="n2", is_leaving=True, cpu=2), job("a", tasks=1, cpu=1)],
+        shard=SOFT,
+        tiers=GANG,
+        expect={"a": {"n1": 1}},
+    ),
+    Story(
+        "among nodes that will be free later the own one comes first",
+        nodes=NODES,
+        jobs=[
+            pod("old1", on="n1", is_leaving=True, cpu=2),
+            pod("old2", on="n2", is_leaving=True, cpu=2),
+            job("a", tasks=1, cpu=1),
+        ],
+        shard=SOFT,
+        tiers=GANG,
+        expect={"a": {"pipelined": {"n2": 1}}},
+    ),
+    Story(
+        "backfill keeps to a hard shard",
+        nodes=NODES,
+        jobs=[job("a", tasks=0, best_effort=2)],
+        shard=HARD,
+        tiers=GANG,
+        expect={"a": {"n2": 2}},
+    ),
+    Story(
+        "backfill prefers a soft shard",
+        nodes=NODES,
+        jobs=[job("a", tasks=0, best_effort=2)],
+        shard=SOFT,
+        tiers=GANG,
+        expect={"a": {"n2": 2}},
+    ),
+    Story(
+        "preempt evicts on the shard's own node, although the other comes first",
+        nodes=[node("n1", cpu=1), node("n2", cpu=1)],
+        jobs=[
+            job("low", tasks=2, cpu=1, running={"n1": 1, "n2": 1}, min_available=1, priority=1),
+            job("high", tasks=1, cpu=1, priority=9),
+        ],
+        shard=SOFT,
+        actions="preempt",
+        tiers=GANG,
+        expect={"low": {"evicted": ["low-1"]}, "high": {"pipelined": {"n2": 1}}},
+    ),
+    Story(
+        "reclaim does not reach beyond a hard shard",
+        nodes=[node("n1", cpu=1), node("n2", cpu=1)],
+        jobs=[
+            job("low", tasks=1, cpu=1, running={"n1": 1}, queue="q2"),
+            job("high", tasks=1, cpu=1, queue="q1"),
+        ],
+        shard=HARD,
+        actions="reclaim",
+        tiers=("priority, conformance",),
+        expect={"low": "running", "high": "pending"},
+    ),
+]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_shard(story: Story) -> None:
+    assert story.play() == story.expect
+
+
+def test_who_is_kept_out_by_the_fence_is_told_so() -> None:
+    story = Story("a fence", NODES, [job("a", tasks=1, cpu=4)], shard=HARD, tiers=GANG)
+    told = [d.message for d in story.cycle().decisions if isinstance(d, Tell)]
+    assert told == [
+        "0/2 nodes are unavailable: 1 Insufficient cpu, 1 node is not in the scheduler's node shard."
+    ]

@@ -1,0 +1,77 @@
+"""Shuffle: running tasks that plugins would rather see elsewhere are evicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import VICTIM_TASKS, answers
+from hekla.model.task import Task
+from hekla.testing import Story, job, node, plugin
+
+
+class Mover(Plugin):
+    """Names the tasks on one node."""
+
+    name = "mover"
+    node_to_empty = "n1"
+
+    @answers(VICTIM_TASKS)
+    def tasks_on_the_node(self, running: Sequence[Task]) -> list[Task]:
+        return [task for task in running if task.node_name == self.node_to_empty]
+
+
+class OtherMover(Mover):
+    name = "other-mover"
+    node_to_empty = "n2"
+
+
+SPREAD = dict(
+    nodes=[node("n1"), node("n2"), node("n3")],
+    jobs=[
+        job("a", tasks=3, cpu=1, running={"n1": 1, "n2": 1, "n3": 1}),
+        job("b", tasks=2, cpu=1, running={"n1": 1}, bound={"n1": 1}, preemptable=False),
+    ],
+    actions="shuffle",
+    plugins=[Mover, OtherMover],
+)
+
+STORIES = [
+    Story(
+        "every running task that is named goes, preemptable or not; a bound one is not running",
+        **SPREAD,
+        tiers=["mover"],
+        expect={"a": {"evicted": ["a-0"]}, "b": {"evicted": ["b-0"]}},
+    ),
+    Story(
+        "plugins of one tier name victims together",
+        **SPREAD,
+        tiers=["mover, other-mover"],
+        expect={"a": {"evicted": ["a-0", "a-1"]}, "b": {"evicted": ["b-0"]}},
+    ),
+    Story(
+        "the first tier that names anybody decides alone",
+        **SPREAD,
+        tiers=["other-mover", "mover"],
+        expect={"a": {"evicted": ["a-1"]}, "b": "running"},
+    ),
+    Story(
+        "a plugin whose switch is off names nobody",
+        **SPREAD,
+        tiers=[[plugin("mover", enabledVictim=False)]],
+        expect={"a": "running", "b": "running"},
+    ),
+    Story(
+        "without such a plugin nothing moves",
+        **SPREAD,
+        tiers=["gang"],
+        expect={"a": "running", "b": "running"},
+    ),
+]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_shuffle(story: Story) -> None:
+    assert story.play() == story.expect
