@@ -14,15 +14,15 @@ LOW, HIGH = 1, 10
 SPARES_GANGS = ("priority, gang, conformance",)
 BREAKS_GANGS = (["priority", plugin("gang", enablePreemptable=False), "conformance"],)
 
-TWO_VICTIM_JOBS = dict(
-    nodes=[node("n1", cpu=3), node("n2", cpu=2)],
-    jobs=[
+TWO_VICTIM_JOBS = {
+    "nodes": [node("n1", cpu=3), node("n2", cpu=2)],
+    "jobs": [
         job("b", tasks=3, cpu=1, min_available=1, running={"n1": 3}, priority=LOW),
         job("c", tasks=2, cpu=1, min_available=2, running={"n2": 2}, priority=LOW),
         job("a", tasks=2, cpu=2, min_available=2, priority=HIGH),
     ],
-    actions="preempt",
-)
+    "actions": "preempt",
+}
 
 
 def duel(**victim: object) -> dict[str, object]:

@@ -100,7 +100,7 @@ STORIES = [
     ),
     Story(
         "a gang that cannot be completed evicts nobody",
-        **clash(ANY_VICTIM[:0] + ("priority, gang, conformance",), UNTOUCHED, taker=starving(tasks=3)),
+        **clash((*ANY_VICTIM[:0], "priority, gang, conformance"), UNTOUCHED, taker=starving(tasks=3)),
     ),
     Story(
         "a queue that lends nothing back is left alone",

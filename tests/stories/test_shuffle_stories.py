@@ -28,15 +28,15 @@ class OtherMover(Mover):
     node_to_empty = "n2"
 
 
-SPREAD = dict(
-    nodes=[node("n1"), node("n2"), node("n3")],
-    jobs=[
+SPREAD = {
+    "nodes": [node("n1"), node("n2"), node("n3")],
+    "jobs": [
         job("a", tasks=3, cpu=1, running={"n1": 1, "n2": 1, "n3": 1}),
         job("b", tasks=2, cpu=1, running={"n1": 1}, bound={"n1": 1}, preemptable=False),
     ],
-    actions="shuffle",
-    plugins=[Mover, OtherMover],
-)
+    "actions": "shuffle",
+    "plugins": [Mover, OtherMover],
+}
 
 STORIES = [
     Story(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,7 +69,7 @@ def usable_conf(text: str, source: str, registry: Registry, *, strict: bool) -> 
 def read_text(path: Path) -> str:
     """A text file; `-` is standard input."""
     try:
-        return click.get_text_stream("stdin").read() if str(path) == "-" else path.read_text("utf-8")
+        return sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InputError(f'cannot read "{path}": {reason}') from error

@@ -66,15 +66,10 @@ def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
 
 
 def summary(outcome: Outcome, waiting: list[Explanation]) -> str:
-    took = ", ".join(f"{part} {milliseconds(seconds)}" for part, seconds in outcome.times.items())
     return (
         f"{len(outcome.binds)} bound, {len(outcome.evictions)} evicted, "
-        f"{len(outcome.pipelined)} promised room, {len(waiting)} of {len(outcome.phases)} pod groups wait ({took})"
+        f"{len(outcome.pipelined)} promised room, {len(waiting)} of {len(outcome.phases)} pod groups wait"
     )
-
-
-def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def _section(title: str, headers: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:

@@ -68,16 +68,14 @@ def close_session(session: Session) -> None:
     for plugin in session.plugins:
         plugin.on_close()
     for job in session.jobs.values():
-        job.phase = phase_of(session, job)
+        job.phase = phase_of(job)
         session.decisions += [*_pod_group_news(session, job), *_pod_news(session, job)]
     session.decisions += _queue_news(session)
 
 
-def phase_of(session: Session, job: Job) -> str:
+def phase_of(job: Job) -> str:
     """Where a PodGroup stands; only what the cluster has seen placed counts."""
     roster = job.roster
-    if roster.having(Status.RUNNING) and session.conditions.is_unschedulable(job):
-        return UNKNOWN
     placed = roster.scheduled + roster.releasing_on_nodes
     if placed >= job.minimum:
         return COMPLETED if placed == roster.count(TERMINATED_SET) else RUNNING
@@ -86,8 +84,11 @@ def phase_of(session: Session, job: Job) -> str:
 
 def _pod_group_news(session: Session, job: Job) -> Iterable[Decision]:
     roster, before = job.roster, job.pod_group.status
+    # Part of it runs, and the rest was found unschedulable just now: the cluster is told so, though
+    # the cycle itself goes by what is placed. See docs/compat.md.
+    is_torn = roster.having(Status.RUNNING) and session.conditions.is_unschedulable(job)
     status = PodGroupStatus(
-        phase=job.phase,
+        phase=UNKNOWN if is_torn else job.phase,
         conditions=tuple(session.conditions.of(job)),
         running=len(roster.having(Status.RUNNING)),
         succeeded=len(roster.having(Status.SUCCEEDED)),

@@ -67,6 +67,12 @@ class Job:
         return f"Job({self.uid})"
 
     @property
+    def title(self) -> str:
+        """What people call it: the name of the Volcano Job behind the PodGroup, else its own."""
+        owners = self.pod_group.metadata.owner_references
+        return next((owner.name for owner in owners if owner.controller and owner.kind == "Job"), self.name)
+
+    @property
     def tasks(self) -> Mapping[str, Task]:
         return self.roster.tasks
 

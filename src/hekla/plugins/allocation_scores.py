@@ -49,14 +49,24 @@ class AllocationScore:
 
     def at(self, rows: Rows, ledger: Amounts, asked: Sequence[int], capacity: Capacity) -> Counts:
         """ledger: (N, R)   ->   (rows,)"""
-        if isinstance(rows, slice) or len(rows) > FEW:
+        few = few_of(rows, len(ledger))
+        if few is None:
             held = tuple(ledger[rows, place] for place in capacity.places)
             return self.of_many(held, asked, tuple(column[rows] for column in capacity.columns))
         places, has = capacity.places, capacity.per_node
-        held_by_row = ((row, ledger[row].tolist()) for row in rows.tolist())
+        held_by_row = ((row, ledger[row].tolist()) for row in few)
         return np.array(
-            [self.of_one([held[place] for place in places], asked, has[row]) for row, held in held_by_row]
+            [self.of_one([held[place] for place in places], asked, has[row]) for row, held in held_by_row],
+            dtype=np.int64,
         )
+
+
+def few_of(rows: Rows, count: int) -> Sequence[int] | None:
+    """The rows one by one where they are few; None where they are many."""
+    if isinstance(rows, slice):
+        listed = range(*rows.indices(count))
+        return listed if len(listed) <= FEW else None
+    return rows.tolist() if len(rows) <= FEW else None
 
 
 # For one node: held, asked, has: one number per resource
@@ -90,7 +100,7 @@ def unevenness_of_one(shares: Sequence[float]) -> float:
         return 0.0
     if len(shares) == 2:
         return abs((shares[0] - shares[1]) / 2)
-    mean = sum(shares) / len(shares)
+    mean = reduce(add, shares) / len(shares)  # newer Pythons' sum() rounds differently
     return math.sqrt(reduce(add, [(share - mean) * (share - mean) for share in shares]) / len(shares))
 
 
@@ -124,14 +134,15 @@ def balanced_allocation(held: Columns, asked: Sequence[int], has: Columns) -> Co
     present = [column > 0 for column in has]
     without = [share(h, c) for h, c in zip(held, has, strict=True)]
     with_task = [share(h + a, c) for h, a, c in zip(held, asked, has, strict=True)]
-    before = ((1.0 - unevenness(without, present)) * MAX_NODE_SCORE).astype(np.int64)
-    after = ((1.0 - unevenness(with_task, present)) * MAX_NODE_SCORE).astype(np.int64)
-    return np.add((50 + after - before) // 2, 50)
+    before: Counts = ((1.0 - unevenness(without, present)) * MAX_NODE_SCORE).astype(np.int64)
+    after: Counts = ((1.0 - unevenness(with_task, present)) * MAX_NODE_SCORE).astype(np.int64)
+    score: Counts = (50 + after - before) // 2 + 50
+    return score
 
 
 def kinds(has: Sequence[Counts]) -> Counts:
     """How many of the resources each node has; -> (N,)"""
-    return reduce(add, [(column > 0).astype(np.int64) for column in has])
+    return np.asarray(np.count_nonzero([column > 0 for column in has], axis=0), dtype=np.int64)
 
 
 def share(amount: Counts, capacity: Counts) -> Floats:

@@ -29,6 +29,8 @@ class CycleReport:
     session: Session
     decisions: list[Decision]
     times: dict[str, float] = field(default_factory=dict)
+    by_action: dict[str, list[Decision]] = field(default_factory=dict)
+    """Binds and evictions by the action that decided them; what closing adds is in `decisions` alone."""
 
 
 def run_cycle(
@@ -41,17 +43,20 @@ def run_cycle(
 ) -> CycleReport:
     """One cycle over a snapshot."""
     times: dict[str, float] = {}
+    by_action: dict[str, list[Decision]] = {}
     with _timed(times, "open"):
         session = open_session(snapshot, conf, registry=registry, now=now, uid=uid)
     for name in conf.actions:
         action_class = registry.actions[name]
+        decided = len(session.decisions)
         arguments: object = read_arguments(action_class.Arguments, conf.arguments_of(name), name)[0]
         session.story.speaker = name
         with _timed(times, name), _named(f'action "{name}"'):
             action_class(arguments).run(session)
+        by_action[name] = by_action.get(name, []) + session.decisions[decided:]
     with _timed(times, "close"):
         close_session(session)
-    return CycleReport(session, session.decisions, times)
+    return CycleReport(session, session.decisions, times, by_action)
 
 
 def open_session(
@@ -66,7 +71,7 @@ def open_session(
             plugin_class = registry.plugins.get(entry.name)
             if plugin_class is None:
                 continue  # told when the configuration was read; Volcano runs on without it
-            arguments = read_arguments(plugin_class.Arguments, entry.arguments, entry.name)[0]
+            arguments: object = read_arguments(plugin_class.Arguments, entry.arguments, entry.name)[0]
             with _named(f'plugin "{entry.name}"'):
                 plugin: Plugin = plugin_class(
                     arguments, session, hierarchical=entry.enabled("enableHierarchy")

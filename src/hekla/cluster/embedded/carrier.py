@@ -24,7 +24,7 @@ from hekla.framework.decisions import (
     UpdatePodGroup,
     UpdateQueue,
 )
-from hekla.model.resources import CPU, MEMORY, PODS, Resources
+from hekla.model.resources import MEMORY, PODS, Resources
 from hekla.objects import Node, Pod, PodGroup, Queue
 from hekla.objects.meta import ResourceList
 
@@ -162,9 +162,7 @@ def ungated(pod: Pod) -> Pod:
 def written(resources: Resources) -> ResourceList:
     """Canonical amounts as a manifest writes them: bytes and pods whole, all else in thousandths."""
     return {
-        name: amount if name in (MEMORY, PODS) else _thousandths(amount)
-        for name, amount in resources.items()
-        if name != CPU or amount
+        name: amount if name in (MEMORY, PODS) else _thousandths(amount) for name, amount in resources.items()
     }
 
 

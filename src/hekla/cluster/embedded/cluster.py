@@ -7,6 +7,7 @@ and end, Jobs go through their phases, and later objects arrive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from hekla.clock import Clock
@@ -39,12 +40,14 @@ class EmbeddedCluster:
         objects: Iterable[Manifest],
         clock: Clock,
         *,
-        default_run_seconds: float = 30.0,
+        default_run_seconds: float | None = None,
         options: Options | None = None,
         job_options: JobOptions | None = None,
     ) -> None:
         self._clock = clock
-        self._options = options or Options(run_seconds=default_run_seconds)
+        self._options = options or Options()
+        if default_run_seconds is not None:
+            self._options = replace(self._options, run_seconds=default_run_seconds)
         self._timeline = Timeline(clock.now())
         self._chronicle = Chronicle(self._timeline)
         self._store = Store()
@@ -90,6 +93,14 @@ class EmbeddedCluster:
     def submit(self, objects: Iterable[Manifest]) -> None:
         """Hand in objects, now or when their annotation says that they arrive."""
         self._intake.submit(objects)
+        self._reactions.drain()
+
+    def replace(self, manifest: Manifest) -> None:
+        """Put a changed version of an object in the place of the one it has."""
+        if self._store.get(type(manifest), manifest.key) is None:
+            raise InputError(f"no {called(manifest)}")
+        self._timeline.move_to(self._clock.now())
+        self._store.put(manifest)
         self._reactions.drain()
 
     def snapshot(self) -> Snapshot:

@@ -43,15 +43,13 @@ class Commands:
     def _carry_out(self, command: Command) -> None:
         match command:
             case CreatePod(pod):
-                if self._store.get(Pod, pod.key) is None:
-                    self._intake.pod(pod)
+                self._create_pod(pod)
             case DeletePod(key, uid, out_of_sync):
                 self._delete_pod(key, uid, out_of_sync=out_of_sync)
             case PutPodGroup(pod_group):
                 self._put_pod_group(pod_group)
             case DeletePodGroup(key):
-                if (group := self._store.get(PodGroup, key)) is not None:
-                    self._store.remove(group)
+                self._delete_pod_group(key)
             case CreateClaim(claim):
                 self._intake.claim(claim)
             case PutJobStatus(key, status):
@@ -60,9 +58,22 @@ class Commands:
                 self.delete_job(key, uid)
             case PutQueue(queue):
                 self._put_queue(queue)
-            case RecordEvent(key, _, reason, message):
-                # Jobs have a namespace, queues have none.
-                self._chronicle.tell(f"job {key}" if "/" in key else f"queue {key}", reason, message)
+            case RecordEvent():
+                self._record(command)
+
+    def _record(self, event: RecordEvent) -> None:
+        # Jobs have a namespace, queues have none.
+        kind = "job" if "/" in event.key else "queue"
+        self._chronicle.tell(f"{kind} {event.key}", event.reason, event.message)
+
+    def _create_pod(self, pod: Pod) -> None:
+        if self._store.get(Pod, pod.key) is None:
+            self._intake.pod(pod)
+
+    def _delete_pod_group(self, key: str) -> None:
+        group = self._store.get(PodGroup, key)
+        if group is not None:
+            self._store.remove(group)
 
     def _delete_pod(self, key: str, uid: str, *, out_of_sync: bool) -> None:
         pod = self._store.get(Pod, key)

@@ -13,7 +13,6 @@ from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, ResourceQuota
 from hekla.objects.storage import ResourceQuotaStatus
 
-
 _NOTHING = Decimal(0)
 
 

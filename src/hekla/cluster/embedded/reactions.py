@@ -90,13 +90,14 @@ class Reactions:
         self._waiting.extend(self._fresh)
         self._fresh.clear()
         while self._waiting or self._merged:
-            if self._waiting:
-                change = self._waiting.popleft()
-            else:
-                change = self._merged.pop(next(iter(self._merged)))
-            self._commands.carry_out(self._answers(change))
+            self._commands.carry_out(self._answers(self._next()))
             self._waiting.extendleft(reversed(self._fresh))
             self._fresh.clear()
+
+    def _next(self) -> Change:
+        if self._waiting:
+            return self._waiting.popleft()
+        return self._merged.pop(next(iter(self._merged)))
 
     def _answers(self, change: Change) -> Iterable[Command]:
         now, world, controller = self._timeline.moment, self._store, self._controller

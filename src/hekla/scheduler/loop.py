@@ -1,0 +1,115 @@
+"""Loop: one cycle after another, as long as there is something to decide.
+
+While nothing changes there is nothing to decide anew: the loop then sleeps, in whole periods,
+until something happens. Under a virtual clock that is a jump.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from hekla.clock import Clock
+from hekla.conf import Conf
+from hekla.framework.registry import Registry
+from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.scheduler.ports import Cluster
+
+OnCycle = Callable[[CycleReport], None]
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A cluster in which things happen only when it is told how late it is."""
+
+    def advance(self, to: float) -> None:
+        """Let everything happen that is due by then."""
+
+    def next_event_at(self) -> float | None:
+        """When something happens next, if nobody interferes."""
+
+    def is_settled(self) -> bool:
+        """Nothing has changed since the last snapshot that another cycle would see."""
+
+
+class Loop:
+    """Runs cycles on a cluster, one every `period` seconds.
+
+    `longest_nap` is how long it sleeps at most while nothing changes. With a limit it never ends
+    by itself: people may submit work at any time, and some plugins act on the time alone.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        conf: Conf,
+        clock: Clock,
+        *,
+        registry: Registry = BUILTIN,
+        period: float = 1.0,
+        longest_nap: float = math.inf,
+    ) -> None:
+        self.conf = conf
+        self.cycles = 0
+        self._cluster = cluster
+        self._clock = clock
+        self._registry = registry
+        self._period = period
+        self._longest_nap = longest_nap
+
+    def step(self) -> CycleReport:
+        """One cycle on the facts of this moment; its decisions are carried out."""
+        now = self._clock.now()
+        if isinstance(self._cluster, Timed):
+            self._cluster.advance(now)
+        self.cycles += 1
+        snapshot = self._cluster.snapshot()
+        uid = f"cycle-{self.cycles}"
+        report = run_cycle(snapshot, self.conf, registry=self._registry, now=now, uid=uid)
+        self._cluster.apply(report.decisions)
+        return report
+
+    def run(
+        self,
+        until: float | None = None,
+        max_cycles: int | None = None,
+        on_cycle: OnCycle | None = None,
+    ) -> int:
+        """Cycles until that time, so many of them, or until nothing can change; how many there were."""
+        end = math.inf if until is None else until
+        most = math.inf if max_cycles is None else max_cycles
+        first = self.cycles
+        while self.cycles - first < most:
+            report = self.step()
+            if on_cycle is not None:
+                on_cycle(report)
+            wait = self._time_to_next()
+            if wait is None:
+                break
+            if self._clock.now() + wait > end:
+                self._let_pass(end)
+                break
+            self._clock.sleep(wait)
+        return self.cycles - first
+
+    def _let_pass(self, end: float) -> None:
+        """The time up to the end still passes, though no cycle falls into it."""
+        now = self._clock.now()
+        if math.isinf(end) or end <= now:
+            return
+        self._clock.sleep(end - now)
+        if isinstance(self._cluster, Timed):
+            self._cluster.advance(end)
+
+    def _time_to_next(self) -> float | None:
+        """How long to sleep before the next cycle; None where another would decide nothing, ever."""
+        if not isinstance(self._cluster, Timed) or not self._cluster.is_settled():
+            return self._period
+        due = self._cluster.next_event_at()
+        if due is None and math.isinf(self._longest_nap):
+            return None
+        wait = math.inf if due is None else due - self._clock.now()
+        periods = math.ceil(min(wait, self._longest_nap) / self._period)
+        return max(periods, 1) * self._period
