@@ -19,9 +19,9 @@ from plugin_stage import (
     term,
 )
 
+from hekla.ledger.arrays import Rows
 from hekla.plugins.pod_affinity_score import stretched
 
-GIB = 2**30
 MIB = 2**20
 HALF_CORE: dict[str, object] = {"cpu": "500m"}
 QUARTER_FULL = [node("n1"), pod("runs", on="n1", requests={"cpu": 1, "memory": "2Gi"})]
@@ -86,15 +86,15 @@ def test_the_nodes_own_scores_follow_every_placement() -> None:
     assert stage.scores("new") == before
 
 
-@pytest.mark.parametrize("rows", [[1], [0, 2], list(range(12))], ids=len)
-def test_few_rows_and_many_rows_score_alike(rows: list[int]) -> None:
+@pytest.mark.parametrize("rows", [np.array([1]), np.array([0, 2]), slice(3, 4), np.arange(12)], ids=str)
+def test_few_rows_and_many_rows_score_alike(rows: Rows) -> None:
     nodes = [node(f"n{i}", cpu=i % 5, memory=f"{i}Gi", gpu=i % 3) for i in range(12)]
     runs = [pod(f"p{i}", on=f"n{i}", requests={"cpu": "300m", "memory": "1Gi"}) for i in range(12)]
     task = pod("new", requests={"cpu": 1, "memory": "700Mi", "nvidia.com/gpu": 1})
     stage = Stage(*nodes, *runs, task, nodeorder={"mostrequested.weight": 1})
     plugin = stage.nodeorder
     for score in (plugin.prefer_free_nodes, plugin.prefer_full_nodes, plugin.prefer_evenly_used_nodes):
-        some = score(stage.task("new"), np.array(rows))
+        some = score(stage.task("new"), rows)
         assert some.tolist() == score(stage.task("new"), slice(None))[rows].tolist()
 
 

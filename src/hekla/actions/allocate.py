@@ -166,11 +166,15 @@ def find_node(session: Session, task: Task, domain: Mask, finder: NodeFinder) ->
 
 def choose(session: Session, task: Task, known: TaskClass, feasible: Mask) -> Choice | None:
     """Room now beats room later; inside each, a soft shard's own nodes beat the others."""
-    for has_room, fits in ((True, known.fits_now), (False, ~known.fits_now)):
-        for group in session.by_shard(feasible & fits):
-            row = session.fitting.best(task, known, group)
-            if row is not None:
-                return Choice(row, has_room)
+    now = feasible & known.fits_now
+    for group in session.by_shard(now):
+        row = session.fitting.best(task, known, group)
+        if row is not None:
+            return Choice(row, has_room=True)
+    for group in session.by_shard(feasible & ~now):
+        row = session.fitting.best(task, known, group)
+        if row is not None:
+            return Choice(row, has_room=False)
     return None
 
 

@@ -96,16 +96,6 @@ tiers:
   - name: predicates
   - name: nodeorder
   - name: binpack
-  # Tells shuffle whom to move: from nodes above the targets, while others lie below the thresholds.
-  - name: rescheduling
-    arguments:
-      interval: 5m
-      metricsPeriod: 10m
-      strategies:
-      - name: lowNodeUtilization
-        params:
-          thresholds: {cpu: 20, memory: 20}
-          targetThresholds: {cpu: 80, memory: 80}
 """
 
 PRIORITY_FIRST = """\

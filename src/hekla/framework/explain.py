@@ -42,7 +42,9 @@ def explain(session: Session, job: Job) -> Explanation:
         *_tasks(session, job),
         *_queue(session, job),
     ]
-    return Explanation(f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), tuple(dict.fromkeys(reasons)))
+    return Explanation(
+        f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), tuple(dict.fromkeys(reasons))
+    )
 
 
 def _headline(job: Job) -> str:

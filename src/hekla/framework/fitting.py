@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from hekla.framework.points import BATCH_NODE_ORDER, NODE_ORDER, PREDICATE, Point, Scope
+from hekla.framework.points import BATCH_NODE_ORDER, BEST_NODE, NODE_ORDER, PREDICATE, Point, Scope
 from hekla.ledger.arrays import ALL_ROWS, Floats, Mask, Rows
 from hekla.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
 from hekla.model.task import Task
@@ -28,6 +28,8 @@ Refusals = Sequence[Refusal] | None
 Score = Floats | float | None
 
 MOST_CLASSES_KEPT = 256
+FEW_ROWS = 16
+"""Up to so many changed rows are worked out one by one."""
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
 
 
@@ -57,60 +59,68 @@ class TaskClass:
         self._fitting = fitting
         self._task = task
         self._nodes = fitting.session.nodes
-        self._seen = len(self._nodes.changed)
-        count, judges = len(self._nodes), fitting.judges
-        self._never = [verdict([fn(task) for fn in judge.once], count) for judge in judges]
-        self.judged = [(bad.copy(), hard.copy()) for bad, hard in self._never]
-        self.is_open = np.ones(count, dtype=np.bool_)
-        for bad, _ in self._never:
-            self.is_open &= ~bad
-        self.fits_now = np.zeros(count, dtype=np.bool_)
-        self.fits_later = np.zeros(count, dtype=np.bool_)
+        self._needs = fitting.session.axis.needs(task.vector, task.asked)
+        count = len(self._nodes)
+        self._never = [verdict([fn(task) for fn in judge.once], count) for judge in fitting.judges]
         self._order_once = _sum(fitting.order.once, count, task)
         self._batch_once = _sum(fitting.batch.once, count, task)
-        self._order = self._order_once.copy()
-        self._batch = self._batch_once.copy()
         self._constant = (0.0, 0.0)
-        self._total = np.zeros(count)
-        self._update(ALL_ROWS, count)
+        self._work_out()
+
+    def _work_out(self) -> None:
+        """Everything, for all rows at once."""
+        task, fitting = self._task, self._fitting
+        count = len(self._nodes)
+        self._seen = len(self._nodes.changed)
+        self.fits_now = self._nodes.can_hold(task)
+        self.fits_later = self._nodes.will_hold(task)
+        self.judged = [
+            _united(never, verdict([fn(task, ALL_ROWS) for fn in judge.by_row], count))
+            for judge, never in zip(fitting.judges, self._never, strict=True)
+        ]
+        self.is_open = np.ones(count, dtype=np.bool_)
+        for bad, _ in self.judged:
+            self.is_open &= ~bad
+        self._order = self._order_once + _sum(fitting.order.by_row, count, task, ALL_ROWS)
+        self._batch = self._batch_once + _sum(fitting.batch.by_row, count, task, ALL_ROWS)
+        self._total = (self._order + self._constant[0]) + (self._batch + self._constant[1])
 
     def refresh(self) -> TaskClass:
+        """Work out again what has changed since: a few rows one by one, many all at once."""
         changed = self._nodes.changed
         if len(changed) > self._seen:
-            news = set(changed[self._seen :])
-            self._seen = len(changed)
-            if len(news) == 1:
-                # Most of the time: a view of one row is many times quicker than picking it by index.
-                row = news.pop()
-                self._update(slice(row, row + 1), 1)
+            rows = set(changed[self._seen :])
+            if len(rows) > FEW_ROWS:
+                self._work_out()
             else:
-                self._update(np.array(sorted(news), dtype=np.intp), len(news))
+                self._seen = len(changed)
+                for row in rows:
+                    self._work_out_row(row)
         return self
 
-    def _update(self, rows: Rows, count: int) -> None:
-        task, fitting = self._task, self._fitting
-        self.fits_now[rows] = self._nodes.can_hold(task, rows)
-        self.fits_later[rows] = self._nodes.will_hold(task, rows)
-        if any(judge.by_row for judge in fitting.judges):
-            self._judge(rows, count)
-        if fitting.order.by_row:
-            self._order[rows] = self._order_once[rows] + _sum(fitting.order.by_row, count, task, rows)
-        if fitting.batch.by_row:
-            self._batch[rows] = self._batch_once[rows] + _sum(fitting.batch.by_row, count, task, rows)
-        order, batch = self._constant
-        self._total[rows] = (self._order[rows] + order) + (self._batch[rows] + batch)
-
-    def _judge(self, rows: Rows, count: int) -> None:
-        is_open = np.ones(count, dtype=np.bool_)
-        for judge, never, judged in zip(self._fitting.judges, self._never, self.judged, strict=True):
-            answers = [answer for fn in judge.by_row if (answer := fn(self._task, rows))]
-            bad, hard = never[0][rows], never[1][rows]
-            if answers:
-                just_now = verdict(answers, count)
-                bad, hard = bad | just_now[0], hard | just_now[1]
-            judged[0][rows], judged[1][rows] = bad, hard
-            is_open &= ~bad
-        self.is_open[rows] = is_open
+    def _work_out_row(self, row: int) -> None:
+        """The same for one row, in plain numbers: arrays of one are slow. This runs after every placement."""
+        task, fitting, nodes = self._task, self._fitting, self._nodes
+        self.fits_now[row] = (nodes.idle[row] >= self._needs).all()
+        self.fits_later[row] = (nodes.future[row] >= self._needs).all()
+        only = slice(row, row + 1)
+        is_open = True
+        for judge, never, judged in zip(fitting.judges, self._never, self.judged, strict=True):
+            bad, hard = never[0][row], never[1][row]
+            for ask in judge.by_row:
+                for refusal in ask(task, only) or ():
+                    if refusal.nodes[0]:
+                        bad, hard = True, hard or refusal.code is not Code.UNSCHEDULABLE
+            judged[0][row], judged[1][row] = bad, hard
+            is_open = is_open and not bad
+        self.is_open[row] = is_open
+        order, batch = float(self._order_once[row]), float(self._batch_once[row])
+        for score in fitting.order.by_row:
+            order += _only(score(task, only))
+        for score in fitting.batch.by_row:
+            batch += _only(score(task, only))
+        self._order[row], self._batch[row] = order, batch
+        self._total[row] = (order + self._constant[0]) + (batch + self._constant[1])
 
     def scores(self, task: Task, among: Mask) -> Floats:
         """Every node's score when these are the candidates; do not change the array."""
@@ -137,6 +147,7 @@ class Fitting:
         self._distinguish: list[Callable[[Task], Hashable]] = []
         self._classes: OrderedDict[Hashable, TaskClass] = OrderedDict()
         self._key_of_task: dict[str, Hashable] = {}
+        self._latest: Task | None = None
         self._diagnoses: dict[Hashable, Diagnosis] = {}
         self._label_keys = _selected_labels(session)
 
@@ -169,8 +180,25 @@ class Fitting:
         """Equal for tasks that every plugin answers alike for."""
         key = self._key_of_task.get(task.uid)
         if key is None:
-            key = self._key_of_task[task.uid] = self._make_key(task)
+            # Tasks of a job come one after another and mostly look the same.
+            twin = self._latest
+            is_same = twin is not None and twin.job == task.job and self._look_alike(twin, task)
+            key = self._key_of_task[twin.uid] if is_same and twin is not None else self._make_key(task)
+            self._key_of_task[task.uid] = key
+            self._latest = task
         return key
+
+    def _look_alike(self, left: Task, right: Task) -> bool:
+        mine, theirs = left.pod.metadata, right.pod.metadata
+        return (
+            left.pod.spec == right.pod.spec
+            and not left.pod.spec.volumes
+            and not left.pod.spec.resource_claims
+            and left.vector is right.vector
+            and mine.owner_references[:1] == theirs.owner_references[:1]
+            and all(mine.labels.get(key) == theirs.labels.get(key) for key in self._label_keys)
+            and all(distinguish(left) == distinguish(right) for distinguish in self._distinguish)
+        )
 
     def _make_key(self, task: Task) -> Hashable:
         spec, labels = task.pod.spec, task.pod.metadata.labels
@@ -226,8 +254,11 @@ class Fitting:
         if count <= 1:
             return int(among.argmax()) if count else None
         scores = known.scores(task, among)
-        chosen = self.session.chosen_by_plugins(task, scores, among)
-        return int(np.where(among, scores, -np.inf).argmax()) if chosen is None else chosen
+        if self.session.has_answer(BEST_NODE):
+            chosen = self.session.chosen_by_plugins(task, scores, among)
+            if chosen is not None:
+                return chosen
+        return int(np.where(among, scores, -np.inf).argmax())
 
     def ranked(self, task: Task, among: Mask) -> list[int]:
         """These nodes, best first; equals in node order."""
@@ -303,6 +334,17 @@ def shortages(session: Session, task: Task, among: Mask) -> list[Refusal]:
 def _file(shelf: Judge | Scorers, scope: Scope, method: Callable[..., object]) -> None:
     drawer = {Scope.CLASS: "once", Scope.ROW: "by_row", Scope.ATTEMPT: "always"}[scope]
     getattr(shelf, drawer).append(method)
+
+
+def _united(left: tuple[Mask, Mask], right: tuple[Mask, Mask]) -> tuple[Mask, Mask]:
+    return left[0] | right[0], left[1] | right[1]
+
+
+def _only(score: Score) -> float:
+    """The score of one row, which a plugin may give as an array of one or as a plain number."""
+    if score is None:
+        return 0.0
+    return float(score[0]) if isinstance(score, np.ndarray) else score
 
 
 def verdict(answers: Sequence[Refusals], count: int) -> tuple[Mask, Mask]:

@@ -126,6 +126,9 @@ class Session:
         """The combined answer of all plugins."""
         return point.combine(self._tiers.get(point, ()), *question)
 
+    def has_answer(self, point: Point) -> bool:
+        return any(self._tiers.get(point, ()))
+
     # Questions about jobs and queues
 
     def is_valid(self, job: Job) -> bool:

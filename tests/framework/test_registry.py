@@ -1,0 +1,99 @@
+"""Actions and plugins from elsewhere: what is wrong with a reference is said, and what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hekla.errors import PluginError
+from hekla.framework.plugin import Plugin
+from hekla.framework.registry import Registry, load_class
+from hekla.scheduler.builtin import BUILTIN
+
+GOOD = """
+from hekla.framework.action import Action
+from hekla.framework.plugin import Plugin
+
+class Mine(Plugin):
+    name = "mine"
+
+class Step(Action):
+    name = "step"
+
+class Nameless(Plugin):
+    pass
+
+class Stranger:
+    name = "stranger"
+
+a_function = print
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "plugins_from_elsewhere.py"
+    path.write_text(GOOD)
+    return path
+
+
+def test_a_class_in_a_file_joins_the_registry(file: Path) -> None:
+    registry = BUILTIN.with_named(f"{file}:Mine").with_named(f"{file}:Step")
+    assert registry.plugins["mine"].name == "mine"
+    assert registry.actions["step"].name == "step"
+    assert set(BUILTIN.plugins) < set(registry.plugins)
+
+
+def test_a_class_in_a_module_joins_too() -> None:
+    assert "gang" in Registry().with_named("hekla.plugins.gang:Gang").plugins
+
+
+def test_a_later_one_replaces_an_earlier_one_of_the_same_name() -> None:
+    class Gang(Plugin):
+        name = "gang"
+
+    assert BUILTIN.with_class(Gang).plugins["gang"] is Gang
+
+
+def test_the_catalogue_names_everything_with_its_arguments() -> None:
+    catalogue = BUILTIN.catalogue()
+    assert set(catalogue.actions) >= {"enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle"}
+    assert catalogue.plugins["binpack"] is BUILTIN.plugins["binpack"].Arguments
+
+
+@pytest.mark.parametrize(
+    ("reference", "complaint"),
+    [
+        ("Mine", '"Mine" does not name a class; write module:Class or file.py:Class'),
+        (":Mine", "does not name a class"),
+        ("nowhere.py:Mine", 'no file "nowhere.py" to load a plugin from'),
+        ("no.such.module:Mine", 'cannot import "no.such.module": ModuleNotFoundError'),
+        ("hekla.plugins.gang:Gnag", '"hekla.plugins.gang" has no class "Gnag"'),
+        ("hekla.plugins.gang:answers", "is not a class but function"),
+    ],
+)
+def test_a_bad_reference_is_told(reference: str, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint.replace("(", r"\(")):
+        load_class(reference)
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("Nameless", "has no name; give it one"),
+        ("Stranger", "is neither a Plugin nor an Action"),
+        ("a_function", "is not a class"),
+        ("Missing", 'has no class "Missing"'),
+    ],
+)
+def test_a_class_that_cannot_be_used_is_told(file: Path, name: str, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint):
+        BUILTIN.with_named(f"{file}:{name}")
+
+
+def test_a_file_that_fails_to_import_is_told_with_its_error(tmp_path: Path) -> None:
+    broken = tmp_path / "broken_plugin.py"
+    broken.write_text("raise RuntimeError('out of order')")
+    with pytest.raises(PluginError, match="RuntimeError: out of order"):
+        load_class(f"{broken}:Mine")
