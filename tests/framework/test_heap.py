@@ -51,6 +51,6 @@ def test_only_the_path_of_a_pop_sees_the_new_key() -> None:
 
 
 def test_of_two_equal_children_the_left_one_rises() -> None:
-    """Elements that are equal come out in the order that the heap's shape gives, as in Go's container/heap."""
+    """Elements that are equal come out in the order that the heap's shape gives."""
     heap: Heap[str] = Heap(lambda _left, _right: False, "abcd")
     assert drained(heap) == ["a", "d", "c", "b"]

@@ -94,7 +94,7 @@ def test_few_rows_and_many_rows_score_alike(rows: Rows) -> None:
     stage = Stage(*nodes, *runs, task, nodeorder={"mostrequested.weight": 1})
     plugin = stage.nodeorder
     for score in (plugin.prefer_free_nodes, plugin.prefer_full_nodes, plugin.prefer_evenly_used_nodes):
-        some = score(stage.task("new"), rows)
+        some = np.atleast_1d(score(stage.task("new"), rows))
         assert some.tolist() == score(stage.task("new"), slice(None))[rows].tolist()
 
 

@@ -15,12 +15,9 @@ from operator import add
 
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Counts, Floats, Mask, Rows
+from hekla.ledger.arrays import ALL_ROWS, Amounts, Counts, Floats, Mask, Rows
 
 MAX_NODE_SCORE = 100
-FEW = 8
-"""Up to so many rows, going through them one by one is faster."""
-
 Columns = tuple[Counts, ...]
 """One array (N,) per resource."""
 
@@ -47,26 +44,14 @@ class AllocationScore:
     of_one: Callable[[Sequence[int], Sequence[int], Sequence[int]], int]
     of_many: Callable[[Columns, Sequence[int], Columns], Counts]
 
-    def at(self, rows: Rows, ledger: Amounts, asked: Sequence[int], capacity: Capacity) -> Counts:
-        """ledger: (N, R)   ->   (rows,)"""
-        few = few_of(rows, len(ledger))
-        if few is None:
-            held = tuple(ledger[rows, place] for place in capacity.places)
-            return self.of_many(held, asked, tuple(column[rows] for column in capacity.columns))
-        places, has = capacity.places, capacity.per_node
-        held_by_row = ((row, ledger[row].tolist()) for row in few)
-        return np.array(
-            [self.of_one([held[place] for place in places], asked, has[row]) for row, held in held_by_row],
-            dtype=np.int64,
-        )
-
-
-def few_of(rows: Rows, count: int) -> Sequence[int] | None:
-    """The rows one by one where they are few; None where they are many."""
-    if isinstance(rows, slice):
-        listed = range(*rows.indices(count))
-        return listed if len(listed) <= FEW else None
-    return rows.tolist() if len(rows) <= FEW else None
+    def at(self, rows: Rows, ledger: Amounts, asked: Sequence[int], capacity: Capacity) -> Counts | int:
+        """For one row a plain number; ledger: (N, R)   ->   (rows,)"""
+        if isinstance(rows, slice) and rows != ALL_ROWS and rows.stop - rows.start == 1:
+            held_here = ledger[rows.start].tolist()
+            held_of_each = [held_here[place] for place in capacity.places]
+            return self.of_one(held_of_each, asked, capacity.per_node[rows.start])
+        held = tuple(ledger[rows, place] for place in capacity.places)
+        return self.of_many(held, asked, tuple(column[rows] for column in capacity.columns))
 
 
 # For one node: held, asked, has: one number per resource

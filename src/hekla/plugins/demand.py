@@ -59,9 +59,9 @@ def within(amounts: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int)
 
     amounts, limit, asked: (R,)
     """
-    matters = asked > 0
-    matters[pods] = False
-    return bool((amounts <= limit)[matters].all())
+    beyond = (amounts > limit) & (asked > 0)
+    beyond[pods] = False
+    return not beyond.any()
 
 
 def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked: Amounts) -> str:

@@ -94,17 +94,17 @@ class NodeOrder(Plugin):
     # What depends on the node's own pods
 
     @answers(BATCH_NODE_ORDER, Scope.ROW)
-    def prefer_free_nodes(self, task: Task, rows: Rows) -> Floats | None:
+    def prefer_free_nodes(self, task: Task, rows: Rows) -> Floats | float:
         score = LEAST_ALLOCATED.at(rows, self.session.pods.nonzero, task.nonzero, self._capacity)
-        return weighted(score, self.arguments.least_requested)
+        return weighted_row(score, self.arguments.least_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.ROW)
-    def prefer_full_nodes(self, task: Task, rows: Rows) -> Floats | None:
+    def prefer_full_nodes(self, task: Task, rows: Rows) -> Floats | float:
         score = MOST_ALLOCATED.at(rows, self.session.pods.nonzero, task.nonzero, self._capacity)
-        return weighted(score, self.arguments.most_requested)
+        return weighted_row(score, self.arguments.most_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.ROW)
-    def prefer_evenly_used_nodes(self, task: Task, rows: Rows) -> Floats | None:
+    def prefer_evenly_used_nodes(self, task: Task, rows: Rows) -> Floats | float | None:
         request = task.vector.tolist()
         asks_for_gpu = self._gpu is not None and request[self._gpu] > 0
         capacity = self._capacity_with_gpu if asks_for_gpu else self._capacity
@@ -112,7 +112,7 @@ class NodeOrder(Plugin):
         if not any(asked):
             return None
         score = BALANCED_ALLOCATION.at(rows, self.session.pods.requested, asked, capacity)
-        return weighted(score, self.arguments.balanced_resource)
+        return weighted_row(score, self.arguments.balanced_resource)
 
     # What is measured against the other candidates
 
@@ -160,6 +160,11 @@ class NodeOrder(Plugin):
 def weighted(score: Counts | Floats, weight: int) -> Floats:
     """(N,) -> (N,)"""
     return np.multiply(score, weight, dtype=np.float64)
+
+
+def weighted_row(score: Counts | int, weight: int) -> Floats | float:
+    """The score of one row is a plain number and stays one."""
+    return float(score * weight) if isinstance(score, int) else weighted(score, weight)
 
 
 def share_of_best(raw: Counts, among: Mask) -> Counts | None:

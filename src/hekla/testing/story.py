@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf import Conf, PluginEntry, Tier, read_conf, require
-from hekla.framework.decisions import Bind, Evict
+from hekla.framework.decisions import Bind, Evict, UpdatePodGroup
 from hekla.framework.plugin import Plugin
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
@@ -86,8 +86,13 @@ class Story:
         return told(self.cycle())
 
     def phases(self) -> dict[str, str]:
-        """One cycle; the phase of every job at its end."""
-        return {_spoken(job): job.phase for job in self.cycle().session.jobs.values()}
+        """One cycle; the phase that every PodGroup is left with."""
+        report = self.cycle()
+        written = {d.pod_group: d.status.phase for d in report.decisions if isinstance(d, UpdatePodGroup)}
+        return {
+            _spoken(job): written.get(job.uid, job.pod_group.status.phase)
+            for job in report.session.jobs.values()
+        }
 
     def cycle(self) -> CycleReport:
         return run_cycle(

@@ -1,0 +1,138 @@
+"""What a pod asks for: containers, init containers, sidecars, resizes, overhead, and the pod itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from hekla.model.requests import nonzero_request_of, request_of
+from hekla.model.resources import Resources, is_counted, is_empty, read_resources
+from hekla.objects import Condition, Pod
+from hekla.objects.meta import ResourceList
+from hekla.objects.pod import Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements
+
+G = 10**9
+
+
+def container(name: str, restart: str = "", **amounts: object) -> Container:
+    return Container(
+        name=name, restart_policy=restart, resources=ResourceRequirements(requests=dict(amounts))
+    )
+
+
+def asked(
+    containers: list[Container],
+    init: list[Container] | None = None,
+    *,
+    overhead: ResourceList | None = None,
+    pod_level: ResourceList | None = None,
+    status: PodStatus | None = None,
+) -> Resources:
+    level = None if pod_level is None else ResourceRequirements(requests=pod_level)
+    spec = PodSpec(
+        containers=tuple(containers),
+        init_containers=tuple(init or ()),
+        overhead=overhead or {},
+        resources=level,
+    )
+    return request_of(Pod(spec=spec, status=status or PodStatus()))
+
+
+MAIN = [container("c1", cpu=2, memory="1G"), container("c2", cpu=1, memory="1G")]
+INIT_A, INIT_B = container("a", cpu=2, memory="1G"), container("b", cpu=2, memory="3G")
+SIDECAR_B = container("b", "Always", cpu=2, memory="3G")
+
+
+def test_init_containers_count_with_the_largest_one() -> None:
+    assert asked(MAIN, [INIT_A, INIT_B]) == {"cpu": 3000, "memory": 3 * G, "pods": 1}
+
+
+def test_a_restartable_init_container_runs_on_beside_the_others() -> None:
+    assert asked(MAIN, [INIT_A, SIDECAR_B]) == {"cpu": 5000, "memory": 5 * G, "pods": 1}
+
+
+def test_an_init_container_after_a_sidecar_needs_room_for_both() -> None:
+    late = container("late", cpu=9, memory="1G")
+    assert asked(MAIN, [SIDECAR_B, late]) == {"cpu": 11000, "memory": 5 * G, "pods": 1}
+
+
+def test_a_pod_that_asks_for_nothing_asks_for_its_place() -> None:
+    assert asked([container("c")]) == {"pods": 1}
+    assert is_empty(asked([container("c")]))
+    assert not is_empty(asked([container("c", **{"nvidia.com/gpu": 1})]))
+
+
+def test_pod_level_requests_overwrite_what_they_name_where_they_may() -> None:
+    level: ResourceList = {"cpu": 10, "hugepages-2Mi": "4Mi", "nvidia.com/gpu": 8}
+    assert asked(MAIN, pod_level=level) == {
+        "cpu": 10000,
+        "memory": 2 * G,
+        "pods": 1,
+        "hugepages-2Mi": 4 * 2**20,
+    }
+
+
+def test_overhead_is_added_last() -> None:
+    assert asked(MAIN, pod_level={"cpu": 10}, overhead={"cpu": "250m"}) == {
+        "cpu": 10250,
+        "memory": 2 * G,
+        "pods": 1,
+    }
+
+
+def resizing(*, infeasible: bool) -> PodStatus:
+    grown = ContainerStatus(
+        name="c1",
+        resources=ResourceRequirements(requests={"cpu": 1}),
+        allocated_resources={"cpu": "1500m", "memory": "2G"},
+    )
+    pending = Condition(type="PodResizePending", status="True", reason="Infeasible")
+    return PodStatus(container_statuses=(grown,), conditions=(pending,) if infeasible else ())
+
+
+def test_while_a_container_is_resized_the_most_it_may_hold_counts() -> None:
+    assert asked(MAIN, status=resizing(infeasible=False)) == {"cpu": 3000, "memory": 3 * G, "pods": 1}
+
+
+def test_of_a_resize_that_cannot_be_done_only_what_is_held_counts() -> None:
+    assert asked(MAIN, status=resizing(infeasible=True)) == {"cpu": 2500, "memory": 3 * G, "pods": 1}
+
+
+def test_scores_count_a_little_for_containers_that_name_nothing() -> None:
+    spec = PodSpec(containers=(container("c1"), container("c2", cpu=0, memory="1Mi")))
+    assert nonzero_request_of(Pod(spec=spec)) == (100, 201 * 2**20)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cpu", True),
+        ("memory", True),
+        ("pods", True),
+        ("ephemeral-storage", True),
+        ("nvidia.com/gpu", True),
+        ("hugepages-2Mi", True),
+        ("attachable-volumes-csi-disk", True),
+        ("count/jobs.batch", False),
+        ("services", False),
+        ("requests.cpu", False),
+    ],
+)
+def test_which_resources_are_counted(name: str, expected: bool) -> None:
+    assert is_counted(name) is expected
+
+
+def test_units() -> None:
+    amounts: ResourceList = {
+        "cpu": "1500m",
+        "memory": "1Ki",
+        "pods": "3",
+        "ephemeral-storage": "1",
+        "nvidia.com/gpu": 2,
+    }
+    assert read_resources(amounts) == {
+        "cpu": 1500,
+        "memory": 1024,
+        "pods": 3,
+        "ephemeral-storage": 1,
+        "nvidia.com/gpu": 2000,
+    }
