@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -266,13 +266,14 @@ class Fitting:
         scores = self.class_of(task).scores(task, among)[rows]
         return [int(row) for row in rows[np.argsort(-scores, kind="stable")]]
 
-    def diagnose(self, task: Task, among: Mask, *, with_room: bool) -> Diagnosis:
+    def diagnose(self, task: Task, among: Mask, *, with_room: bool, hypernode: str = "") -> Diagnosis:
         """Why none of these nodes takes the task; `with_room` says whether lack of room counts."""
         key = (self.key_of(task), len(self.session.nodes.changed), with_room, among.tobytes())
         known = self._diagnoses.get(key)
         if known is None:
             self._diagnoses.clear()
-            known = self._diagnoses[key] = self._diagnose(task, among, with_room=with_room)
+            known = self._diagnose(task, among, with_room=with_room)
+            known = self._diagnoses[key] = replace(known, hypernode=hypernode)
         return known
 
     def _diagnose(self, task: Task, among: Mask, *, with_room: bool) -> Diagnosis:

@@ -7,7 +7,7 @@ is built the same way. Where keys stand still it is an ordinary priority queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 Element = TypeVar("Element")
@@ -24,6 +24,16 @@ class Heap(Generic[Element]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def copy(self) -> Heap[Element]:
+        """The same elements in the same places."""
+        twin: Heap[Element] = Heap(self._before)
+        twin._items = list(self._items)
+        return twin
+
+    def __iter__(self) -> Iterator[Element]:
+        """All elements, in no order to rely on."""
+        return iter(self._items)
 
     def push(self, element: Element) -> None:
         items, before = self._items, self._before

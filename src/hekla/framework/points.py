@@ -164,6 +164,15 @@ def first_given(tiers: Tiers, *question: Any) -> Any:
     return first_objection(tiers, *question)
 
 
+def sum_by_name(tiers: Tiers, *question: Any) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for tier in tiers:
+        for answer in tier:
+            for name, score in answer(*question).items():
+                total[name] = total.get(name, 0.0) + score
+    return total
+
+
 def per_node(tiers: Tiers, *question: Any) -> Any:
     raise NotImplementedError("answers about nodes are gathered by class of tasks, in framework.fitting")
 
@@ -282,7 +291,7 @@ SIMULATE_PREDICATE = Point(
     ("enablePredicate",),
 )
 HYPERNODE_ORDER = Point(
-    "hypernode order", "How good is each network domain?", "sum", per_node, ("enabledHyperNodeOrder",)
+    "hypernode order", "How good is each network domain?", "sum", sum_by_name, ("enabledHyperNodeOrder",)
 )
 HYPERNODE_GRADIENT = Point(
     "hypernode gradient",

@@ -16,8 +16,10 @@ from hekla.framework.plugin import Objection, Plugin
 from hekla.framework.points import Point, Scope
 from hekla.framework.statement import Statement, bind_decision
 from hekla.framework.story import Story
+from hekla.framework.topology import settle_topology
 from hekla.ledger.arrays import Amounts, Floats, Mask
 from hekla.ledger.axis import Axis
+from hekla.ledger.domains import Domain, Domains
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
 from hekla.model.diagnosis import Diagnosis
@@ -27,6 +29,7 @@ from hekla.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.model.snapshot import Snapshot
 from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.model.task import NOWHERE, Task
+from hekla.objects import HyperNode
 
 ABOUT_NODES = (points.PREDICATE, points.NODE_ORDER, points.BATCH_NODE_ORDER)
 
@@ -51,6 +54,9 @@ class Session:
         self.plugins: list[Plugin] = []
         self._settle_tasks()
         self.pods = PodLedger(self.nodes, self.tasks, self.axis)
+        self.domains = Domains(snapshot.all_of(HyperNode), self.nodes)
+        settle_topology(self.jobs.values(), self.domains)
+        snapshot.complaints += [*self.domains.complaints, *self.domains.warnings]
         self.own_shard = self._own_shard()
         self.fitting = Fitting(self)
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
@@ -188,6 +194,20 @@ class Session:
     def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
         chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)
         return chosen
+
+    def gradients_of_job(self, job: Job, bound: Domain) -> list[list[Domain]]:
+        """The network domains to try for a job, best group first; where nobody has an opinion, the bound."""
+        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, None, bound)
+        return [[bound]] if given is None else given
+
+    def gradients_of_sub_job(self, job: Job, sub_job: SubJob, bound: Domain) -> list[list[Domain]]:
+        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, sub_job, bound)
+        return [[bound]] if given is None else given
+
+    def domain_scores(self, sub_job: SubJob, candidates: list[Domain]) -> dict[str, float]:
+        """How good each domain is for the sub-job."""
+        given: dict[str, float] = self.ask(points.HYPERNODE_ORDER, sub_job, candidates)
+        return {domain.name: given.get(domain.name, 0.0) for domain in candidates}
 
     def spell(self, resource: str, amount: int) -> str:
         """An amount as people write it: cores, GiB, devices."""

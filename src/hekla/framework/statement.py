@@ -133,6 +133,7 @@ class Statement:
         return True
 
     def _again(self, operation: Operation) -> bool:
+        operation.task.last = None
         match operation.kind:
             case Kind.EVICT:
                 self.evict(operation.task, operation.reason, beneficiary=operation.beneficiary)

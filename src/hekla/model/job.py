@@ -36,6 +36,14 @@ class SubJob:
     roster: Roster
     topology: NetworkTopology | None = None
     match_index: int = 0
+    domain: str = ""
+    """The network domain its placed tasks lie in."""
+    nominated: str = ""
+    """The network domain that a gang-aware eviction has freed for it."""
+
+    @property
+    def is_bounded(self) -> bool:
+        return is_hard(self.topology)
 
     @property
     def priority(self) -> int:
@@ -58,6 +66,9 @@ class Job:
     role_minimums: Mapping[str, int]
     min_resources: Resources | None
     is_preemptable: bool
+    topology: NetworkTopology | None = None
+    domain: str = ""
+    """The network domain its placed tasks lie in."""
     sub_jobs: dict[str, SubJob] = field(default_factory=dict)
     fit_errors: dict[str, Diagnosis] = field(default_factory=dict)
     held: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -91,9 +102,12 @@ class Job:
 
     @property
     def has_topology(self) -> bool:
-        return self.pod_group.spec.network_topology is not None or any(
-            sub_job.topology is not None for sub_job in self.sub_jobs.values()
-        )
+        return self.topology is not None or any(s.topology is not None for s in self.sub_jobs.values())
+
+    @property
+    def is_bounded(self) -> bool:
+        """Some of its tasks must lie in one network domain of a limited tier."""
+        return is_hard(self.topology) or any(s.is_bounded for s in self.sub_jobs.values())
 
     @property
     def checks_roles(self) -> bool:
@@ -164,7 +178,7 @@ class Job:
     def _sub_job_for(self, task: Task) -> SubJob:
         policy, values = self._policy_for(task)
         if policy is None:
-            return self._sub_job(self.uid, self.uid, self._default_roster, self._topology(), 0)
+            return self._sub_job(self.uid, self.uid, self._default_roster, self.topology, 0)
         name = "-".join(values)
         if len(name) > _LONGEST_SUB_JOB_NAME:
             name = fnv32a(name)
@@ -188,9 +202,6 @@ class Job:
     def _default_roster(self) -> Roster:
         # Without policies the one sub-job is the job: they share their books.
         return Roster(1) if self.has_policies else self.roster
-
-    def _topology(self) -> NetworkTopology | None:
-        return self.pod_group.spec.network_topology
 
     def _policy_for(self, task: Task) -> tuple[SubGroupPolicy | None, tuple[str, ...]]:
         labels = task.pod.metadata.labels
@@ -220,7 +231,13 @@ def job_of(source: PodGroup, priority: int, default_queue: str) -> Job:
         role_minimums=spec.min_task_member,
         min_resources=None if spec.min_resources is None else read_resources(spec.min_resources),
         is_preemptable=flag(meta.annotations, meta.labels, PREEMPTABLE, default=False),
+        topology=spec.network_topology,
     )
+
+
+def is_hard(topology: NetworkTopology | None) -> bool:
+    """A hard constraint without a tier binds nothing, as in Volcano."""
+    return topology is not None and topology.mode == "hard" and topology.highest_tier_allowed is not None
 
 
 def fnv32a(text: str) -> str:

@@ -69,6 +69,8 @@ class Task:
     asked: tuple[int, ...] = ()
     node: int = NOWHERE
     sub_job: str = ""
+    near: str = ""
+    """The network domain its sub-job lies in so far; scores are measured from there."""
     evicted: bool = False
     last: Attempt | None = None
 

@@ -21,12 +21,16 @@ class Complaint:
         return f"{self.subject}: {self.message}"
 
 
-def quoted(value: object) -> str:
-    """The value in double quotes, on one line, cut where it becomes too long to read."""
-    text = value if isinstance(value, str) else repr(value)
+def printable(text: str) -> str:
+    """The text on one line, cut where it becomes too long to read."""
     cut = text[:LONGEST_QUOTE]
     line = cut if cut.isprintable() else repr(cut)[1:-1]
-    return f'"{line}…"' if len(text) > LONGEST_QUOTE else f'"{line}"'
+    return f"{line}…" if len(text) > LONGEST_QUOTE else line
+
+
+def quoted(value: object) -> str:
+    """The value in double quotes, as messages show it."""
+    return f'"{printable(value if isinstance(value, str) else repr(value))}"'
 
 
 def spoken(value: object) -> str:

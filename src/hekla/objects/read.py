@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hekla.objects import KINDS, NAMESPACED, Manifest
-from hekla.objects.complaint import Complaint, quoted, spoken
+from hekla.objects.complaint import Complaint, printable, quoted, spoken
 from hekla.objects.documents import DEEPEST, Document, Path, Unreadable, decoded, yaml_documents
 from hekla.objects.soundness import annotations_warning, faults_of
 from hekla.objects.typed import Fault, Misfit, kind_of, typed, without_nulls, written_path
@@ -142,7 +142,7 @@ class Reader:
     def add(self, manifest: Manifest, place: Place, kind: str) -> None:
         """Keep a typed manifest, if it is sound and the first of its name."""
         manifest = in_its_namespace(manifest)
-        subject = f"{kind.lower()} {manifest.key}"
+        subject = printable(f"{kind.lower()} {manifest.key}")
         faults = [*_faults_of_name(manifest.metadata.name), *faults_of(manifest)]
         for fault in faults:
             self.complain(f"{place.at(fault.path)}: {subject}", f"left out: {fault}")
@@ -298,4 +298,4 @@ def _subject_of(data: object) -> str:
     if not isinstance(kind, str) or not isinstance(name, str):
         return ""
     key = f"{namespace}/{name}" if isinstance(namespace, str) else name
-    return quoted(f"{kind.lower()} {key}")[1:-1]
+    return printable(f"{kind.lower()} {key}")

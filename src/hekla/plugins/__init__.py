@@ -7,6 +7,7 @@ from hekla.plugins.binpack import Binpack
 from hekla.plugins.conformance import Conformance
 from hekla.plugins.drf import Drf
 from hekla.plugins.gang import Gang
+from hekla.plugins.network_topology_aware import NetworkTopologyAware
 from hekla.plugins.nodeorder import NodeOrder
 from hekla.plugins.overcommit import Overcommit
 from hekla.plugins.predicates import Predicates
@@ -20,6 +21,7 @@ BUILTIN_PLUGINS: dict[str, type[Plugin]] = {
         Conformance,
         Drf,
         Gang,
+        NetworkTopologyAware,
         NodeOrder,
         Overcommit,
         Predicates,

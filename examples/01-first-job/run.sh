@@ -1,0 +1,13 @@
+#!/bin/sh
+# Prints each command, then runs it.
+set -eu
+cd "$(dirname "$0")"
+
+step() {
+    printf '$ %s\n' "$*"
+    "$@"
+}
+
+step hekla decide cluster.yaml job.yaml
+step hekla decide --cycles 2 cluster.yaml job.yaml
+step hekla run cluster.yaml job.yaml

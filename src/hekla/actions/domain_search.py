@@ -1,0 +1,120 @@
+"""Domain search: try a job in one network domain after another, and take the best that will do.
+
+Every trial is made for real in the session and then undone; the best one is made again. Groups
+of domains of equal preference (gradients) are tried in order, the closest networks first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from hekla.actions.placing import Placer
+from hekla.actions.worksheet import Worksheet
+from hekla.framework.session import Session
+from hekla.framework.statement import Operation, Statement
+from hekla.ledger.domains import Domain
+from hekla.model.job import Job, SubJob
+from hekla.model.task import Task
+
+
+@dataclass
+class Solution:
+    """One trial that would do: what to do again, what is left, and which domain each sub-job got."""
+
+    operations: tuple[Operation, ...]
+    worksheet: Worksheet
+    score: float
+    domain_of: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Trial:
+    """One sub-job in one domain."""
+
+    operations: tuple[Operation, ...]
+    left: deque[Task]
+
+
+class DomainSearch:
+    """The search for one job; `found` is what the caller makes real or leaves."""
+
+    def __init__(self, session: Session, job: Job, *, error_cache: bool) -> None:
+        self._session = session
+        self._job = job
+        self._error_cache = error_cache
+
+    def place(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
+        """Apply the best solution to the statement; its domain and what it decided, or None."""
+        for gradient in self._session.gradients_of_job(self._job, self._session.domains.top):
+            solutions = {domain.name: s for domain in gradient if (s := self._try_job(domain, worksheet))}
+            if solutions:
+                best = min(solutions, key=lambda name: (-solutions[name].score, name))
+                if not statement.recover(solutions[best].operations):
+                    return None
+                return best, solutions[best]
+        return None
+
+    def keep(self, domain: str, solution: Solution) -> None:
+        """The solution was made real: remember where the job and its sub-jobs lie now."""
+        job, domains = self._job, self._session.domains
+        job.domain = domains.common(job.domain, domain)
+        for uid, chosen in solution.domain_of.items():
+            sub_job = job.sub_jobs[uid]
+            sub_job.domain = domains.common(sub_job.domain, chosen)
+            sub_job.nominated = ""
+
+    def _try_job(self, domain: Domain, worksheet: Worksheet) -> Solution | None:
+        session, job = self._session, self._job
+        job.fit_errors.clear()
+        before = {uid: sub_job.domain for uid, sub_job in job.sub_jobs.items()}
+        solution = Solution((), worksheet.copy(), 0.0)
+        kept: list[Statement] = []
+        while solution.worksheet:
+            sub_job = solution.worksheet.sub_jobs.pop()
+            statement = self._place_sub_job(sub_job, solution, domain)
+            if statement is None:
+                continue
+            kept.append(statement)
+            if solution.worksheet.tasks_of[sub_job.uid]:
+                solution.worksheet.sub_jobs.push(sub_job)
+            if session.is_ready(job):
+                break
+        for uid, remembered in before.items():
+            job.sub_jobs[uid].domain = remembered
+        solution.operations = tuple(operation for statement in kept for operation in statement.save())
+        will_do = bool(solution.operations) and (session.is_ready(job) or session.is_pipelined(job))
+        for statement in kept:
+            statement.discard()
+        return solution if will_do else None
+
+    def _place_sub_job(self, sub_job: SubJob, solution: Solution, bound: Domain) -> Statement | None:
+        """The sub-job in the best domain below the bound that will do; its score is added to the solution."""
+        session, tasks = self._session, solution.worksheet.tasks_of[sub_job.uid]
+        for gradient in session.gradients_of_sub_job(self._job, sub_job, bound):
+            trials = {
+                domain.name: t for domain in gradient if (t := self._try_sub_job(sub_job, tasks, domain))
+            }
+            if not trials:
+                continue
+            scores = session.domain_scores(sub_job, [session.domains.by_name[name] for name in trials])
+            best = min(trials, key=lambda name: (-scores[name], name))
+            statement = session.statement()
+            if not statement.recover(trials[best].operations):
+                return None
+            solution.worksheet.tasks_of[sub_job.uid] = trials[best].left
+            solution.score += scores[best]
+            solution.domain_of[sub_job.uid] = best
+            sub_job.domain = session.domains.common(sub_job.domain, best)
+            return statement
+        return None
+
+    def _try_sub_job(self, sub_job: SubJob, tasks: deque[Task], domain: Domain) -> Trial | None:
+        job, left = self._job, deque(tasks)
+        for uid in sub_job.roster.tasks:
+            job.fit_errors.pop(uid, None)
+        with self._session.statement() as statement:
+            placer = Placer(self._session, job, sub_job, domain, error_cache=self._error_cache)
+            if domain.nodes.any() and placer.place(statement, left) and statement.operations:
+                return Trial(statement.save(), left)
+        return None

@@ -1,0 +1,55 @@
+"""Topology at session open: what jobs ask of the network, made plain, and where their tasks lie already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from hekla.ledger.domains import Domains
+from hekla.model.job import Job, SubJob
+from hekla.model.status import ALLOCATED_SET
+from hekla.model.task import NOWHERE
+from hekla.objects.scheduling import NetworkTopology
+
+
+def settle_topology(jobs: Iterable[Job], domains: Domains) -> None:
+    """Actions see only hard constraints with a tier, and know the domain of what is placed."""
+    for job in jobs:
+        if job.has_topology:
+            _make_plain(job, domains)
+            if domains.is_ready:
+                _find_domains(job, domains)
+
+
+def _make_plain(job: Job, domains: Domains) -> None:
+    """Tier names become tiers; a soft constraint becomes a hard one that allows the whole cluster."""
+    top = domains.top.tier
+    job.topology = _hardened(_with_tier(job.topology, domains), top)
+    limit = job.topology.highest_tier_allowed if job.topology is not None else None
+    for sub_job in job.sub_jobs.values():
+        sub_job.topology = _hardened(_with_tier(sub_job.topology, domains), top if limit is None else limit)
+
+
+def _with_tier(topology: NetworkTopology | None, domains: Domains) -> NetworkTopology | None:
+    if topology is None or topology.highest_tier_allowed is not None or not topology.highest_tier_name:
+        return topology
+    tier = domains.tier_of_name.get(topology.highest_tier_name)
+    return topology if tier is None else replace(topology, highest_tier_allowed=tier)
+
+
+def _hardened(topology: NetworkTopology | None, limit: int) -> NetworkTopology | None:
+    if topology is None or topology.mode != "soft":
+        return topology
+    return replace(topology, mode="hard", highest_tier_allowed=limit)
+
+
+def _find_domains(job: Job, domains: Domains) -> None:
+    for sub_job in job.sub_jobs.values():
+        if sub_job.topology is not None:
+            sub_job.domain = domains.lowest_around(_rows_of(sub_job))
+    job.domain = domains.common_of(sub_job.domain for sub_job in job.sub_jobs.values())
+
+
+def _rows_of(sub_job: SubJob) -> list[int]:
+    return [task.node for task in sub_job.roster.among(ALLOCATED_SET) if task.node != NOWHERE]

@@ -1,0 +1,126 @@
+"""Accounts that are kept up to date step by step equal those worked out from scratch."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from moves import Move, make_all, moves
+
+from hekla.framework.session import Session
+from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
+from hekla.model.task import NOWHERE, Task
+from hekla.plugins.drf import Drf
+from hekla.plugins.proportion import Proportion
+from hekla.scheduler.cycle import open_session
+from hekla.testing.story import conf_of
+from hekla.testing.strategies import Cluster, clusters, sessions
+
+KEEPERS = conf_of(tiers=("drf, proportion, predicates, nodeorder, binpack",))
+HOLDS = (*ALLOCATED_SET, Status.PIPELINED)
+
+
+def plugin_of(session: Session, kind: type) -> object:
+    return next(plugin for plugin in session.plugins if isinstance(plugin, kind))
+
+
+def play(session: Session, made: list[Move], is_kept: bool) -> list[Task]:
+    """Some moves, kept or undone; gives back the tasks that were leaving before."""
+    leaving = [task for task in session.tasks if task.status is Status.RELEASING]
+    statement = make_all(session, made)
+    if is_kept:
+        statement.commit()
+    else:
+        statement.discard()
+    return leaving
+
+
+@given(sessions(conf=KEEPERS), moves, st.booleans())
+def test_node_ledger(session: Session, made: list[Move], is_kept: bool) -> None:
+    play(session, made, is_kept)
+    nodes = session.nodes
+    used, releasing, pipelined = (np.zeros_like(nodes.used) for _ in range(3))
+    for task in session.tasks:
+        if task.node == NOWHERE or task.status in TERMINATED_SET:
+            continue
+        if task.status is Status.PIPELINED:
+            pipelined[task.node] += task.vector
+            continue
+        used[task.node] += task.vector
+        if task.status is Status.RELEASING:
+            releasing[task.node] += task.vector
+    assert (nodes.used == used).all()
+    assert (nodes.releasing == releasing).all()
+    assert (nodes.pipelined == pipelined).all()
+    assert (nodes.idle == nodes.allocatable - used).all()
+    assert (nodes.future == nodes.idle + releasing - pipelined).all()
+
+
+@given(sessions(conf=KEEPERS), moves, st.booleans())
+def test_pod_ledger(session: Session, made: list[Move], is_kept: bool) -> None:
+    leaving = play(session, made, is_kept)
+    requested = np.zeros_like(session.pods.requested)
+    count = np.zeros(len(session.nodes), dtype=np.int64)
+    for task in session.tasks:
+        is_evicted = task.status is Status.RELEASING and task not in leaving
+        if task.node != NOWHERE and task.status not in TERMINATED_SET and not is_evicted:
+            requested[task.node] += task.vector
+            count[task.node] += 1
+    assert (session.pods.requested == requested).all()
+    assert (session.pods.count == count).all()
+
+
+@given(sessions(conf=KEEPERS), moves, st.booleans())
+def test_shares_of_jobs_and_queues(session: Session, made: list[Move], is_kept: bool) -> None:
+    play(session, made, is_kept)
+    drf, proportion = plugin_of(session, Drf), plugin_of(session, Proportion)
+    by_queue = {name: np.zeros(len(session.axis), dtype=np.int64) for name in proportion.accounts}
+    for uid, job in session.jobs.items():
+        held = np.zeros(len(session.axis), dtype=np.int64)
+        for task in job.roster.among(HOLDS):
+            held += task.vector
+        assert (drf.held[uid] == held).all()
+        by_queue[job.queue] += held
+    for name, account in proportion.accounts.items():
+        assert (account.allocated == by_queue[name]).all()
+
+
+@given(sessions(conf=KEEPERS), moves, st.booleans())
+def test_the_counts_of_a_job(session: Session, made: list[Move], is_kept: bool) -> None:
+    play(session, made, is_kept)
+    for job in session.jobs.values():
+        statuses = [task.status for task in job.tasks.values()]
+        assert [len(job.roster.having(status)) for status in Status] == [statuses.count(s) for s in Status]
+        waiting = [t for t in job.tasks.values() if t.status is Status.PENDING and t.is_best_effort]
+        assert job.roster.pending_best_effort == len(waiting)
+
+
+@given(clusters(), st.lists(moves, min_size=1, max_size=3))
+def test_what_is_kept_per_class_of_tasks_equals_a_fresh_look(
+    cluster: Cluster, made: list[list[Move]]
+) -> None:
+    """One session is asked after every step, the other only at the end."""
+    asked, fresh = (open_session(cluster.snapshot(), KEEPERS) for _ in range(2))
+    for part in made:
+        answers_of(asked)
+        make_all(asked, part)
+        make_all(fresh, part)
+    assert answers_of(asked) == answers_of(fresh)
+
+
+def answers_of(session: Session) -> dict[str, object]:
+    everywhere = np.ones(len(session.nodes), dtype=np.bool_)
+    fitting = session.fitting
+    return {
+        task.key: (
+            fitting.open_nodes(task).tolist(),
+            fitting.curable_nodes(task).tolist(),
+            fitting.class_of(task).fits_now.tolist(),
+            fitting.class_of(task).fits_later.tolist(),
+            fitting.ranked(task, everywhere),
+            fitting.class_of(task).scores(task, everywhere).tolist(),
+            str(fitting.diagnose(task, everywhere, with_room=True)),
+        )
+        for task in session.tasks
+        if task.status is Status.PENDING and task.job in session.jobs
+    }

@@ -1,0 +1,185 @@
+"""Laws of a whole cycle: whatever the cluster and the configuration, these hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hekla.conf import Conf, PluginEntry, Tier
+from hekla.framework.decisions import Bind, Decision, Evict
+from hekla.framework.session import Session
+from hekla.model.status import Status
+from hekla.model.task import Task
+from hekla.plugins.conformance import is_critical
+from hekla.plugins.proportion import Proportion
+from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
+from hekla.testing.story import conf_of
+from hekla.testing.strategies import CROWDED, Cluster, clusters, confs
+
+PLACING = ("enqueue", "allocate", "backfill")
+EVICTING = ("allocate", "preempt", "reclaim", "backfill")
+PROTECTED = Conf(
+    ("allocate", "preempt", "reclaim"),
+    (
+        Tier(
+            tuple(
+                PluginEntry(name, switches)
+                for name, switches in (
+                    ("priority", {}),
+                    ("gang", {"enablePreemptable": False}),
+                    ("predicates", {}),
+                    ("conformance", {}),
+                )
+            )
+        ),
+    ),
+)
+"""Conformance speaks last in the only tier, so nothing it spares can come back in."""
+
+
+def evictions(report: CycleReport) -> list[Evict]:
+    return [decision for decision in report.decisions if isinstance(decision, Evict)]
+
+
+def task_of(session: Session, uid: str) -> Task:
+    return next(task for task in session.tasks if task.uid == uid)
+
+
+@given(clusters(), confs())
+def test_no_node_is_overcommitted(cluster: Cluster, conf: Conf) -> None:
+    nodes = run_cycle(cluster.snapshot(), conf).session.nodes
+    counted = np.ones(len(nodes.axis), dtype=np.bool_)
+    # Backfill asks plugins, not the ledger, whether one pod more is welcome.
+    counted[nodes.axis.pods] = "backfill" not in conf.actions
+    assert (nodes.idle[:, counted] >= 0).all()
+    assert (nodes.future[:, counted] >= 0).all()
+
+
+@given(clusters(places=CROWDED), confs(actions=EVICTING))
+def test_no_node_is_overcommitted_by_making_room(cluster: Cluster, conf: Conf) -> None:
+    nodes = run_cycle(cluster.snapshot(), conf).session.nodes
+    counted = [column for column in range(len(nodes.axis)) if column != nodes.axis.pods]
+    assert (nodes.idle[:, counted] >= 0).all()
+    assert (nodes.future[:, counted] >= 0).all()
+
+
+@given(clusters(), confs(always=("gang",), switches={"gang": {}}))
+def test_no_gang_is_half_bound(cluster: Cluster, conf: Conf) -> None:
+    report = run_cycle(cluster.snapshot(), conf)
+    bound = {task_of(report.session, d.uid).job for d in report.decisions if isinstance(d, Bind)}
+    gone = {d.uid for d in evictions(report)}
+    for uid in bound:
+        job = report.session.jobs[uid]
+        # Evictions came later, and a best-effort task counts whether it waits or is promised room.
+        counted = job.roster.ready + sum(task in gone for task in job.tasks)
+        counted += sum(
+            task.is_best_effort and task.status in (Status.PENDING, Status.PIPELINED)
+            for task in job.tasks.values()
+        )
+        assert counted >= job.minimum
+
+
+@given(clusters(), confs())
+def test_a_task_is_bound_at_most_once_and_only_where_it_stands(cluster: Cluster, conf: Conf) -> None:
+    report = run_cycle(cluster.snapshot(), conf)
+    binds = [d for d in report.decisions if isinstance(d, Bind)]
+    assert len({d.uid for d in binds}) == len(binds)
+    for bind in binds:
+        task = task_of(report.session, bind.uid)
+        assert task.node_name == bind.node
+        assert task.status is Status.BINDING
+        assert not task.is_gated
+    gone = evictions(report)
+    assert len({d.uid for d in gone}) == len(gone)
+    assert not {d.uid for d in gone} & {d.uid for d in binds}
+
+
+@given(clusters(), confs())
+def test_the_same_cluster_gets_the_same_decisions(cluster: Cluster, conf: Conf) -> None:
+    assert decided(cluster, conf) == decided(cluster, conf)
+
+
+@given(clusters(), confs(), st.randoms(use_true_random=False))
+def test_the_order_in_which_objects_are_listed_does_not_matter(
+    cluster: Cluster, conf: Conf, chance: object
+) -> None:
+    others = list(cluster.others)
+    chance.shuffle(others)
+    shuffled = decided(cluster.with_others(others), conf)
+    straight = decided(cluster, conf)
+    assert sorted(map(repr, shuffled)) == sorted(map(repr, straight))
+    # Binds and evictions even come in the same order.
+    assert [d for d in shuffled if isinstance(d, Bind | Evict)] == [
+        d for d in straight if isinstance(d, Bind | Evict)
+    ]
+
+
+def decided(cluster: Cluster, conf: Conf) -> list[Decision]:
+    return run_cycle(cluster.snapshot(), conf).decisions
+
+
+@given(
+    clusters(), confs(actions=("enqueue", "allocate"), always=("proportion",), switches={"proportion": {}})
+)
+def test_a_queue_never_grows_beyond_its_limit(cluster: Cluster, conf: Conf) -> None:
+    before = open_session(cluster.snapshot(), conf)
+    after = run_cycle(cluster.snapshot(), conf).session
+    start, end = accounts_of(before), accounts_of(after)
+    for name, account in end.items():
+        limit = np.maximum(np.maximum(account.limit, account.guarantee), start[name].allocated)
+        within = account.allocated <= limit
+        within[after.axis.pods] = True
+        assert within.all()
+
+
+def accounts_of(session: Session) -> dict[str, object]:
+    return next(plugin.accounts for plugin in session.plugins if isinstance(plugin, Proportion))
+
+
+@given(clusters(places=CROWDED), confs(actions=EVICTING, always=("priority", "conformance")))
+def test_nobody_is_evicted_for_a_job_that_is_not_promised_the_room(cluster: Cluster, conf: Conf) -> None:
+    report = run_cycle(cluster.snapshot(), conf)
+    for eviction in evictions(report):
+        takers = report.session.jobs[eviction.beneficiary].tasks.values()
+        # Backfill gives back the promise of a task that needs no room.
+        assert any(
+            (task.status is Status.PIPELINED and task.node_name == eviction.node) or task.is_best_effort
+            for task in takers
+        )
+
+
+@given(clusters(places=CROWDED))
+def test_what_may_not_be_evicted_is_not(cluster: Cluster) -> None:
+    report = run_cycle(cluster.snapshot(), PROTECTED)
+    for eviction in evictions(report):
+        task = task_of(report.session, eviction.uid)
+        assert task.is_preemptable
+        assert not is_critical(task)
+        assert task.job != ""
+
+
+@given(clusters(), confs(actions=PLACING))
+def test_placing_evicts_nobody(cluster: Cluster, conf: Conf) -> None:
+    assert not evictions(run_cycle(cluster.snapshot(), conf))
+
+
+@given(clusters(places=CROWDED))
+def test_reclaim_leaves_the_own_queue_and_unwilling_ones_alone(cluster: Cluster) -> None:
+    report = run_cycle(cluster.snapshot(), conf_of("reclaim", ("priority, conformance",)))
+    session = report.session
+    for eviction in evictions(report):
+        giver = session.jobs[task_of(session, eviction.uid).job].queue
+        assert giver != session.jobs[eviction.beneficiary].queue
+        assert session.queues[giver].is_reclaimable
+
+
+@given(clusters(places=CROWDED))
+def test_preempt_stays_inside_the_queue_and_takes_only_from_the_less_important(cluster: Cluster) -> None:
+    report = run_cycle(cluster.snapshot(), conf_of("preempt", ("priority",)))
+    session = report.session
+    for eviction in evictions(report):
+        victim = task_of(session, eviction.uid)
+        theirs, mine = session.jobs[victim.job], session.jobs[eviction.beneficiary]
+        assert theirs.queue == mine.queue
+        assert theirs is mine or theirs.priority < mine.priority

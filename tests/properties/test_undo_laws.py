@@ -1,0 +1,59 @@
+"""Undo is exact: whatever was done, in whatever order it is taken back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from moves import Move, make_all, moves, state
+
+from hekla.framework.session import Session
+from hekla.testing.story import conf_of
+from hekla.testing.strategies import sessions
+
+KEEPERS = conf_of(tiers=("priority, gang, conformance", "drf, proportion, predicates, nodeorder, binpack"))
+"""The plugins that keep accounts, and those that read them."""
+
+
+@given(sessions(), moves)
+def test_a_discarded_statement_leaves_no_trace(session: Session, made: list[Move]) -> None:
+    before = state(session)
+    make_all(session, made).discard()
+    assert state(session) == before
+    assert session.decisions == []
+
+
+@given(sessions(conf=KEEPERS), st.lists(moves, min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_statements_may_be_discarded_in_another_order_than_they_were_made(
+    session: Session, made: list[list[Move]], chance: object
+) -> None:
+    before = state(session)
+    statements = [make_all(session, part) for part in made]
+    chance.shuffle(statements)
+    for statement in statements:
+        statement.discard()
+    assert state(session) == before
+
+
+@given(sessions(conf=KEEPERS), moves)
+def test_what_was_saved_comes_back_as_it_was(session: Session, made: list[Move]) -> None:
+    before = session.fingerprint()
+    statement = make_all(session, made)
+    applied, saved = state(session), statement.save()
+    statement.discard()
+    again = session.statement()
+    assert again.recover(saved)
+    assert state(session) == applied
+    again.discard()
+    assert session.fingerprint() == before
+
+
+@given(sessions(conf=KEEPERS), moves, moves)
+def test_merged_statements_are_one(session: Session, first: list[Move], second: list[Move]) -> None:
+    before = session.fingerprint()
+    one, other = make_all(session, first), make_all(session, second)
+    count = len(one) + len(other)
+    one.merge(other)
+    other.discard()
+    assert (len(one), len(other)) == (count, 0)
+    one.discard()
+    assert session.fingerprint() == before
