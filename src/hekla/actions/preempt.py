@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from hekla.actions.eviction_plans import EvictionPlan, least_harmful, plan_on
 from hekla.conf import argument
 from hekla.framework.action import Action
 from hekla.framework.eviction import (
@@ -25,7 +28,7 @@ from hekla.framework.finder import NodeFinder
 from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
-from hekla.ledger.arrays import Amounts
+from hekla.ledger.arrays import Amounts, Mask
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.model.task import Task
@@ -42,6 +45,27 @@ class PreemptArguments:
         aliases=("enablePredicateErrorCache",),
         help="skip nodes that refused another task of the same job and role",
     )
+    is_topology_aware: bool = argument(
+        False,
+        key="enableTopologyAwarePreemption",
+        help="compare several nodes by whom they would lose, instead of taking the best-scored one",
+    )
+    workers: int = argument(
+        16,
+        key="topologyAwarePreemptWorkerNum",
+        minimum=1,
+        help="accepted for Volcano's sake: nodes are compared one after another",
+    )
+    candidate_percentage: int = argument(
+        10, key="minCandidateNodesPercentage", help="how many of the nodes to compare, in percent"
+    )
+    fewest_candidates: int = argument(1, key="minCandidateNodesAbsolute", help="but at least so many")
+    most_candidates: int = argument(100, key="maxCandidateNodesAbsolute", help="and at most so many")
+
+    def candidates_among(self, nodes: int) -> int:
+        """How many nodes to compare, of so many."""
+        wanted = max(nodes * self.candidate_percentage // 100, self.fewest_candidates)
+        return min(wanted, self.most_candidates, nodes)
 
 
 class Preempt(Action):
@@ -55,7 +79,7 @@ class Preempt(Action):
             if session.is_eligible(job) and not job.has_topology
         ]
         starving = starving_jobs(session, jobs)
-        preemption = Preemption(session, NodeFinder(session, self.arguments.error_cache))
+        preemption = Preemption(session, self.arguments)
         queues = queues_in_order(session, (session.queues[name] for name in starving))
         while queues:
             heap = starving[queues.pop().name]
@@ -72,8 +96,11 @@ class Preemption:
     """Finds victims for one task after another; what it learns of nodes lasts for the action."""
 
     session: Session
-    finder: NodeFinder
+    arguments: PreemptArguments
     _held: dict[str, Amounts] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._finder = NodeFinder(self.session, self.arguments.error_cache)
 
     def between_jobs(self, job: Job) -> None:
         """Make room for a whole gang at the cost of other jobs, or for none of it."""
@@ -119,13 +146,38 @@ class Preemption:
         session = self.session
         if not may_preempt(session, task) or session.objection_to(task) is not None:
             return False
-        nodes = self.finder.find(task, without_hopeless(session, task), session.fitting.curable_nodes(task))
-        nodes &= would_fit(session, task, self._room_in_queue(task))
-        return any(
-            self._make_room_on(statement, task, row, may_go)
-            for group in session.by_shard(nodes)
-            for row in session.fitting.ranked(task, group)
-        )
+        nodes = self._finder.find(task, without_hopeless(session, task), session.fitting.curable_nodes(task))
+        make_room = self._make_least_harm if self.arguments.is_topology_aware else self._make_room_on_best
+        return any(make_room(statement, task, group, may_go) for group in session.by_shard(nodes))
+
+    def _make_room_on_best(self, statement: Statement, task: Task, nodes: Mask, may_go: Filter) -> bool:
+        """The best-scored node where it can be done."""
+        nodes = nodes & would_fit(self.session, task, self._room_in_queue(task))
+        ranked = self.session.fitting.ranked(task, nodes)
+        return any(self._make_room_on(statement, task, row, may_go) for row in ranked)
+
+    def _make_least_harm(self, statement: Statement, task: Task, nodes: Mask, may_go: Filter) -> bool:
+        """Of the first few nodes where it can be done, the one whose victims matter least."""
+        session = self.session
+        wanted = self.arguments.candidates_among(int(np.count_nonzero(nodes)))
+        plans: list[EvictionPlan] = []
+        for row in np.flatnonzero(nodes & would_fit(session, task, self._room_in_queue(task))).tolist():
+            if len(plans) >= wanted:
+                break
+            victims = session.preemptable(task, candidates_on(session, row, may_go))
+            if fits_with(session, task, row, victims):
+                plan = plan_on(session, task, row, victims, Preempt.name)
+                plans += [plan] if plan is not None else []
+        if not plans:
+            return False
+        chosen = least_harmful(plans, session.now)
+        with session.statement() as attempt:
+            for victim in chosen.victims:
+                attempt.evict(victim, Preempt.name, beneficiary=task.job)
+            if not attempt.pipeline(task, chosen.row, evicted=True):
+                return False
+            statement.merge(attempt)
+            return True
 
     def _room_in_queue(self, task: Task) -> Amounts:
         """What could be freed at most; it only shrinks during the action, so it is summed once."""

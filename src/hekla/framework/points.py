@@ -24,6 +24,13 @@ class Vote(IntEnum):
     PERMIT = 1
 
 
+class Purpose(Enum):
+    """What network domains are looked for."""
+
+    ALLOCATE = "allocate"
+    EVICT = "evict"
+
+
 class Scope(Enum):
     """How long an answer about nodes stays true, which is how long the session keeps it."""
 
@@ -281,8 +288,12 @@ BEST_NODE = Point(
 SIMULATE_ALLOCATABLE = Point(
     "simulate allocatable", "Would the queue take the task?", _ALL, every, ("enabledAllocatable",)
 )
-SIMULATE_ADD = Point("simulate add", "Suppose the task were there.", "everyone is told", tell, _SIMULATE)
-SIMULATE_REMOVE = Point("simulate remove", "Suppose the task were gone.", "everyone is told", tell, _SIMULATE)
+SIMULATE_ADD = Point(
+    "simulate add", "Suppose, for one task, that another were back.", "everyone is told", tell, _SIMULATE
+)
+SIMULATE_REMOVE = Point(
+    "simulate remove", "Suppose, for one task, that another were gone.", "everyone is told", tell, _SIMULATE
+)
 SIMULATE_PREDICATE = Point(
     "simulate predicate",
     "Would the node take the task?",

@@ -13,7 +13,7 @@ from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
 from hekla.framework.plugin import Objection, Plugin
-from hekla.framework.points import Point, Scope
+from hekla.framework.points import Point, Purpose, Scope
 from hekla.framework.statement import Statement, bind_decision
 from hekla.framework.story import Story
 from hekla.framework.topology import settle_topology
@@ -195,13 +195,26 @@ class Session:
         chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)
         return chosen
 
-    def gradients_of_job(self, job: Job, bound: Domain) -> list[list[Domain]]:
+    def would_be_allocatable(self, queue: Queue, task: Task) -> bool:
+        """The same as `is_allocatable`, while tasks are supposed to be gone."""
+        return bool(self.ask(points.SIMULATE_ALLOCATABLE, queue, task))
+
+    def would_suit(self, task: Task, row: int) -> bool:
+        """Whether plugins have nothing against the node, while tasks are supposed to be gone."""
+        return self.ask(points.SIMULATE_PREDICATE, task, row) is None
+
+    def gradients_of_job(
+        self, job: Job, bound: Domain, purpose: Purpose = Purpose.ALLOCATE
+    ) -> list[list[Domain]]:
         """The network domains to try for a job, best group first; where nobody has an opinion, the bound."""
-        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, None, bound)
+        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, None, bound, purpose)
         return [[bound]] if given is None else given
 
-    def gradients_of_sub_job(self, job: Job, sub_job: SubJob, bound: Domain) -> list[list[Domain]]:
-        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, sub_job, bound)
+    def gradients_of_sub_job(
+        self, job: Job, sub_job: SubJob, bound: Domain, purpose: Purpose = Purpose.ALLOCATE
+    ) -> list[list[Domain]]:
+        """The same for one sub-job."""
+        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, sub_job, bound, purpose)
         return [[bound]] if given is None else given
 
     def domain_scores(self, sub_job: SubJob, candidates: list[Domain]) -> dict[str, float]:

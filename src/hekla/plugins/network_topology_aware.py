@@ -13,7 +13,7 @@ import numpy as np
 
 from hekla.conf import argument, arguments_by_prefix
 from hekla.framework.plugin import Plugin
-from hekla.framework.points import BATCH_NODE_ORDER, HYPERNODE_GRADIENT, HYPERNODE_ORDER, answers
+from hekla.framework.points import BATCH_NODE_ORDER, HYPERNODE_GRADIENT, HYPERNODE_ORDER, Purpose, answers
 from hekla.ledger.arrays import Amounts, Floats, Mask
 from hekla.ledger.domains import Domain
 from hekla.model.job import Job, SubJob, is_hard
@@ -90,7 +90,9 @@ class NetworkTopologyAware(Plugin):
         return [(tier, float(self.arguments.fading ** (tier - 1))) for tier in tiers]
 
     @answers(HYPERNODE_GRADIENT)
-    def close_networks_first(self, job: Job, sub_job: SubJob | None, bound: Domain) -> list[list[Domain]]:
+    def close_networks_first(
+        self, job: Job, sub_job: SubJob | None, bound: Domain, purpose: Purpose
+    ) -> list[list[Domain]]:
         """Domains that may hold the job, or one part of it, tier by tier."""
         topology, memory = (
             (job.topology, job.domain) if sub_job is None else (sub_job.topology, sub_job.domain)
@@ -106,9 +108,12 @@ class NetworkTopologyAware(Plugin):
         demand, asked = self._demand_of(job, sub_job)
         by_tier: dict[int, list[Domain]] = {}
         for domain in self._below(root):
-            if domain.tier <= limit and (memory or self._may_hold(domain, demand, asked)):
+            if domain.tier <= limit and (memory or may_hold(domain, demand, list(asked), purpose)):
                 by_tier.setdefault(domain.tier, []).append(domain)
-        return [by_tier[tier] for tier in sorted(by_tier)]
+        closest_first = [by_tier[tier] for tier in sorted(by_tier)]
+        if purpose is Purpose.ALLOCATE:
+            return closest_first
+        return last_of(closest_first[::-1], self.arguments.most_evicted)
 
     def _search_root(self, bound: Domain, memory: str, limit: int) -> Domain | None:
         """Where to look: below the bound, and no further from what is placed than the limit allows."""
@@ -141,10 +146,6 @@ class NetworkTopologyAware(Plugin):
             asked.update(task.asked)
         return demand, tuple(asked or axis.compared({}))
 
-    def _may_hold(self, domain: Domain, demand: Amounts, asked: tuple[int, ...]) -> bool:
-        columns = list(asked)
-        return bool((demand <= domain.idle)[columns].all() or (demand <= domain.future)[columns].all())
-
     @answers(HYPERNODE_ORDER)
     def pack_domains(self, sub_job: SubJob, candidates: Sequence[Domain]) -> dict[str, float]:
         """Domains that the whole sub-job would fill up most; among equals, where more of it lies already."""
@@ -165,12 +166,12 @@ class NetworkTopologyAware(Plugin):
             return self._packed_domains(task) if self.arguments.packs_normal_pods else None
         if not task.near:
             return None
-        score = self._closeness_to(task.near)
+        score: Floats = self._closeness_to(task.near)
         best = score[among].max()
         ties = among & (score == best)
         if np.count_nonzero(ties) > 1:
             score = np.where(ties, score + self._presence_by_node(sub_job), score)
-        return np.multiply(score, MAX_SCORE * self.arguments.weight)
+        return score * float(MAX_SCORE * self.arguments.weight)
 
     def _packed_domains(self, task: Task) -> Floats:
         """How full the node's domains would be, tier by tier; a tier without one counts as full."""
@@ -237,3 +238,21 @@ class NetworkTopologyAware(Plugin):
 
     def on_release(self, task: Task) -> None:
         self.used[self.inside[:, task.node]] -= task.vector
+
+
+def may_hold(domain: Domain, demand: Amounts, asked: list[int], purpose: Purpose) -> bool:
+    """Whether the domain is large enough: by what is or will be idle, or for evictions by all it has."""
+    if purpose is Purpose.EVICT:
+        return bool((demand <= domain.allocatable)[asked].all())
+    return bool((demand <= domain.idle)[asked].all() or (demand <= domain.future)[asked].all())
+
+
+def last_of(groups: list[list[Domain]], most: int) -> list[list[Domain]]:
+    """So many domains at the most; a group that does not fit whole keeps its last ones."""
+    kept: list[list[Domain]] = []
+    for group in groups:
+        left = most - sum(len(chosen) for chosen in kept)
+        if left <= 0:
+            break
+        kept.append(group[-left:])
+    return kept

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 from hekla.conf import argument
 from hekla.framework.plugin import Objection, Plugin
-from hekla.framework.points import PRE_PREDICATE, PREDICATE, Point, Scope, answers
+from hekla.framework.points import (
+    PRE_PREDICATE,
+    PREDICATE,
+    SIMULATE_ADD,
+    SIMULATE_PREDICATE,
+    SIMULATE_REMOVE,
+    Point,
+    Scope,
+    answers,
+)
 from hekla.ledger.arrays import Rows, any_of
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import Task
@@ -101,6 +110,8 @@ class Predicates(Plugin):
         has_volumes = any(task.pod.spec.volumes for task in tasks)
         has_affinity = told.pod_affinity and any(map(has_pod_affinity, tasks))
         self._affinity = PodAffinityFilter(session) if has_affinity else None
+        self._company_before: dict[str, list[Refusal]] = {}
+        self._follows = False
         self._limits = VolumeLimits(session, self._storage) if has_volumes and told.volume_limits else None
         self._zones = VolumeZones(session, self._storage) if has_volumes and told.volume_zone else None
         self._binding = VolumeBinding(session, self._storage) if has_volumes and told.volume_binding else None
@@ -197,7 +208,27 @@ class Predicates(Plugin):
 
     @answers(PREDICATE)
     def refuse_wrong_company(self, task: Task) -> Refusals:
-        return self._affinity.refusals(task) if self._affinity is not None else None
+        if self._affinity is None:
+            return None
+        self._company_before[task.uid] = refusals = self._affinity.refusals(task)
+        return refusals
+
+    # Supposing that tasks were gone
+
+    @answers(SIMULATE_ADD)
+    @answers(SIMULATE_REMOVE)
+    def follow_supposition(self, _task: Task, _moved: Task) -> None:
+        """The pod ledger has followed already; being told means that what it shows may be used."""
+        self._follows = True
+
+    @answers(SIMULATE_PREDICATE)
+    def object_to_company(self, task: Task, row: int) -> Objection | None:
+        """Only pod affinity is looked at again: nothing else that an eviction changes is, in Volcano."""
+        if self._affinity is None:
+            return None
+        refusals = self._affinity.refusals(task) if self._follows else self._company_before.get(task.uid, ())
+        reason = next((refusal.reason for refusal in refusals if refusal.nodes[row]), None)
+        return None if reason is None else Objection(reason, code=Code.UNSCHEDULABLE)
 
     @answers(PREDICATE)
     def refuse_too_many_volumes(self, task: Task) -> Refusals:
