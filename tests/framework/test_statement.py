@@ -12,7 +12,7 @@ from hekla.framework.plugin import Plugin
 from hekla.framework.session import Session
 from hekla.model.status import Status
 from hekla.model.task import Attempt, Task
-from hekla.testing import job, node, session_of
+from hekla.testing import job, node, pod, session_of
 
 
 class Picky(Plugin):
@@ -179,6 +179,20 @@ def test_plugins_hear_of_placements_and_releases_with_the_new_status() -> None:
         ("allocate", "r-0", "RUNNING"),
         ("release", "a-0", "PIPELINED"),
     ]
+
+
+def test_a_pod_without_a_job_may_be_evicted_and_spared_again() -> None:
+    session = session_of(
+        node("n1"),
+        pod("stray", on="n1", cpu=1),
+        job("a", cpu=1),
+        tiers=("gang", "drf, proportion, predicates"),
+    )
+    before = session.fingerprint()
+    with session.statement() as statement:
+        statement.evict(session.tasks[0], "because")
+        assert session.nodes.releasing[0, 0] == 1000
+    assert session.fingerprint() == before
 
 
 def test_placing_a_task_twice_is_a_broken_promise(session: Session) -> None:

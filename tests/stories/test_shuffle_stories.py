@@ -9,7 +9,7 @@ import pytest
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import VICTIM_TASKS, answers
 from hekla.model.task import Task
-from hekla.testing import Story, job, node, plugin
+from hekla.testing import Story, job, node, plugin, pod
 
 
 class Mover(Plugin):
@@ -21,6 +21,11 @@ class Mover(Plugin):
     @answers(VICTIM_TASKS)
     def tasks_on_the_node(self, running: Sequence[Task]) -> list[Task]:
         return [task for task in running if task.node_name == self.node_to_empty]
+
+
+class GhostMover(Mover):
+    name = "ghost-mover"
+    node_to_empty = "ghost"
 
 
 class OtherMover(Mover):
@@ -68,6 +73,19 @@ STORIES = [
         **SPREAD,
         tiers=["gang"],
         expect={"a": "running", "b": "running"},
+    ),
+    Story(
+        "a task evicted on a node that nobody knows makes no room on the nodes that we do know",
+        nodes=[node("n1", cpu=2)],
+        jobs=[
+            pod("busy", on="n1", cpu=2),
+            job("lost", cpu=2, running={"ghost": 1}),
+            job("waits", cpu=2),
+        ],
+        actions="shuffle, allocate",
+        plugins=[GhostMover],
+        tiers=["gang, ghost-mover"],
+        expect={"lost": {"evicted": ["lost-0"]}, "waits": "pending"},
     ),
 ]
 

@@ -7,6 +7,7 @@ queue the more deserving one. A job gets all it needs to start, or is promised i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from hekla.actions.domain_search import DomainSearch
 from hekla.actions.placing import Placer
@@ -16,6 +17,7 @@ from hekla.framework.action import Action
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order, queues_in_order
 from hekla.framework.session import Session
+from hekla.framework.statement import Statement
 from hekla.model.job import INQUEUE, Job
 
 
@@ -26,6 +28,21 @@ class AllocateArguments:
         key="predicateErrorCacheEnable",
         aliases=("enablePredicateErrorCache",),
         help="skip nodes that refused another task of the same job and role",
+    )
+    on_unready: Literal["volcano", "hold"] = argument(
+        "volcano",
+        key="unreadyPolicy",
+        help="what becomes of the places of a job that cannot start: given back, or held for the cycle",
+    )
+    on_pipelined: Literal["keep", "discard", "commit"] = argument(
+        "keep",
+        key="onPipelined",
+        help="what becomes of a job that waits for releases: its places are kept, given back, or bound now",
+    )
+    job_score: Literal["sum", "hypernodeOrder"] = argument(
+        "sum",
+        key="jobHyperNodeScore",
+        help="how domains are compared for a whole job: by the sum of its parts, or asked anew",
     )
 
 
@@ -41,7 +58,7 @@ class Allocate(Action):
                 continue
             job = agenda.jobs_of[queue.name].pop()
             place = place_in_domains if job.is_bounded or job.has_policies else place_anywhere
-            if place(session, job, agenda.worksheets, error_cache=self.arguments.error_cache):
+            if place(session, job, agenda.worksheets, self.arguments):
                 agenda.jobs_of[queue.name].push(job)
             agenda.queues.push(queue)
 
@@ -79,7 +96,7 @@ def has_its_network(session: Session, job: Job) -> bool:
 
 
 def place_anywhere(
-    session: Session, job: Job, worksheets: dict[str, Worksheet], *, error_cache: bool
+    session: Session, job: Job, worksheets: dict[str, Worksheet], arguments: AllocateArguments
 ) -> bool:
     """Place enough tasks for the job to start, or leave no trace; True where more of it is left to place.
 
@@ -88,21 +105,32 @@ def place_anywhere(
     """
     sub_job = job.sub_jobs[job.uid]
     tasks = worksheets[job.uid].tasks_of[sub_job.uid]
-    placer = Placer(session, job, sub_job, session.domains.top, error_cache=error_cache)
+    placer = Placer(session, job, sub_job, session.domains.top, error_cache=arguments.error_cache)
     with session.statement() as statement:
         if placer.place(statement, tasks):
             if session.is_ready(job):
                 statement.commit()
                 return bool(tasks)
+            leave_pipelined(statement, arguments)
+        elif arguments.on_unready == "hold":
             statement.hold()
     return False
 
 
+def leave_pipelined(statement: Statement, arguments: AllocateArguments) -> None:
+    """The job will start once releases are done; what it was given is normally kept until then."""
+    if arguments.on_pipelined == "keep":
+        statement.hold()
+    elif arguments.on_pipelined == "commit":
+        statement.commit()
+
+
 def place_in_domains(
-    session: Session, job: Job, worksheets: dict[str, Worksheet], *, error_cache: bool
+    session: Session, job: Job, worksheets: dict[str, Worksheet], arguments: AllocateArguments
 ) -> bool:
     """The same for a job that asks for a network domain, or has parts that are placed one by one."""
-    search = DomainSearch(session, job, error_cache=error_cache)
+    asks_anew = arguments.job_score == "hypernodeOrder"
+    search = DomainSearch(session, job, error_cache=arguments.error_cache, asks_anew=asks_anew)
     with session.statement() as statement:
         found = search.place(statement, worksheets[job.uid])
         if found is None:
@@ -113,5 +141,5 @@ def place_in_domains(
             statement.commit()
             search.keep(domain, solution)
             return bool(solution.worksheet)
-        statement.hold()
+        leave_pipelined(statement, arguments)
     return False

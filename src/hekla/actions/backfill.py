@@ -1,4 +1,7 @@
-"""Backfill: place tasks that ask for nothing wherever a pod more is welcome."""
+"""Backfill: place tasks that ask for nothing wherever a pod more is welcome.
+
+On request, it also lets jobs that can start take room that the session keeps for jobs that cannot.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hekla.actions.reserved_room import backfill_reserved_room
 from hekla.conf import argument
 from hekla.framework.action import Action
 from hekla.framework.heap import Heap
@@ -26,6 +30,11 @@ class BackfillArguments:
         aliases=("enablePredicateErrorCache",),
         help="accepted for Volcano's sake: each task is looked at afresh, so there is nothing to remember",
     )
+    takes_reserved_room: bool = argument(
+        False,
+        key="kubeBatchBackfillEnable",
+        help="give room kept for jobs that cannot start yet to jobs of the same queue that can",
+    )
 
 
 class Backfill(Action):
@@ -36,6 +45,8 @@ class Backfill(Action):
         # The order is fixed before anything is placed: placing a task does not re-order the rest.
         for task in list(in_order(session)):
             place(session, task)
+        if self.arguments.takes_reserved_room:
+            backfill_reserved_room(session)
 
 
 def in_order(session: Session) -> Iterator[Task]:

@@ -39,21 +39,31 @@ class Trial:
 class DomainSearch:
     """The search for one job; `found` is what the caller makes real or leaves."""
 
-    def __init__(self, session: Session, job: Job, *, error_cache: bool) -> None:
+    def __init__(self, session: Session, job: Job, *, error_cache: bool, asks_anew: bool = False) -> None:
         self._session = session
         self._job = job
         self._error_cache = error_cache
+        self._asks_anew = asks_anew
 
     def place(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
         """Apply the best solution to the statement; its domain and what it decided, or None."""
         for gradient in self._session.gradients_of_job(self._job, self._session.domains.top):
             solutions = {domain.name: s for domain in gradient if (s := self._try_job(domain, worksheet))}
             if solutions:
-                best = min(solutions, key=lambda name: (-solutions[name].score, name))
+                scores = self._scores(solutions)
+                best = min(solutions, key=lambda name: (-scores[name], name))
                 if not statement.recover(solutions[best].operations):
                     return None
                 return best, solutions[best]
         return None
+
+    def _scores(self, solutions: dict[str, Solution]) -> dict[str, float]:
+        """How good each domain is for the whole job."""
+        if not self._asks_anew:
+            return {name: solution.score for name, solution in solutions.items()}
+        domains = [self._session.domains.by_name[name] for name in solutions]
+        whole = SubJob(self._job.uid, self._job.uid, self._job.roster, self._job.topology)
+        return self._session.domain_scores(whole, domains)
 
     def keep(self, domain: str, solution: Solution) -> None:
         """The solution was made real: remember where the job and its sub-jobs lie now."""

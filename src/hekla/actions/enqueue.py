@@ -6,6 +6,9 @@ the more deserving one. A job that is turned away waits for the next cycle and b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.heap import Heap
@@ -14,8 +17,22 @@ from hekla.framework.session import Session
 from hekla.model.job import INQUEUE, Job
 
 
+@dataclass(frozen=True)
+class EnqueueArguments:
+    is_strict: bool = argument(
+        False, key="strictEnqueue", help="a configuration without enqueue among its actions is an error"
+    )
+    drains_queues: bool = argument(
+        False, key="drainQueue", help="consider all jobs of a queue before the next queue's"
+    )
+    checks_members: bool = argument(
+        False, key="checkMinMember", help="admit a job only once enough of its pods exist"
+    )
+
+
 class Enqueue(Action):
     name = "enqueue"
+    Arguments = EnqueueArguments
 
     def run(self, session: Session) -> None:
         queues = queues_in_order(session)
@@ -29,12 +46,21 @@ class Enqueue(Action):
         while queues:
             queue = queues.pop()
             jobs = waiting[queue.name]
+            while jobs and self.arguments.drains_queues:
+                self.consider(session, jobs.pop())
             if jobs:
-                consider(session, jobs.pop())
+                self.consider(session, jobs.pop())
                 queues.push(queue)
 
+    def consider(self, session: Session, job: Job) -> None:
+        """Admit the job, unless a check that was asked for finds it incomplete."""
+        if self.arguments.checks_members and job.roster.valid < job.minimum:
+            session.story.of_job(job.uid, f"{job.roster.valid} of {job.minimum} pods exist")
+        else:
+            admit_if_possible(session, job)
 
-def consider(session: Session, job: Job) -> None:
+
+def admit_if_possible(session: Session, job: Job) -> None:
     """A job that names no minimum resources is admitted unasked; the others are voted on."""
     if job.min_resources is None or session.is_enqueueable(job):
         session.ask(points.JOB_ENQUEUED, job)

@@ -37,7 +37,7 @@ class Placer:
     def place(self, statement: Statement, tasks: deque[Task]) -> bool:
         """Place tasks, best first, until the sub-job may start or there is no point in going on.
 
-        True where it may start now, or once releases are done; otherwise nothing of it stays.
+        True where it may start now, or once releases are done; otherwise the caller gives it all back.
         """
         session, job, sub_job = self._session, self._job, self._sub_job
         self._try_tasks(statement, tasks)
@@ -46,7 +46,6 @@ class Placer:
         if statement.operations:
             short = f"{len(statement)} tasks found a place, {sub_job.roster.minimum} are needed together"
             session.story.of_job(job.uid, f"gang not complete: {short}{self._where()}")
-        statement.discard()
         return False
 
     def _try_tasks(self, statement: Statement, tasks: deque[Task]) -> None:

@@ -7,6 +7,7 @@ become real only where the job they are for will have all it needs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -62,6 +63,15 @@ class PreemptArguments:
     fewest_candidates: int = argument(1, key="minCandidateNodesAbsolute", help="but at least so many")
     most_candidates: int = argument(100, key="maxCandidateNodesAbsolute", help="and at most so many")
 
+    commit_on: Literal["pipelined", "ready"] = argument(
+        "pipelined",
+        key="commitOn",
+        help="evict once the job will have all it needs, or only where it has it now (for study)",
+    )
+    victim_mode: Literal["tiers", "intersectAll"] = argument(
+        "tiers", key="victimMode", help="victims are agreed on tier by tier, or by all plugins together"
+    )
+
     def candidates_among(self, nodes: int) -> int:
         """How many nodes to compare, of so many."""
         wanted = max(nodes * self.candidate_percentage // 100, self.fewest_candidates)
@@ -110,10 +120,20 @@ class Preemption:
             while tasks and session.is_starving(job):
                 task = tasks.popleft()
                 self.make_room(statement, task, self._of_other_jobs(task))
-            if session.is_pipelined(job):
+            if self._suffices(job):
                 statement.commit()
             elif statement.operations:
                 session.story.of_job(job.uid, "not enough room could be made for the whole gang")
+
+    def _suffices(self, job: Job) -> bool:
+        if self.arguments.commit_on == "ready":
+            return self.session.is_ready(job)
+        return self.session.is_pipelined(job)
+
+    def _victims_on(self, task: Task, row: int, may_go: Filter) -> list[Task]:
+        candidates = candidates_on(self.session, row, may_go)
+        by_all = self.arguments.victim_mode == "intersectAll"
+        return self.session.preemptable(task, candidates, by_all=by_all)
 
     def inside(self, job: Job) -> None:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
@@ -164,7 +184,7 @@ class Preemption:
         for row in np.flatnonzero(nodes & would_fit(session, task, self._room_in_queue(task))).tolist():
             if len(plans) >= wanted:
                 break
-            victims = session.preemptable(task, candidates_on(session, row, may_go))
+            victims = self._victims_on(task, row, may_go)
             if fits_with(session, task, row, victims):
                 plan = plan_on(session, task, row, victims, Preempt.name)
                 plans += [plan] if plan is not None else []
@@ -198,7 +218,7 @@ class Preemption:
 
     def _make_room_on(self, statement: Statement, task: Task, row: int, may_go: Filter) -> bool:
         session = self.session
-        victims = session.preemptable(task, candidates_on(session, row, may_go))
+        victims = self._victims_on(task, row, may_go)
         if not fits_with(session, task, row, victims):
             return False
         waiting = victims_in_order(session, victims, task)

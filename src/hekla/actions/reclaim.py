@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from hekla.framework.eviction import (
     without_hopeless,
     would_fit,
 )
-from hekla.framework.heap import Heap
 from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
@@ -37,6 +37,14 @@ class ReclaimArguments:
         aliases=("enablePredicateErrorCache",),
         help="accepted for Volcano's sake: each task is looked at afresh, so there is nothing to remember",
     )
+    takes_from_own_queue: bool = argument(
+        False,
+        key="sameQueueLowerPriority",
+        help="less important jobs of the same queue may give back too",
+    )
+    victim_mode: Literal["tiers", "intersectAll"] = argument(
+        "tiers", key="victimMode", help="victims are agreed on tier by tier, or by all plugins together"
+    )
 
 
 class Reclaim(Action):
@@ -46,73 +54,87 @@ class Reclaim(Action):
     def run(self, session: Session) -> None:
         jobs = [job for _, job in sorted(session.jobs.items()) if session.is_eligible(job)]
         starving = starving_jobs(session, jobs)
-        queues = queues_in_order(
-            session, (session.queues[name] for name in dict.fromkeys(j.queue for j in jobs))
-        )
+        names = dict.fromkeys(job.queue for job in jobs)
+        queues = queues_in_order(session, (session.queues[name] for name in names))
         while queues:
             queue = queues.pop()
-            if queue.name in starving and not session.is_overused(queue):
-                reclaim_for_queue(session, queue, starving[queue.name])
+            if queue.name not in starving or session.is_overused(queue):
+                continue
+            # What could be given back at most only shrinks from here on, so one sum serves all jobs.
+            held = room_held_by(session, (task for task in session.tasks if is_movable(session, task)))
+            while starving[queue.name]:
+                Reclamation(session, self.arguments, queue, starving[queue.name].pop(), held).run()
 
 
-def reclaim_for_queue(session: Session, queue: Queue, jobs: Heap[Job]) -> None:
-    # What others could give back only shrinks from here on, so one sum serves as upper bound.
-    held = room_held_by(session, (task for task in session.tasks if may_give_back(session, task, queue)))
-    while jobs:
-        reclaim_for_job(session, queue, jobs.pop(), held)
+def is_movable(session: Session, task: Task) -> bool:
+    return task.status is Status.RUNNING and task.is_preemptable and task.job in session.jobs
 
 
-def reclaim_for_job(session: Session, queue: Queue, job: Job, held: Amounts) -> None:
-    """Take back room for the whole gang, or for none of it."""
-    tasks = tasks_in_order(session, ungated_tasks(job))
-    with session.statement() as statement:
-        while tasks and session.is_starving(job):
-            task = tasks.popleft()
-            if may_reclaim(session, queue, task):
-                reclaim_for_task(session, statement, queue, task, held)
-        if session.is_pipelined(job):
-            statement.commit()
-        elif statement.operations:
-            session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
+class Reclamation:
+    """Taking back room for one job."""
 
+    def __init__(
+        self, session: Session, arguments: ReclaimArguments, queue: Queue, job: Job, held: Amounts
+    ) -> None:
+        self._session = session
+        self._arguments = arguments
+        self._queue = queue
+        self._job = job
+        self._held = held
 
-def may_reclaim(session: Session, queue: Queue, task: Task) -> bool:
-    return (
-        task.pod.spec.preemption_policy != NEVER
-        and session.is_preemptive(queue, [task])
-        and session.objection_to(task) is None
-    )
+    def run(self) -> None:
+        """Take back room for the whole gang, or for none of it."""
+        session, job = self._session, self._job
+        tasks = tasks_in_order(session, ungated_tasks(job))
+        with session.statement() as statement:
+            while tasks and session.is_starving(job):
+                task = tasks.popleft()
+                if self._may_reclaim(task):
+                    self._reclaim_for(statement, task)
+            if session.is_pipelined(job):
+                statement.commit()
+            elif statement.operations:
+                session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
 
+    def _may_reclaim(self, task: Task) -> bool:
+        return (
+            task.pod.spec.preemption_policy != NEVER
+            and self._session.is_preemptive(self._queue, [task])
+            and self._session.objection_to(task) is None
+        )
 
-def may_give_back(session: Session, task: Task, queue: Queue) -> bool:
-    """Runs in another queue that lets its excess go."""
-    if task.status is not Status.RUNNING or not task.is_preemptable:
-        return False
-    job = session.jobs.get(task.job)
-    return job is not None and job.queue != queue.name and session.queues[job.queue].is_reclaimable
-
-
-def reclaim_for_task(session: Session, statement: Statement, queue: Queue, task: Task, held: Amounts) -> None:
-    """Take the first node where others give back enough; where nobody could it is passed over, even empty."""
-    nodes = without_hopeless(session, task) & session.fitting.curable_nodes(task)
-    nodes &= would_fit(session, task, held) & (held[:, session.axis.pods] > 0)
-    for group in session.by_shard(nodes):
-        for row in np.flatnonzero(group):
-            if take_back_on(session, statement, queue, task, int(row)):
-                return
-
-
-def take_back_on(session: Session, statement: Statement, queue: Queue, task: Task, row: int) -> bool:
-    givers = candidates_on(session, row, lambda other: may_give_back(session, other, queue))
-    victims = session.reclaimable(task, givers) if givers else []
-    if not givers or not fits_with(session, task, row, victims):
-        return False
-    waiting = victims_in_order(session, victims, task)
-    with session.statement() as attempt:
-        while waiting and not session.nodes.fits_later(task, row):
-            attempt.evict(waiting.pop(), Reclaim.name, beneficiary=task.job)
-        fits = session.nodes.fits_later(task, row)
-        if not fits or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
+    def _may_give_back(self, task: Task) -> bool:
+        """Runs in another queue that lets its excess go."""
+        if not is_movable(self._session, task):
             return False
-        statement.merge(attempt)
-        return True
+        job = self._session.jobs[task.job]
+        if job.queue == self._queue.name:
+            return self._arguments.takes_from_own_queue and job.priority < self._job.priority
+        return self._session.queues[job.queue].is_reclaimable
+
+    def _reclaim_for(self, statement: Statement, task: Task) -> None:
+        """Take the first node where others give back enough; one where nobody could is passed over."""
+        session, held = self._session, self._held
+        nodes = without_hopeless(session, task) & session.fitting.curable_nodes(task)
+        nodes &= would_fit(session, task, held) & (held[:, session.axis.pods] > 0)
+        for group in session.by_shard(nodes):
+            for row in np.flatnonzero(group).tolist():
+                if self._take_back_on(statement, task, row):
+                    return
+
+    def _take_back_on(self, statement: Statement, task: Task, row: int) -> bool:
+        session = self._session
+        givers = candidates_on(session, row, self._may_give_back)
+        by_all = self._arguments.victim_mode == "intersectAll"
+        victims = session.reclaimable(task, givers, by_all=by_all) if givers else []
+        if not givers or not fits_with(session, task, row, victims):
+            return False
+        waiting = victims_in_order(session, victims, task)
+        with session.statement() as attempt:
+            while waiting and not session.nodes.fits_later(task, row):
+                attempt.evict(waiting.pop(), Reclaim.name, beneficiary=task.job)
+            fits = session.nodes.fits_later(task, row)
+            if not fits or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
+                return False
+            statement.merge(attempt)
+            return True

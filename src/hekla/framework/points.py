@@ -159,6 +159,18 @@ def agreed_victims(tiers: Tiers, initiator: Any, candidates: Sequence[Task]) -> 
     return []
 
 
+def victims_of_all(tiers: Tiers, initiator: Any, candidates: Sequence[Task]) -> list[Task]:
+    """The victims that every plugin agrees on, whatever its tier: the documents' rule."""
+    victims = list(candidates)
+    for tier in tiers:
+        for answer in tier:
+            named = answer(initiator, candidates)
+            if named is not None:
+                uids = {task.uid for task in named}
+                victims = [task for task in victims if task.uid in uids]
+    return victims if any(tiers) else []
+
+
 def united_victims(tiers: Tiers, candidates: Sequence[Task]) -> list[Task]:
     for tier in tiers:
         named = {task.uid: task for answer in tier for task in answer(candidates)}

@@ -183,12 +183,17 @@ class Session:
         objection: Objection | None = self.ask(points.PRE_PREDICATE, task)
         return objection
 
-    def preemptable(self, task: Task, candidates: list[Task]) -> list[Task]:
-        victims: list[Task] = self.ask(points.PREEMPTABLE, task, candidates)
-        return victims
+    def preemptable(self, task: Task, candidates: list[Task], *, by_all: bool = False) -> list[Task]:
+        """The candidates that plugins let go for the task: by tiers, or where all of them must agree."""
+        return self._victims(points.PREEMPTABLE, task, candidates, by_all=by_all)
 
-    def reclaimable(self, task: Task, candidates: list[Task]) -> list[Task]:
-        victims: list[Task] = self.ask(points.RECLAIMABLE, task, candidates)
+    def reclaimable(self, task: Task, candidates: list[Task], *, by_all: bool = False) -> list[Task]:
+        """The same across queues."""
+        return self._victims(points.RECLAIMABLE, task, candidates, by_all=by_all)
+
+    def _victims(self, point: Point, task: Task, candidates: list[Task], *, by_all: bool) -> list[Task]:
+        combine = points.victims_of_all if by_all else point.combine
+        victims: list[Task] = combine(self._tiers.get(point, ()), task, candidates)
         return victims
 
     def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:

@@ -23,6 +23,7 @@ class Kind(Enum):
     ALLOCATE = "allocate"
     PIPELINE = "pipeline"
     EVICT = "evict"
+    GIVE_UP = "give up"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,6 +79,12 @@ class Statement:
         self._session.start_release(task)
         self.operations.append(operation)
 
+    def give_up(self, task: Task) -> None:
+        """Take back a place that the session had given the task and that was never made real."""
+        operation = Operation(Kind.GIVE_UP, task, task.node)
+        self._session.take_back(task)
+        self.operations.append(operation)
+
     def _place(self, operation: Operation, status: Status) -> bool:
         task = operation.task
         task.evicted = operation.evicted
@@ -108,6 +115,9 @@ class Statement:
             task.last = Attempt(task.status, task.node, task.evicted)
             if operation.kind is Kind.EVICT:
                 session.cancel_release(task, operation.before)
+            elif operation.kind is Kind.GIVE_UP:
+                session.put(task, operation.node, Status.ALLOCATED)
+                task.last = None
             else:
                 session.take_back(task)
         self.operations = []
@@ -142,6 +152,9 @@ class Statement:
                 return self.pipeline(operation.task, operation.node, evicted=operation.evicted)
             case Kind.ALLOCATE:
                 return self.allocate(operation.task, operation.node)
+            case Kind.GIVE_UP:
+                self.give_up(operation.task)
+                return True
 
     def merge(self, *others: Statement) -> None:
         """Take over the operations of others, which are left empty."""

@@ -66,15 +66,18 @@ class NodeLedger:
 
     def release(self, task: Task) -> None:
         """The task is being evicted: its place is promised to come back."""
-        self.releasing[task.node] += task.vector
-        self.future[task.node] += task.vector
-        self.changed.append(task.node)
+        self._expect_back(task, task.vector)
 
     def keep(self, task: Task) -> None:
         """The eviction is off."""
-        self.releasing[task.node] -= task.vector
-        self.future[task.node] -= task.vector
-        self.changed.append(task.node)
+        self._expect_back(task, -task.vector)
+
+    def _expect_back(self, task: Task, amount: Amounts) -> None:
+        # A task may run on a node that this session does not know: then no row gets anything back.
+        if task.node != NOWHERE:
+            self.releasing[task.node] += amount
+            self.future[task.node] += amount
+            self.changed.append(task.node)
 
     def _count(self, task: Task, row: int, status: Status, sign: int) -> None:
         amount = task.vector if sign > 0 else -task.vector

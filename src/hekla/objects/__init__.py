@@ -8,6 +8,7 @@ from __future__ import annotations
 from hekla.objects.batch import VolcanoJob
 from hekla.objects.meta import Condition, LabelSelector, Manifest, ObjectMeta, OwnerReference, seconds
 from hekla.objects.node import Node, Taint
+from hekla.objects.numa import Numatopology
 from hekla.objects.pod import Pod, Toleration
 from hekla.objects.scheduling import PodGroup, PriorityClass, Queue
 from hekla.objects.storage import (
@@ -29,6 +30,7 @@ KINDS: dict[tuple[str, str], type[Manifest]] = {
     ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "ResourceQuota"): ResourceQuota,
     ("batch.volcano.sh", "Job"): VolcanoJob,
+    ("nodeinfo.volcano.sh", "Numatopology"): Numatopology,
     ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
     ("scheduling.volcano.sh", "PodGroup"): PodGroup,
@@ -55,6 +57,7 @@ __all__ = [
     "Namespace",
     "Node",
     "NodeShard",
+    "Numatopology",
     "ObjectMeta",
     "OwnerReference",
     "PersistentVolume",

@@ -182,7 +182,9 @@ class Proportion(Plugin):
             self.accounts[job.queue].inqueue += less_gated(self.session, job, minimum_of(self.session, job))
 
     def on_allocate(self, task: Task) -> None:
-        self.accounts[self.session.jobs[task.job].queue].allocated += task.vector
+        job = self.session.jobs.get(task.job)
+        if job is not None:
+            self.accounts[job.queue].allocated += task.vector
 
     def on_release(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)

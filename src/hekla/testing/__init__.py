@@ -12,17 +12,17 @@ from hekla.testing.builders import (
     Role,
     job,
     node,
-    pod,
     priority_class,
     queue,
-    stamped,
 )
 from hekla.testing.kit import check_plugin
+from hekla.testing.pods import Shape, pod, stamped
 from hekla.testing.story import Story, conf_of, plugin, session_of, told
 
 __all__ = [
     "JobObjects",
     "Role",
+    "Shape",
     "Story",
     "check_plugin",
     "conf_of",

@@ -1,22 +1,17 @@
 """Builders: manifests in a few words, where only what matters to the story is written.
 
-Nothing here reads a clock: objects get their creation times from `stamped`, in order of writing.
+Nothing here reads a clock: objects get their creation times from `pods.stamped`, in order of writing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypedDict, Unpack
 
-import msgspec
-
-from hekla.model.task import GROUP_NAME, PREEMPTABLE, TASK_PRIORITY, TASK_SPEC
-from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue, Taint, Toleration
+from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue, Taint
 from hekla.objects.meta import Amount, ResourceList
 from hekla.objects.node import NodeSpec, NodeStatus
-from hekla.objects.pod import Affinity, Container, PodSpec, PodStatus, ResourceRequirements, SchedulingGate
 from hekla.objects.scheduling import (
     Guarantee,
     NetworkTopology,
@@ -27,32 +22,7 @@ from hekla.objects.scheduling import (
     SubGroupPolicy,
 )
 from hekla.plugins.hdrf import HIERARCHY, WEIGHTS
-
-GPU = "nvidia.com/gpu"
-BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
-"""When the first object of a story is created; each further one follows a second later."""
-
-M = TypeVar("M", bound=Manifest)
-
-
-class Shape(TypedDict, total=False):
-    """What one pod asks for, and how it may be treated; every builder of pods takes these."""
-
-    cpu: Amount
-    memory: Amount
-    gpu: Amount
-    resources: ResourceList
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    preemptable: bool
-    gates: Sequence[str]
-    node_selector: Mapping[str, str]
-    tolerations: Sequence[Toleration]
-    affinity: Affinity
-    nominated: str
-    preemption_policy: str
-    pod_priority: int
-    pod_priority_class: str
+from hekla.testing.pods import GPU, Shape, meta, pod
 
 
 @dataclass(frozen=True)
@@ -97,7 +67,7 @@ def node(
     if gpu:
         offered[GPU] = gpu
     return Node(
-        metadata=_meta(name, labels=labels, annotations=annotations),
+        metadata=meta(name, labels=labels, annotations=annotations),
         spec=NodeSpec(taints=tuple(map(_taint, taints)), unschedulable=unschedulable),
         status=NodeStatus(allocatable=offered, capacity=offered),
     )
@@ -123,7 +93,7 @@ def queue(
     if hierarchy:
         notes |= {HIERARCHY: hierarchy, WEIGHTS: hierarchy_weights}
     return Queue(
-        metadata=_meta(name, annotations=notes),
+        metadata=meta(name, annotations=notes),
         spec=QueueSpec(
             weight=weight,
             capability=capability or {},
@@ -138,65 +108,7 @@ def queue(
 
 
 def priority_class(name: str, value: int, *, is_default: bool = False) -> PriorityClass:
-    return PriorityClass(metadata=_meta(name), value=value, global_default=is_default)
-
-
-def pod(
-    name: str,
-    *,
-    job: str = "",
-    role: str = "",
-    namespace: str = "default",
-    on: str = "",
-    phase: str = "",
-    is_leaving: bool = False,
-    task_priority: int | None = None,
-    **shape: Unpack[Shape],
-) -> Pod:
-    """One pod; `on` a node it runs, unless `phase` says otherwise, and `is_leaving` is being deleted."""
-    notes = {**shape.get("annotations", {})}
-    if job:
-        notes[GROUP_NAME] = job
-    if role:
-        notes[TASK_SPEC] = role
-    if task_priority is not None:
-        notes[TASK_PRIORITY] = str(task_priority)
-    if "preemptable" in shape:
-        notes[PREEMPTABLE] = str(shape["preemptable"]).lower()
-    meta = _meta(name, namespace=namespace, labels=shape.get("labels"), annotations=notes)
-    if is_leaving:
-        meta = msgspec.structs.replace(meta, deletion_timestamp=BEGINNING)
-    container = Container(
-        name="main", image="app:1", resources=ResourceRequirements(requests=requests(shape))
-    )
-    spec = PodSpec(
-        containers=(container,),
-        node_name=on,
-        node_selector={**shape.get("node_selector", {})},
-        tolerations=tuple(shape.get("tolerations", ())),
-        affinity=shape.get("affinity"),
-        priority=shape.get("pod_priority"),
-        priority_class_name=shape.get("pod_priority_class", ""),
-        preemption_policy=shape.get("preemption_policy", ""),
-        scheduler_name="volcano",
-        scheduling_gates=tuple(SchedulingGate(name=gate) for gate in shape.get("gates", ())),
-    )
-    status = PodStatus(
-        phase=phase or ("Running" if on else "Pending"), nominated_node_name=shape.get("nominated", "")
-    )
-    return Pod(metadata=meta, spec=spec, status=status)
-
-
-def requests(shape: Shape) -> ResourceList:
-    """The resource list of a shape; one that names nothing is best effort."""
-    asked: ResourceList = {**shape.get("resources", {})}
-    if "cpu" in shape:
-        asked["cpu"] = shape["cpu"]
-    if "memory" in shape:
-        asked["memory"] = shape["memory"]
-    if "gpu" in shape:
-        asked[GPU] = shape["gpu"]
-    return asked
+    return PriorityClass(metadata=meta(name), value=value, global_default=is_default)
 
 
 def job(
@@ -243,7 +155,7 @@ def job(
     )
     named_class = None if priority is None else priority_class(f"priority-{priority}", priority)
     group = PodGroup(
-        metadata=_meta(name, namespace=namespace, annotations=shape.get("annotations")),
+        metadata=meta(name, namespace=namespace, annotations=shape.get("annotations")),
         spec=PodGroupSpec(
             min_member=len(pods) if min_available is None else min_available,
             min_task_member={role.name: role.minimum for role in roles if role.minimum},
@@ -303,37 +215,6 @@ def _named(
         for asked in ("cpu", "memory", "gpu", "resources"):
             nothing.pop(asked, None)  # type: ignore[misc]
         yield from ((f"{name}-{index}", "", nothing) for index in range(tasks, tasks + best_effort))
-
-
-def stamped(objects: Iterable[M]) -> list[M]:
-    """The objects with creation times in order of writing; those that have one keep it."""
-    return [_created(manifest, second) for second, manifest in enumerate(objects)]
-
-
-def _created(manifest: M, second: int) -> M:
-    meta = manifest.metadata
-    if meta.creation_timestamp is not None:
-        return manifest
-    moment = BEGINNING + timedelta(seconds=second)
-    return msgspec.structs.replace(
-        manifest, metadata=msgspec.structs.replace(meta, creation_timestamp=moment)
-    )
-
-
-def _meta(
-    name: str,
-    *,
-    namespace: str = "",
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-) -> ObjectMeta:
-    return ObjectMeta(
-        name=name,
-        namespace=namespace,
-        uid=f"{namespace}-{name}" if namespace else name,
-        labels={**(labels or {})},
-        annotations={**(annotations or {})},
-    )
 
 
 def _taint(taint: str | Taint) -> Taint:

@@ -33,7 +33,7 @@ from hekla.testing.answers import (
     same,
     shown,
 )
-from hekla.testing.builders import stamped
+from hekla.testing.pods import stamped
 from hekla.testing.samples import Sample, placements, samples
 from hekla.testing.story import conf_of
 from hekla.testing.story import plugin as plugin_entry

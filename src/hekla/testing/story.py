@@ -18,8 +18,9 @@ from hekla.model.task import Task
 from hekla.objects import Manifest, Node, Pod, Queue
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
-from hekla.testing.builders import JobObjects, stamped
+from hekla.testing.builders import JobObjects
 from hekla.testing.builders import queue as build_queue
+from hekla.testing.pods import stamped
 
 Tiers = Sequence[str | Sequence[str | PluginEntry]]
 """Plugins tier by tier; a tier is a list of names and entries, or names in one text."""

@@ -20,7 +20,8 @@ from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import open_session
-from hekla.testing.builders import Role, Shape, job, node, pod, priority_class, queue, stamped
+from hekla.testing.builders import Role, job, node, priority_class, queue
+from hekla.testing.pods import Shape, pod, stamped
 
 PRIORITIES = (1, 5, 10)
 PLACES = ("pending", "pending", "pending", "running", "running", "bound", "releasing")

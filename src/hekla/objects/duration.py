@@ -1,0 +1,37 @@
+"""Durations as Go writes them: "1h30m", "10s", "250ms"."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from hekla.errors import InputError
+
+_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+
+
+def read_seconds(text: str) -> float:
+    """The seconds that the text says; raises InputError where it says none."""
+    unsigned = text[1:] if text.startswith(("-", "+")) else text
+    parts = _PART.findall(unsigned)
+    if unsigned != "0" and (not parts or "".join(map("".join, parts)) != unsigned):
+        raise InputError(f'"{text}" is not a duration; write it like "90s", "10m" or "1h30m"')
+    total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    return -total if text.startswith("-") else total
+
+
+def read_duration(text: str) -> timedelta:
+    """The span of time that the text says."""
+    return timedelta(seconds=read_seconds(text))
+
+
+def write_duration(span: timedelta) -> str:
+    """The text of a span, whole seconds only."""
+    total = int(span.total_seconds())
+    minutes, rest = divmod(abs(total), 60)
+    hours, minutes = divmod(minutes, 60)
+    sign = "-" if total < 0 else ""
+    if hours:
+        return f"{sign}{hours}h{minutes}m{rest}s"
+    return f"{sign}{minutes}m{rest}s" if minutes else f"{sign}{rest}s"
