@@ -18,7 +18,8 @@ import pytest
 
 from hekla.conf import read_conf, require
 from hekla.framework.decisions import Bind, Evict
-from hekla.model.snapshot import Shard, take_snapshot
+from hekla.model.shard import Shard
+from hekla.model.snapshot import take_snapshot
 from hekla.model.status import Status
 from hekla.objects.scenario import read_scenario
 from hekla.scheduler.builtin import BUILTIN

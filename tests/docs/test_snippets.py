@@ -20,11 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "examples").rglob("*.md")),
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(console|python|yaml)[ ]*(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRONMENT = {
     **os.environ,
@@ -38,7 +34,7 @@ def has_snippets(page: Path) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", filter(has_snippets, PAGES), ids=lambda page: page.relative_to(ROOT).as_posix()
+    "page", list(filter(has_snippets, PAGES)), ids=lambda page: page.relative_to(ROOT).as_posix()
 )
 def test_snippets(page: Path, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -77,6 +73,7 @@ def ran(command: list[str], folder: Path, given: str = "") -> tuple[int, str]:
 
 
 def matches(printed: str, expected: str) -> bool:
-    """Equal, but for trailing blank lines and for what `...` stands for."""
-    parts = (re.escape(part.strip("\n")) for part in re.split(r"^\.\.\.$", expected, flags=re.MULTILINE))
-    return re.fullmatch(r"\n*(?:.*\n)?".join(parts), printed.strip("\n"), flags=re.DOTALL) is not None
+    """Equal, but for blank lines around, and for what `...` stands for."""
+    parts = re.split(r"^\.\.\.$", expected, flags=re.MULTILINE)
+    pattern = ".*".join(re.escape(part.strip("\n")) for part in parts)
+    return re.fullmatch(pattern, printed.strip("\n"), flags=re.DOTALL) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hekla.framework.decisions import Tell
-from hekla.model.snapshot import Shard
+from hekla.model.shard import Shard
 from hekla.testing import Story, job, node, pod
 
 HARD, SOFT = Shard("hard", frozenset({"n2"})), Shard("soft", frozenset({"n2"}))

@@ -13,7 +13,8 @@ from hekla.clock import stopwatch
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError
 from hekla.framework.registry import Registry
-from hekla.model.snapshot import Shard, Snapshot, take_snapshot
+from hekla.model.shard import Shard
+from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.outcome import outcome_of

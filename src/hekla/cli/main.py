@@ -11,17 +11,21 @@ from hekla import __version__
 from hekla.errors import HeklaError
 
 COMMANDS = {
+    "actions": "hekla.cli.catalogue:actions",
     "conf": "hekla.cli.conf:conf",
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",
+    "plugins": "hekla.cli.catalogue:plugins",
     "run": "hekla.cli.run:run",
 }
 SUMMARIES = {
+    "actions": "List the actions and their arguments.",
     "conf": "Check and show scheduler configurations.",
     "decide": "Run one scheduling cycle and print the decisions.",
     "demo": "Watch all six actions at work on a built-in cluster.",
     "explain": "Tell why pod groups are pending.",
+    "plugins": "List the plugins, their arguments and extension points.",
     "run": "Run a cluster over many cycles until all is done.",
 }
 

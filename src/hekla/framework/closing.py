@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue
+from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue, UpdateShard
 from hekla.framework.messages import reason_of, status_line
 from hekla.ledger.arrays import Amounts
 from hekla.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
 from hekla.model.queue import ROOT
-from hekla.model.resources import CPU, MEMORY, is_whole, read_resources
+from hekla.model.resources import read_resources
+from hekla.model.shard import status_of_shard
 from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.model.task import Task
-from hekla.objects import Condition
+from hekla.objects import Condition, NodeShard
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import PodGroupStatus
 
@@ -70,7 +71,7 @@ def close_session(session: Session) -> None:
     for job in session.jobs.values():
         job.phase = phase_of(job)
         session.decisions += [*_pod_group_news(session, job), *_pod_news(session, job)]
-    session.decisions += _queue_news(session)
+    session.decisions += [*_queue_news(session), *_shard_news(session)]
 
 
 def phase_of(job: Job) -> str:
@@ -153,6 +154,16 @@ def _queue_news(session: Session) -> Iterable[Decision]:
             yield UpdateQueue(name, allocated)
 
 
+def _shard_news(session: Session) -> Iterable[Decision]:
+    """Which nodes the own shard has in use, where that has changed."""
+    shard = session.snapshot.shard
+    for manifest in session.snapshot.all_of(NodeShard):
+        if manifest.metadata.name == shard.name:
+            status = status_of_shard(manifest, shard)
+            if status != manifest.status:
+                yield UpdateShard(shard.name, status)
+
+
 def _with_ancestors(session: Session, name: str) -> list[str]:
     """The queue and its parents up to the root; a cycle or a missing parent ends the walk."""
     line = [name]
@@ -166,13 +177,3 @@ def _with_ancestors(session: Session, name: str) -> list[str]:
 
 def _without_zeros(allocated: ResourceList) -> dict[str, int]:
     return {name: amount for name, amount in read_resources(allocated).items() if amount}
-
-
-def as_quantities(resources: dict[str, int]) -> ResourceList:
-    """Amounts in canonical units as manifests write them."""
-    return {
-        name: str(amount) if is_whole(name) else f"{amount}m" if amount % 1000 else str(amount // 1000)
-        for name, amount in sorted(
-            resources.items(), key=lambda item: (item[0] not in (CPU, MEMORY), item[0])
-        )
-    }

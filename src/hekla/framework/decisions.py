@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hekla.model.resources import Resources
 from hekla.objects.scheduling import PodGroupStatus
+from hekla.objects.topology import NodeShardStatus
 
 
 @dataclass(frozen=True)
@@ -63,4 +64,12 @@ class UpdateQueue:
     allocated: Resources
 
 
-Decision = Bind | Evict | Nominate | Tell | UpdatePodGroup | UpdateQueue
+@dataclass(frozen=True)
+class UpdateShard:
+    """Write which nodes this scheduler's shard has in use."""
+
+    shard: str
+    status: NodeShardStatus
+
+
+Decision = Bind | Evict | Nominate | Tell | UpdatePodGroup | UpdateQueue | UpdateShard

@@ -37,11 +37,21 @@ ABOUT_NODES = (points.PREDICATE, points.NODE_ORDER, points.BATCH_NODE_ORDER)
 class Session:
     """Facts at the top, questions in the middle, changes at the bottom."""
 
-    def __init__(self, snapshot: Snapshot, conf: Conf, *, now: float = 0.0, uid: str = "cycle-1") -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        conf: Conf,
+        *,
+        now: float = 0.0,
+        uid: str = "cycle-1",
+        memory: dict[str, float] | None = None,
+    ) -> None:
         self.snapshot = snapshot
         self.conf = conf
         self.now = now
         self.uid = uid
+        self.memory: dict[str, float] = {} if memory is None else memory
+        """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
         self.jobs: dict[str, Job] = snapshot.jobs
         self.queues: dict[str, Queue] = snapshot.queues
         self.tasks: list[Task] = snapshot.tasks

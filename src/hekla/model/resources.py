@@ -75,3 +75,15 @@ def total(parts: Iterable[Mapping[str, int]]) -> Resources:
 def is_empty(resources: Mapping[str, int]) -> bool:
     """Nothing asked for, apart from the place a pod takes."""
     return all(amount == 0 for name, amount in resources.items() if name != PODS)
+
+
+def as_quantities(resources: Mapping[str, int]) -> ResourceList:
+    """Amounts as manifests write them; cpu and memory first."""
+    ordered = sorted(resources.items(), key=lambda item: (item[0] not in (CPU, MEMORY), item[0]))
+    return {name: _quantity(name, amount) for name, amount in ordered}
+
+
+def _quantity(name: str, amount: int) -> str:
+    if is_whole(name):
+        return str(amount)
+    return f"{amount}m" if amount % 1000 else str(amount // 1000)

@@ -12,8 +12,10 @@ from typing import TypeVar, cast
 
 from hekla.errors import InputError
 from hekla.model.job import Job, job_of
+from hekla.model.load import NodeLoad
 from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
+from hekla.model.shard import Shard
 from hekla.model.status import TERMINATED_SET
 from hekla.model.task import Task, task_of
 from hekla.objects import Manifest, Pod, PodGroup, PriorityClass
@@ -24,14 +26,6 @@ from hekla.objects.complaint import Complaint
 M = TypeVar("M", bound=Manifest)
 
 
-@dataclass(frozen=True)
-class Shard:
-    """The nodes this scheduler may use: `hard` alone, `soft` before the others, `none` all alike."""
-
-    mode: str = "none"
-    nodes: frozenset[str] = frozenset()
-
-
 @dataclass(eq=False)
 class Snapshot:
     """Everything a session works on; made anew for every cycle, so the session may change it."""
@@ -40,7 +34,9 @@ class Snapshot:
     queues: dict[str, Queue] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
-    shard: Shard = Shard()
+    shard: Shard = field(default_factory=Shard)
+    load: Mapping[str, NodeLoad] = field(default_factory=dict)
+    """How busy nodes really are, where somebody measures it."""
     others: Mapping[type[Manifest], Sequence[Manifest]] = field(default_factory=dict)
     complaints: list[Complaint] = field(default_factory=list)
 

@@ -17,6 +17,7 @@ from hekla.framework.points import (
     SUB_JOB_ORDER,
     SUB_JOB_PIPELINED,
     SUB_JOB_READY,
+    UNIFIED_EVICTABLE,
     Vote,
     answers,
 )
@@ -96,6 +97,11 @@ class Gang(Plugin):
                 left[task.job] = ready - 1
                 victims.append(task)
         return victims
+
+    @answers(UNIFIED_EVICTABLE)
+    def anybody(self, _context: object, candidates: Sequence[Task]) -> list[Task]:
+        """Actions that evict gang by gang weigh whole gangs themselves."""
+        return list(candidates)
 
     def on_close(self) -> None:
         """Every job with tasks learns whether its gang could be scheduled."""

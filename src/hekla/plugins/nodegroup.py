@@ -60,9 +60,7 @@ class Wishes:
 
     @property
     def is_empty(self) -> bool:
-        return not any((*self.affinity.required, *self.affinity.preferred, *self.anti.required)) and not any(
-            self.anti.preferred
-        )
+        return self == Wishes()
 
     def admit(self, group: str) -> bool:
         if group in self.anti.preferred:
@@ -116,12 +114,11 @@ class NodeGroup(Plugin):
             return self._everywhere(NO_JOB, Code.ERROR)
         wishes = self._wishes[queue]
         if wishes.is_empty:
-            welcome = np.logical_not(self._groups.present)
-            refused = ~welcome if not self.arguments.is_strict else np.ones_like(welcome)
+            welcome = ~self._groups.present & (not self.arguments.is_strict)
         else:
-            refused = ~self._groups.where_value({group: wishes.admit(group) for group in self._groups.code_of})
+            welcome = self._groups.where_value({group: wishes.admit(group) for group in self._groups.code_of})
         plain = f'not in a node group of queue "{queue}"'
-        return [Refusal(NOT_IN_GROUP, refused, Code.UNRESOLVABLE, plain)] if refused.any() else None
+        return None if welcome.all() else [Refusal(NOT_IN_GROUP, ~welcome, Code.UNRESOLVABLE, plain)]
 
     @answers(PREDICATE)
     def refuse_groups_at_their_limit(self, task: Task) -> list[Refusal] | None:

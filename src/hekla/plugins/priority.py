@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
@@ -11,10 +12,16 @@ from hekla.framework.points import (
     PREEMPTABLE,
     SUB_JOB_ORDER,
     TASK_ORDER,
+    UNIFIED_EVICTABLE,
     answers,
 )
 from hekla.model.job import Job, SubJob
 from hekla.model.task import Task
+
+if TYPE_CHECKING:
+    from hekla.framework.gang_eviction import EvictionContext
+
+GANG_RECLAIM = "gangreclaim"
 
 
 class Priority(Plugin):
@@ -55,3 +62,11 @@ class Priority(Plugin):
             return theirs.priority < mine.priority
 
         return [task for task in candidates if matters_less(task)]
+
+    @answers(UNIFIED_EVICTABLE)
+    def of_less_important_jobs(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
+        """What queues give back to each other is not a matter of importance."""
+        if context.kind == GANG_RECLAIM:
+            return list(candidates)
+        jobs, limit = self.session.jobs, context.job.priority
+        return [task for task in candidates if task.job in jobs and jobs[task.job].priority < limit]

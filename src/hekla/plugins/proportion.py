@@ -16,21 +16,20 @@ from hekla.framework.points import (
     PREEMPTIVE,
     QUEUE_ORDER,
     RECLAIMABLE,
+    SIMULATE_ALLOCATABLE,
     Vote,
     answers,
 )
-from hekla.ledger.arrays import Amounts, Floats, Mask
-from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.arrays import Amounts, Floats
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.plugins.demand import elastic, less_gated, minimum_of, short_of, waiting_demand, within
+from hekla.plugins.queue_limits import beside_guarantees, capability_of
 
 SMALLEST = 0.1
 """Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
-
-UNLIMITED = np.finfo(np.float64).max
 
 
 @dataclass(eq=False)
@@ -78,11 +77,8 @@ class Proportion(Plugin):
         session, axis = self.session, self.session.axis
         zero = np.zeros(len(axis), dtype=np.int64)
         guarantee = axis.vector(queue.guarantee)
-        limit = (np.maximum(session.total - guaranteed, 0) + guarantee).astype(np.float64)
-        if queue.capability:
-            limit = np.minimum(
-                limit, capability_of(session.axis.vector(queue.capability), axis.named(queue.capability))
-            )
+        capability = capability_of(axis.vector(queue.capability), axis.named(queue.capability))
+        limit = np.minimum(beside_guarantees(session.total, guaranteed, guarantee), capability)
         return Account(
             queue,
             zero.copy(),
@@ -122,16 +118,23 @@ class Proportion(Plugin):
 
     @answers(ALLOCATABLE)
     def stays_within_its_part(self, queue: Queue, task: Task) -> bool:
+        return self._is_open(queue, task.job) and self._may_take(queue, task.vector, task.job)
+
+    @answers(SIMULATE_ALLOCATABLE)
+    def would_stay_within_its_part(self, queue: Queue, task: Task) -> bool:
         return self._may_take(queue, task.vector, task.job)
 
     @answers(PREEMPTIVE)
     def may_claim_its_part(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        return self._may_take(queue, np.sum([task.vector for task in tasks], axis=0), tasks[0].job)
+        asked, job = np.sum([task.vector for task in tasks], axis=0), tasks[0].job
+        return self._is_open(queue, job) and self._may_take(queue, asked, job)
 
-    def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
+    def _is_open(self, queue: Queue, job: str) -> bool:
         if not queue.is_open:
             self.session.story.of_job(job, f'queue "{queue.name}" is not open', speaker=self.name)
-            return False
+        return queue.is_open
+
+    def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
         account = self.accounts[queue.name]
         after = account.allocated + asked
         if within(after, account.deserved, asked, self.pods):
@@ -161,8 +164,7 @@ class Proportion(Plugin):
     @answers(JOB_ENQUEUEABLE)
     def fits_its_limit(self, job: Job) -> Vote:
         account = self.accounts[job.queue]
-        if not account.queue.is_open:
-            self.session.story.of_job(job.uid, f'queue "{job.queue}" is not open', speaker=self.name)
+        if not self._is_open(account.queue, job.uid):
             return Vote.REJECT
         if job.min_resources is None:
             return Vote.PERMIT
@@ -199,15 +201,6 @@ class Proportion(Plugin):
             if account.deserved[at] >= SMALLEST
         )
         return f'queue "{account.queue.name}" has all it deserves' + (f": {parts}" if parts else "")
-
-
-def capability_of(amounts: Amounts, named: Mask) -> Floats:
-    """The configured upper limit; what it does not name is unlimited."""
-    capability = np.where(named, amounts, UNLIMITED).astype(np.float64)
-    for column in (CPU_COLUMN, MEMORY_COLUMN):
-        if capability[column] <= 0:
-            capability[column] = UNLIMITED
-    return capability
 
 
 def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:

@@ -5,13 +5,14 @@ Fixed when the session opens. One row per queue, one column per resource.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hekla.ledger.arrays import Amounts, Floats, Mask
-from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
 from hekla.model.queue import ROOT
 from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of, says
 from hekla.plugins.queue_tree import QueueTree
@@ -30,98 +31,87 @@ class Entitlements:
     guarantee: Amounts
     """Never lent to others."""
     deserved: Amounts
-    """Lent while others do not need it, and taken back."""
+    """Lent while nobody claims it, and taken back."""
     limit: Floats
     """The most a queue may hold, whoever lends it."""
-    counts: Mask
-    """Where a queue can hold more than it deserves: of other resources it deserves neither much nor little."""
+    is_measured: Mask
+    """Resources of which a queue can hold more than it deserves; of others it deserves no amount at all."""
 
 
 @dataclass(frozen=True, eq=False)
-class Spec:
-    """What the queues' manifests say, each (Q, R); `caps` marks what a capability speaks of."""
+class Listed:
+    """Resource lists of all queues, each (Q, R): the amounts, and what is mentioned, be it with 0."""
 
-    guarantee: Amounts
-    is_guaranteed: Mask
-    deserved: Amounts
-    is_deserved: Mask
-    capability: Amounts
-    caps: Mask
+    amounts: Amounts
+    named: Mask
 
 
 def flat_entitlements(session: Session, tree: QueueTree) -> Entitlements:
     """All queues side by side: what one deserves is cut at its limit."""
-    spec = _spec_of(session, tree)
-    guaranteed = spec.guarantee.sum(axis=0)
-    limit = beside_guarantees(session.total, guaranteed, spec.guarantee)
-    limit = np.minimum(limit, np.where(spec.caps, spec.capability, UNLIMITED))
-    # As in Volcano, a resource that nobody has room for is not a limit of 0 here but none at all.
-    bounds = (session.total > guaranteed) | spec.is_guaranteed
-    bounds[:, ALWAYS_THERE] = True
-    cut = np.where(bounds, np.minimum(spec.deserved, limit), spec.deserved).astype(np.int64)
-    return _entitlements(spec, np.maximum(cut, spec.guarantee), limit)
+    guarantee, deserved, capability = _spec_of(session, tree)
+    guaranteed = guarantee.amounts.sum(axis=0)
+    room = beside_guarantees(session.total, guaranteed, guarantee.amounts)
+    limit = np.minimum(room, capability_of(capability.amounts, capability.named))
+    # As in Volcano, where nobody has room for a device that is no limit of 0 but none at all.
+    is_cut = (session.total > guaranteed) | guarantee.named
+    is_cut[:, ALWAYS_THERE] = True
+    cut = np.where(is_cut, np.minimum(deserved.amounts, limit), deserved.amounts).astype(np.int64)
+    return _entitlements(guarantee, deserved, cut, limit)
 
 
 def tree_entitlements(session: Session, tree: QueueTree) -> Entitlements:
     """From the root down: a child may hold what its parent may, less what its siblings are guaranteed."""
-    spec = _spec_of(session, tree)
-    deserved = np.maximum(spec.deserved, spec.guarantee)
-    capability, limit = _root_first(session, tree, spec)
+    guarantee, deserved, spec = _spec_of(session, tree)
+    capability, limit = np.empty(spec.amounts.shape), np.empty(spec.amounts.shape)
+    root, is_said = tree.row_of[ROOT], says(spec.amounts, spec.named)
+    capability[root], limit[root] = _bounds_of_root(session, spec.amounts[root], spec.named[root])
     for parent, children in tree.parents:
-        guaranteed = spec.guarantee[children].sum(axis=0)
-        capability[children] = np.where(
-            spec.caps[children], spec.capability[children], capability[parent]
-        )
-        room = beside_guarantees(limit[parent], guaranteed, spec.guarantee[children])
+        own = guarantee.amounts[children]
+        capability[children] = np.where(is_said[children], spec.amounts[children], capability[parent])
+        room = beside_guarantees(limit[parent], own.sum(axis=0), own)
         limit[children] = np.minimum(room, capability[children])
-    return _entitlements(spec, deserved, limit)
+    return _entitlements(guarantee, deserved, deserved.amounts, limit)
 
 
-def _root_first(session: Session, tree: QueueTree, spec: Spec) -> tuple[Floats, Floats]:
-    """Capabilities and limits with the root's rows filled in: by its own capability, else without bounds."""
-    capability = np.full(spec.capability.shape, UNLIMITED)
-    limit = np.zeros(spec.capability.shape)
-    root = tree.row_of[ROOT]
-    own = spec.capability[root]
-    if np.delete(own, session.axis.pods).any():
-        named = spec.caps[root].copy()
-        # As in Volcano, a root that caps something else leaves no cpu or memory it does not mention.
-        named[ALWAYS_THERE] = True
-        capability[root] = np.where(named, own, UNLIMITED)
-        limit[root] = own
-    else:
-        offered = {name for node in session.snapshot.nodes for name in node.allocatable}
-        there = session.axis.named(dict.fromkeys(offered, 0))
-        there[ALWAYS_THERE] = True
-        limit[root] = np.where(there, UNLIMITED, 0.0)
-    return capability, limit
+def _bounds_of_root(session: Session, amounts: Amounts, named: Mask) -> tuple[Floats, Floats]:
+    """The root's capability and limit, (R,) each: what it says, to the letter; unlimited where it says nothing.
+
+    As in Volcano, a root that caps something but mentions no cpu or memory leaves none of them.
+    """
+    is_capped = bool(np.delete(amounts, session.axis.pods).any())
+    there = named if is_capped else _offered(session)
+    there = there | np.isin(np.arange(len(there)), ALWAYS_THERE)
+    most = amounts if is_capped else np.full(len(amounts), UNLIMITED)
+    return np.where(there, most, UNLIMITED), np.where(there, most, 0.0)
 
 
-def _entitlements(spec: Spec, deserved: Amounts, limit: Floats) -> Entitlements:
-    counts = spec.is_deserved | spec.is_guaranteed
-    counts[:, ALWAYS_THERE] = deserved[:, ALWAYS_THERE] > 0
-    return Entitlements(spec.guarantee, deserved, limit, counts)
+def _offered(session: Session) -> Mask:
+    """Resources that some node knows, be it that it has none."""
+    return session.axis.named({name: 0 for node in session.snapshot.nodes for name in node.allocatable})
 
 
-def _spec_of(session: Session, tree: QueueTree) -> Spec:
-    axis, queues = session.axis, [session.queues[name] for name in tree.names]
-    shape = (len(queues), len(axis))
+def _entitlements(guarantee: Listed, deserved: Listed, amounts: Amounts, limit: Floats) -> Entitlements:
+    """A guarantee is deserved, too."""
+    due = np.maximum(amounts, guarantee.amounts)
+    is_measured = deserved.named | guarantee.named
+    is_measured[:, ALWAYS_THERE] = due[:, ALWAYS_THERE] > 0
+    return Entitlements(guarantee.amounts, due, limit, is_measured)
 
-    def amounts(lists: list[dict[str, int]]) -> Amounts:
-        return np.array([axis.vector(one) for one in lists], dtype=np.int64).reshape(shape)
 
-    def named(lists: list[dict[str, int]]) -> Mask:
-        return np.array([axis.named(one) for one in lists], dtype=np.bool_).reshape(shape)
-
-    guarantees = [queue.guarantee for queue in queues]
-    deserved = [queue.deserved for queue in queues]
-    capabilities = [queue.capability for queue in queues]
-    capability = amounts(capabilities)
-    return Spec(
-        amounts(guarantees),
-        named(guarantees),
-        amounts(deserved),
-        named(deserved),
-        capability,
-        says(capability, named(capabilities)),
+def _spec_of(session: Session, tree: QueueTree) -> tuple[Listed, Listed, Listed]:
+    """What the queues say of guarantee, deserved and capability."""
+    queues = [session.queues[name] for name in tree.names]
+    return (
+        _listed(session.axis, (queue.guarantee for queue in queues)),
+        _listed(session.axis, (queue.deserved for queue in queues)),
+        _listed(session.axis, (queue.capability for queue in queues)),
     )
+
+
+def _listed(axis: Axis, lists: Iterable[Mapping[str, int]]) -> Listed:
+    rows = list(lists)
+    amounts = np.zeros((len(rows), len(axis)), dtype=np.int64)
+    named = np.zeros((len(rows), len(axis)), dtype=np.bool_)
+    for row, resources in enumerate(rows):
+        amounts[row], named[row] = axis.vector(resources), axis.named(resources)
+    return Listed(amounts, named)

@@ -40,12 +40,13 @@ def run_cycle(
     registry: Registry = BUILTIN,
     now: float = 0.0,
     uid: str = "cycle-1",
+    memory: dict[str, float] | None = None,
 ) -> CycleReport:
-    """One cycle over a snapshot."""
+    """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next."""
     times: dict[str, float] = {}
     by_action: dict[str, list[Decision]] = {}
     with _timed(times, "open"):
-        session = open_session(snapshot, conf, registry=registry, now=now, uid=uid)
+        session = open_session(snapshot, conf, registry=registry, now=now, uid=uid, memory=memory)
     for name in conf.actions:
         action_class = registry.actions[name]
         decided = len(session.decisions)
@@ -60,10 +61,16 @@ def run_cycle(
 
 
 def open_session(
-    snapshot: Snapshot, conf: Conf, *, registry: Registry = BUILTIN, now: float = 0.0, uid: str = "cycle-1"
+    snapshot: Snapshot,
+    conf: Conf,
+    *,
+    registry: Registry = BUILTIN,
+    now: float = 0.0,
+    uid: str = "cycle-1",
+    memory: dict[str, float] | None = None,
 ) -> Session:
     """A session over the snapshot, with the configured plugins in their seats."""
-    session = Session(snapshot, conf, now=now, uid=uid)
+    session = Session(snapshot, conf, now=now, uid=uid, memory=memory)
     seats = []
     for tier in conf.tiers:
         row = []

@@ -58,6 +58,7 @@ class Loop:
         self._registry = registry
         self._period = period
         self._longest_nap = longest_nap
+        self._memory: dict[str, float] = {}
 
     def step(self) -> CycleReport:
         """One cycle on the facts of this moment; its decisions are carried out."""
@@ -67,7 +68,9 @@ class Loop:
         self.cycles += 1
         snapshot = self._cluster.snapshot()
         uid = f"cycle-{self.cycles}"
-        report = run_cycle(snapshot, self.conf, registry=self._registry, now=now, uid=uid)
+        report = run_cycle(
+            snapshot, self.conf, registry=self._registry, now=now, uid=uid, memory=self._memory
+        )
         self._cluster.apply(report.decisions)
         return report
 

@@ -22,7 +22,7 @@ from hekla.objects.scheduling import (
     SubGroupPolicy,
 )
 from hekla.plugins.hdrf import HIERARCHY, WEIGHTS
-from hekla.testing.pods import GPU, Shape, meta, pod
+from hekla.testing.pods import GPU, Shape, metadata, pod
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def node(
     if gpu:
         offered[GPU] = gpu
     return Node(
-        metadata=meta(name, labels=labels, annotations=annotations),
+        metadata=metadata(name, labels=labels, annotations=annotations),
         spec=NodeSpec(taints=tuple(map(_taint, taints)), unschedulable=unschedulable),
         status=NodeStatus(allocatable=offered, capacity=offered),
     )
@@ -93,7 +93,7 @@ def queue(
     if hierarchy:
         notes |= {HIERARCHY: hierarchy, WEIGHTS: hierarchy_weights}
     return Queue(
-        metadata=meta(name, annotations=notes),
+        metadata=metadata(name, annotations=notes),
         spec=QueueSpec(
             weight=weight,
             capability=capability or {},
@@ -108,7 +108,7 @@ def queue(
 
 
 def priority_class(name: str, value: int, *, is_default: bool = False) -> PriorityClass:
-    return PriorityClass(metadata=meta(name), value=value, global_default=is_default)
+    return PriorityClass(metadata=metadata(name), value=value, global_default=is_default)
 
 
 def job(
@@ -155,7 +155,7 @@ def job(
     )
     named_class = None if priority is None else priority_class(f"priority-{priority}", priority)
     group = PodGroup(
-        metadata=meta(name, namespace=namespace, annotations=shape.get("annotations")),
+        metadata=metadata(name, namespace=namespace, annotations=shape.get("annotations")),
         spec=PodGroupSpec(
             min_member=len(pods) if min_available is None else min_available,
             min_task_member={role.name: role.minimum for role in roles if role.minimum},

@@ -62,7 +62,7 @@ def pod(
         notes[TASK_PRIORITY] = str(task_priority)
     if "preemptable" in shape:
         notes[PREEMPTABLE] = str(shape["preemptable"]).lower()
-    meta = meta(name, namespace=namespace, labels=shape.get("labels"), annotations=notes)
+    meta = metadata(name, namespace=namespace, labels=shape.get("labels"), annotations=notes)
     if is_leaving:
         meta = msgspec.structs.replace(meta, deletion_timestamp=BEGINNING)
     container = Container(
@@ -113,7 +113,7 @@ def _created(manifest: M, second: int) -> M:
     )
 
 
-def meta(
+def metadata(
     name: str,
     *,
     namespace: str = "",

@@ -12,7 +12,8 @@ from hekla.framework.plugin import Plugin
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.model.job import Job
-from hekla.model.snapshot import Shard, take_snapshot
+from hekla.model.shard import Shard
+from hekla.model.snapshot import take_snapshot
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.objects import Manifest, Node, Pod, Queue

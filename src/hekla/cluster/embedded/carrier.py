@@ -23,10 +23,10 @@ from hekla.framework.decisions import (
     Tell,
     UpdatePodGroup,
     UpdateQueue,
+    UpdateShard,
 )
-from hekla.model.resources import MEMORY, PODS, Resources
-from hekla.objects import Node, Pod, PodGroup, Queue
-from hekla.objects.meta import ResourceList
+from hekla.model.resources import as_quantities
+from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
 
 
 class Carrier:
@@ -54,6 +54,8 @@ class Carrier:
                 self._tell(decision)
             case UpdatePodGroup():
                 self._update_pod_group(decision)
+            case UpdateShard():
+                self._update_shard(decision)
             case UpdateQueue():
                 self._update_queue(decision)
 
@@ -141,10 +143,15 @@ class Carrier:
             self._chronicle.tell(called(group), after, message)
         self._store.put(replace(group, status=decision.status))
 
+    def _update_shard(self, decision: UpdateShard) -> None:
+        shard = self._store.get(NodeShard, decision.shard)
+        if shard is not None:
+            self._store.put(replace(shard, status=decision.status))
+
     def _update_queue(self, decision: UpdateQueue) -> None:
         queue = self._store.get(Queue, decision.queue)
         if queue is not None:
-            status = replace(queue.status, allocated=written(decision.allocated))
+            status = replace(queue.status, allocated=as_quantities(decision.allocated))
             self._store.put(replace(queue, status=status))
 
 
@@ -157,14 +164,3 @@ def ungated(pod: Pod) -> Pod:
     """The pod without the gate that the scheduler itself opens; other gates stay."""
     gates = tuple(gate for gate in pod.spec.scheduling_gates if gate.name != QUEUE_ALLOCATION_GATE)
     return replace(pod, spec=replace(pod.spec, scheduling_gates=gates))
-
-
-def written(resources: Resources) -> ResourceList:
-    """Canonical amounts as a manifest writes them: bytes and pods whole, all else in thousandths."""
-    return {
-        name: amount if name in (MEMORY, PODS) else _thousandths(amount) for name, amount in resources.items()
-    }
-
-
-def _thousandths(amount: int) -> str | int:
-    return amount // 1000 if amount % 1000 == 0 else f"{amount}m"

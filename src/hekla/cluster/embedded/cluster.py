@@ -27,8 +27,9 @@ from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.requests import follows, job_owner
 from hekla.errors import InputError
 from hekla.framework.decisions import Decision
+from hekla.model.shard import shard_of
 from hekla.model.snapshot import Snapshot, take_snapshot
-from hekla.objects import Manifest, Node, Pod, PodGroup, Queue, VolcanoJob, seconds
+from hekla.objects import Manifest, Node, NodeShard, Pod, PodGroup, Queue, VolcanoJob, seconds
 from hekla.objects.complaint import Complaint
 
 
@@ -109,7 +110,9 @@ class EmbeddedCluster:
         self._is_settled = True
         snapshot = take_snapshot(
             (manifest for manifest in self._store if self._is_of_interest(manifest)),
-            shard=self._options.shard,
+            shard=shard_of(
+                list(self._store.all_of(NodeShard)), self._options.shard_mode, self._options.shard_name
+            ),
         )
         for complaint in snapshot.complaints:
             self._chronicle.complain(complaint)

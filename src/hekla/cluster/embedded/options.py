@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hekla.model.snapshot import Shard
+from hekla.model.shard import DEFAULT_NAME
 
 
 @dataclass(frozen=True)
@@ -23,5 +23,7 @@ class Options:
     """Objects that an API server would refuse are left out; otherwise all are taken as they stand."""
     scheduler_names: tuple[str, ...] = ("volcano", "hekla")
     """The schedulers whose pods are served; others' pods are load on the nodes they sit on."""
-    shard: Shard | None = None
-    """The nodes of this scheduler, where the cluster is shared with others."""
+    shard_mode: str = "none"
+    """Whether this scheduler keeps to the nodes of its shard: `none`, `hard` or `soft`."""
+    shard_name: str = DEFAULT_NAME
+    """The NodeShard that is this scheduler's own."""

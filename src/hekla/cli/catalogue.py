@@ -1,0 +1,90 @@
+"""`hekla plugins` and `hekla actions`: what there is, with arguments and extension points, from the code."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+import click
+
+from hekla.cli.options import registry_with
+from hekla.cli.render import Style, echo_data, output_option
+from hekla.cli.table import table
+from hekla.conf import describe_arguments
+from hekla.errors import InputError
+from hekla.framework.action import Action
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import declared
+
+plugin_option = click.option(
+    "--plugin", "own", multiple=True, metavar="MODULE:CLASS", help="A plugin or action of your own."
+)
+
+
+@click.command()
+@click.argument("name", required=False)
+@plugin_option
+@output_option
+def plugins(name: str | None, own: tuple[str, ...], output: Style | None) -> None:
+    """List the plugins, or show one: what it is for, its arguments, the questions it answers."""
+    _echo("plugin", registry_with(own).plugins, name, output)
+
+
+@click.command()
+@click.argument("name", required=False)
+@plugin_option
+@output_option
+def actions(name: str | None, own: tuple[str, ...], output: Style | None) -> None:
+    """List the actions, or show one: what it does and its arguments."""
+    _echo("action", registry_with(own).actions, name, output)
+
+
+def _echo(
+    kind: str, known: Mapping[str, type[Plugin] | type[Action]], name: str | None, output: Style | None
+) -> None:
+    if name is not None and name not in known:
+        raise InputError(f'no {kind} "{name}"; known are ' + ", ".join(sorted(known)))
+    chosen = known if name is None else {name: known[name]}
+    described = [describe(found) for _, found in sorted(chosen.items())]
+    if output in (Style.JSON, Style.YAML):
+        echo_data(described if name is None else described[0], output)
+    elif name is None:
+        click.echo(table(("name", "what it does"), [(row["name"], row["summary"]) for row in described]))
+    else:
+        click.echo(_page(described[0]))
+
+
+def describe(found: type[Plugin] | type[Action]) -> dict[str, object]:
+    """One plugin or action as plain data."""
+    points = sorted({point.name for _, point, _ in declared(found)})
+    return {
+        "name": found.name,
+        "summary": summary_of(found),
+        "points": points,
+        "arguments": [
+            {"key": row.key, "type": row.type, "default": row.default, "range": row.range, "help": row.help}
+            for row in describe_arguments(found.Arguments)
+        ],
+    }
+
+
+def summary_of(found: type) -> str:
+    """The first sentence of the file that it stands in, without the name it begins with."""
+    module = importlib.import_module(found.__module__)
+    sentence = (module.__doc__ or found.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+    head, colon, rest = sentence.partition(": ")
+    return (rest if colon and len(head.split()) <= 3 else sentence).rstrip(".")
+
+
+def _page(row: dict[str, object]) -> str:
+    arguments = row["arguments"]
+    points = row["points"]
+    assert isinstance(arguments, list)
+    assert isinstance(points, list)
+    lines = [f"{row['name']}: {row['summary']}"]
+    if points:
+        lines.append("\nanswers: " + ", ".join(points))
+    if arguments:
+        cells = [(a["key"], a["type"], a["default"], a["range"] or "-", a["help"]) for a in arguments]
+        lines.append("\n" + table(("argument", "type", "default", "range", "what for"), cells))
+    return "\n".join(lines) + ("" if arguments else "\n\nno arguments")

@@ -1,0 +1,38 @@
+"""Links lead somewhere, and the compatibility page knows what is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hekla.actions import BUILTIN_ACTIONS
+from hekla.plugins import BUILTIN_PLUGINS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(page for folder in ("docs", "examples") for page in (ROOT / folder).rglob("*.md")),
+]
+COMPAT = ROOT / "docs" / "compat.md"
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize(("title", "there"), [("Actions", BUILTIN_ACTIONS), ("Plugins", BUILTIN_PLUGINS)])
+def test_compat_lists_what_is_there(title: str, there: dict[str, type]) -> None:
+    section = COMPAT.read_text("utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| ([a-z-]+) \| (yes|not yet) \|", section, flags=re.MULTILINE))
+    assert {name for name, answer in rows.items() if answer == "yes"} == set(there)
+
+
+def test_every_decision_is_listed() -> None:
+    listed = (ROOT / "docs" / "adr" / "README.md").read_text("utf-8")
+    decisions = [page.name for page in (ROOT / "docs" / "adr").glob("0*.md")]
+    assert [name for name in decisions if name not in listed] == []
