@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from hekla.actions.placing import Placer
 from hekla.actions.worksheet import Worksheet
 from hekla.framework.session import Session
@@ -48,7 +50,8 @@ class DomainSearch:
     def place(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
         """Apply the best solution to the statement; its domain and what it decided, or None."""
         for gradient in self._session.gradients_of_job(self._job, self._session.domains.top):
-            solutions = {domain.name: s for domain in gradient if (s := self._try_job(domain, worksheet))}
+            hopeful = [domain for domain in gradient if self._has_room(domain, worksheet)]
+            solutions = self._solutions(hopeful, worksheet)
             if solutions:
                 scores = self._scores(solutions)
                 best = min(solutions, key=lambda name: (-scores[name], name))
@@ -56,6 +59,48 @@ class DomainSearch:
                     return None
                 return best, solutions[best]
         return None
+
+    def _solutions(self, gradient: list[Domain], worksheet: Worksheet) -> dict[str, Solution]:
+        """What would do, by domain; where scores are known before trying, the first that does is enough."""
+        scores = self._scores_known(gradient, worksheet)
+        if scores is None:
+            return {domain.name: s for domain in gradient if (s := self._try_job(domain, worksheet))}
+        for domain in sorted(gradient, key=lambda domain: (-scores[domain.name], domain.name)):
+            solution = self._try_job(domain, worksheet)
+            if solution is not None:
+                return {domain.name: solution}
+        return {}
+
+    def _scores_known(self, gradient: list[Domain], worksheet: Worksheet) -> dict[str, float] | None:
+        """The score each domain would get, where that does not depend on how the trial goes.
+
+        That is so for a job of one part that has just one domain to go to in each, and where nothing
+        is being released: then every trial that succeeds does so in one go.
+        """
+        session, job = self._session, self._job
+        if job.has_policies or self._asks_anew or session.nodes.releasing.any():
+            return None
+        (sub_job,) = worksheet.sub_jobs
+        scores: dict[str, float] = {}
+        for domain in gradient:
+            if session.gradients_of_sub_job(job, sub_job, domain) != [[domain]]:
+                return None
+            scores |= session.domain_scores(sub_job, [domain])
+        return scores
+
+    def _has_room(self, domain: Domain, worksheet: Worksheet) -> bool:
+        """Whether what will be idle in the domain could hold as many of the job's tasks as it lacks."""
+        roster = self._job.roster
+        missing = self._job.minimum - roster.ready - roster.waiting - roster.pending_best_effort
+        vectors = [task.vector for tasks in worksheet.tasks_of.values() for task in tasks]
+        if missing <= 0 or len(vectors) < missing:
+            return True
+        least = np.sort(np.stack(vectors), axis=0)[:missing].sum(axis=0)
+        room = self._session.nodes.future[domain.nodes].sum(axis=0)
+        if bool((least <= room).all()):
+            return True
+        self._session.story.of_job(self._job.uid, f'domain "{domain.name}" has too little room for the gang')
+        return False
 
     def _scores(self, solutions: dict[str, Solution]) -> dict[str, float]:
         """How good each domain is for the whole job."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from hekla.conf import argument, arguments_by_prefix
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import NODE_ORDER, Point, Scope, answers
-from hekla.ledger.arrays import Amounts, Floats, Rows
+from hekla.ledger.arrays import ALL_ROWS, Amounts, Floats, Rows
 from hekla.model.resources import CPU, MEMORY
 from hekla.model.task import Task
 
@@ -49,33 +49,49 @@ class Binpack(Plugin):
         return () if self.arguments.weight else (NODE_ORDER,)
 
     @answers(NODE_ORDER, Scope.ROW)
-    def prefer_nearly_full_nodes(self, task: Task, rows: Rows) -> Floats | None:
+    def prefer_nearly_full_nodes(self, task: Task, rows: Rows) -> Floats | float | None:
         weights = {
             column: weight for column, weight in self.weight_of_column.items() if task.vector[column] > 0
         }
         nodes = self.session.nodes
         if not weights or not len(nodes):
             return None
-        score = fullness(task.vector, nodes.used, nodes.allocatable, weights, rows)
-        return score * float(MAX_NODE_SCORE * self.arguments.weight)
+        scale = MAX_NODE_SCORE * float(self.arguments.weight)
+        if isinstance(rows, slice) and rows != ALL_ROWS and rows.stop - rows.start == 1:
+            used, allocatable = nodes.used[rows.start].tolist(), nodes.allocatable[rows.start].tolist()
+            return scale * fullness_of_one(task.vector.tolist(), used, allocatable, weights)
+        return scale * fullness(task.vector, nodes.used[rows], nodes.allocatable[rows], weights)
 
 
-def fullness(
-    request: Amounts, used: Amounts, allocatable: Amounts, weights: Mapping[int, int], rows: Rows
-) -> Floats:
+def fullness_of_one(
+    request: Sequence[int], used: Sequence[int], allocatable: Sequence[int], weights: Mapping[int, int]
+) -> float:
+    """The same as `fullness` for one node, in plain numbers, which are quicker than arrays of one."""
+    score = 0.0
+    for column, weight in weights.items():
+        if weight and allocatable[column] > 0:
+            after = used[column] + request[column]
+            if after > allocatable[column]:
+                return 0.0
+            score += after * weight / allocatable[column]
+    total = sum(weights.values())
+    return score / total if total else score
+
+
+def fullness(request: Amounts, used: Amounts, allocatable: Amounts, weights: Mapping[int, int]) -> Floats:
     """How full each node would be with the task on it, from 0 to 1.
 
-    request: (R,)   used, allocatable: (N, R)   weights: by column   ->   (rows,)
+    request: (R,)   used, allocatable: (N, R)   weights: by column   ->   (N,)
 
     Only resources the task asks for and that have a weight count. A node that would overflow scores 0.
     """
-    score = np.zeros(len(used[rows]))
+    score = np.zeros(len(used))
     overflows = np.zeros(len(score), dtype=np.bool_)
     for column, weight in weights.items():
         if weight == 0:
             continue
-        capacity = allocatable[rows, column]
-        after = used[rows, column] + request[column]
+        capacity = allocatable[:, column]
+        after = used[:, column] + request[column]
         offered = capacity > 0
         overflows |= offered & (after > capacity)
         score += np.divide(after * weight, capacity, out=np.zeros(len(score)), where=offered)

@@ -133,8 +133,8 @@ class Capacity(Plugin):
 
     @answers(PREEMPTIVE)
     def may_claim_what_it_deserves(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        """One resource of which it, or an ancestor near enough, would not hold more than it deserves will do."""
-        asked = np.sum([task.vector for task in tasks], axis=0, dtype=np.int64)
+        """It, or an ancestor near enough, would hold no more than it deserves of something it asks for."""
+        asked: Amounts = np.asarray(sum(task.vector for task in tasks))
         row = self.tree.row_of[queue.name]
         objection = (
             self._broken()
@@ -261,4 +261,4 @@ def shares(allocated: Amounts, deserved: Amounts, pods: int) -> Floats:
 
 def deserves_nothing(deserved: Amounts, pods: int) -> Mask:
     """Queues that live on what others lend; a number of pods alone does not help them. (Q, R) -> (Q,)"""
-    return ~np.delete(deserved > 0, pods, axis=1).any(axis=1)
+    return np.asarray(~np.delete(deserved > 0, pods, axis=1).any(axis=1))

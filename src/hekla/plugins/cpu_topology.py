@@ -95,8 +95,8 @@ def _add_whole(groups: Iterable[CpuSet], free: CpuSet, taken: CpuSet, count: int
 def _whole_cores(topology: CpuTopology, free: CpuSet) -> list[CpuSet]:
     """Free cores; those of sockets with few of them first."""
     whole = [core for core in topology.cores if core & free == core]
-    on_socket = {core: sum(bool(other & _around(topology.sockets, core)) for other in whole) for core in whole}
-    return sorted(whole, key=lambda core: on_socket[core])
+    by_socket = [[core for core in whole if core & socket] for socket in topology.sockets]
+    return [core for cores in sorted(by_socket, key=len) for core in cores]
 
 
 def _singles(topology: CpuTopology, free: CpuSet, taken: CpuSet) -> list[CpuSet]:

@@ -22,7 +22,7 @@ class Holdings(Generic[Thing]):
         self._lost: dict[str, Thing | None] = {}
 
     def take(self, task: Task, choose: Callable[[], Thing | None]) -> Thing | None:
-        """What the task holds from now on: what it lost by an eviction that is undone, else what is chosen."""
+        """What the task holds from now on: what it lost by an eviction now undone, else what is chosen."""
         thing = self._lost.pop(task.uid) if task.uid in self._lost else choose()
         if thing is not None:
             self.held[task.uid] = thing

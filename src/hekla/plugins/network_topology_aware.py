@@ -80,6 +80,10 @@ class NetworkTopologyAware(Plugin):
         self.weights = {columns[n]: w for n, w in self.arguments.weights().items() if n in columns}
         self.lowest, self.highest = self.domains.tiers[0], self.domains.tiers[-1]
         self._closeness: dict[str, Floats] = {}
+        self._around = [np.flatnonzero(column) for column in self.inside.T]
+        """Per node the domains that contain it."""
+        self._closest = np.array([self.place_of.get(name, len(self.names)) for name in self.domains.closest])
+        """Per node its closest domain; one past the end where it has none."""
         self._tiers = self._tier_weights()
 
     def _tier_weights(self) -> list[tuple[int, float]]:
@@ -205,12 +209,8 @@ class NetworkTopologyAware(Plugin):
         """1 in the same domain, less the higher the tier that joins the two; kept per domain."""
         known = self._closeness.get(near)
         if known is None:
-            value = {
-                "": 0.0,
-                **{name: self._closeness_of(name, near) for name in set(self.domains.closest) - {""}},
-            }
-            known = np.array([value[name] for name in self.domains.closest])
-            self._closeness[near] = known
+            closeness = [self._closeness_of(name, near) for name in self.names]
+            known = self._closeness[near] = np.array([*closeness, 0.0])[self._closest]
         return known
 
     def _closeness_of(self, name: str, near: str) -> float:
@@ -229,15 +229,14 @@ class NetworkTopologyAware(Plugin):
         return np.asarray(self.inside[:, rows].sum(axis=1) / len(sub_job.roster), dtype=np.float64)
 
     def _presence_by_node(self, sub_job: SubJob) -> Floats:
-        presence = self._presence(sub_job)
-        value = {"": 0.0, **{name: float(presence[at]) for name, at in self.place_of.items()}}
-        return np.array([value[name] for name in self.domains.closest])
+        by_domain: Floats = np.append(self._presence(sub_job), 0.0)
+        return by_domain[self._closest]
 
     def on_allocate(self, task: Task) -> None:
-        self.used[self.inside[:, task.node]] += task.vector
+        self.used[self._around[task.node]] += task.vector
 
     def on_release(self, task: Task) -> None:
-        self.used[self.inside[:, task.node]] -= task.vector
+        self.used[self._around[task.node]] -= task.vector
 
 
 def may_hold(domain: Domain, demand: Amounts, asked: list[int], purpose: Purpose) -> bool:

@@ -32,10 +32,12 @@ def assign(
     """CPUs for each container in turn; None where the node's policy would not admit one of them."""
     given: list[CpuSet] = []
     for wish in wishes:
-        hint = best_hint(topology, available, wish)
-        if not admits(policy, hint):
-            return None
-        cpus = near(topology, hint, available, wish)
+        cpus = NO_CPUS
+        if wish != ANY:
+            hint = best_hint(topology, available, wish)
+            if not admits(policy, hint):
+                return None
+            cpus = near(topology, hint, available, wish)
         given.append(cpus)
         available &= ~cpus
     return tuple(given)
@@ -44,13 +46,10 @@ def assign(
 def best_hint(topology: CpuTopology, available: CpuSet, wish: int) -> Hint:
     """The fewest NUMA nodes with enough available CPUs, the lowest-numbered where several would do."""
     sets = list(topology.numa_nodes.values())
-    everywhere = tuple(range(len(sets)))
-    if wish == ANY:
-        return Hint(everywhere, is_preferred=True)
     free = [(available & cpus).bit_count() for cpus in sets]
     size = fewest(free, wish)
     if size is None:
-        return Hint(everywhere, is_preferred=False)
+        return Hint(tuple(range(len(sets))), is_preferred=False)
     return Hint(lowest(free, size, wish), size == fewest([cpus.bit_count() for cpus in sets], wish))
 
 
@@ -86,8 +85,7 @@ def admits(policy: str, hint: Hint) -> bool:
     if policy == RESTRICTED:
         return hint.is_preferred
     if policy == SINGLE_NUMA_NODE:
-        # Containers that do not care are preferred everywhere, and pass.
-        return hint.is_preferred and (len(hint.numa_nodes) == 1 or hint.is_anywhere)
+        return hint.is_preferred and len(hint.numa_nodes) == 1
     return True
 
 

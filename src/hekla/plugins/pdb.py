@@ -30,7 +30,7 @@ class Pdb(Plugin):
 
     @answers(VICTIM_TASKS)
     def within_their_budgets(self, candidates: Sequence[Task]) -> list[Task]:
-        """Labelled tasks whose budgets have a disruption left; one that has none still draws on all of its."""
+        """Labelled tasks whose budgets allow one more disruption; those refused use up their budgets, too."""
         left: dict[str, int] = {}
         victims: list[Task] = []
         for task in candidates:

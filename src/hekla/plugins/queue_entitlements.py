@@ -74,7 +74,7 @@ def tree_entitlements(session: Session, tree: QueueTree) -> Entitlements:
 
 
 def _bounds_of_root(session: Session, amounts: Amounts, named: Mask) -> tuple[Floats, Floats]:
-    """The root's capability and limit, (R,) each: what it says, to the letter; unlimited where it says nothing.
+    """The root's capability and limit, (R,) each: to the letter what it says; if it says nothing, unlimited.
 
     As in Volcano, a root that caps something but mentions no cpu or memory leaves none of them.
     """

@@ -1,4 +1,4 @@
-"""The queue tree: whose child a queue is, and where two queues part. Without a hierarchy, every queue alone."""
+"""The queue tree: whose child a queue is, and where two queues part; without hierarchy, each stands alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class QueueTree:
 
 
 def every_queue_alone(queues: Iterable[str]) -> QueueTree:
-    return _tree({name: "" for name in queues})
+    return _tree(dict.fromkeys(queues, ""))
 
 
 def tree_of(queues: Mapping[str, Queue]) -> QueueTree:
@@ -99,5 +99,7 @@ def fault_of(queues: Mapping[str, Queue], jobs: Iterable[Job]) -> str:
     inner = set(parent_of.values())
     for job in jobs:
         if job.queue in inner:
-            return f'job "{job.uid}" waits in queue "{job.queue}", which has child queues; move it to one of them'
+            return (
+                f'job "{job.uid}" is in queue "{job.queue}", which has child queues; move it to one of them'
+            )
     return ""

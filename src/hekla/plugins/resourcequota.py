@@ -34,9 +34,7 @@ class ResourceQuotas(Plugin):
             beyond = exceeded(quota, self.promised[job.namespace], minimum or {})
             if beyond:
                 self.session.story.of_job(
-                    job.uid,
-                    f'quota "{quota.metadata.name}" of namespace "{job.namespace}" would be exceeded: {beyond}',
-                    speaker=self.name,
+                    job.uid, f'quota "{quota.key}" would be exceeded: {beyond}', speaker=self.name
                 )
                 return Vote.REJECT
         return Vote.PERMIT

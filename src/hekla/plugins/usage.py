@@ -1,0 +1,169 @@
+"""Usage: prefer nodes that are really idle, and keep off those that are really busy.
+
+What is measured comes with the snapshot. Tasks that were placed too recently to show there are
+counted by an estimate, so that many tasks in a row do not all run to the same idle node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.conf import argument
+from hekla.errors import InputError
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.ledger.arrays import ALL_ROWS, Floats, Mask, Rows
+from hekla.model.diagnosis import Code, Refusal
+from hekla.model.resources import CPU, MEMORY
+from hekla.model.status import Status
+from hekla.model.task import Task
+from hekla.objects import seconds
+from hekla.objects.duration import read_seconds
+from hekla.plugins.load_estimates import Pair, read_estimator
+
+MAX_NODE_SCORE = 100.0
+LONGEST_MEMORY = 300.0
+"""Figures older than so many seconds are no figures."""
+USUAL_INTERVAL = 30.0
+USUAL_THRESHOLD = 80
+UNMEASURED = (Status.ALLOCATED, Status.BINDING, Status.BOUND)
+
+CPU_BUSY = "node(s) had a cpu load above the threshold"
+MEMORY_BUSY = "node(s) had a memory load above the threshold"
+
+
+@dataclass(frozen=True)
+class UsageArguments:
+    weight: int = argument(5, key="usage.weight", minimum=0, help="how much the score counts")
+    cpu: int = argument(1, key="cpu.weight", minimum=0, help="weight of cpu")
+    memory: int = argument(1, key="memory.weight", minimum=0, help="weight of memory")
+    thresholds: Mapping[str, object] = argument(
+        {},
+        key="thresholds",
+        help="{cpu: 80, mem: 80}: nodes that are busier than so many percent take nothing new",
+    )
+    estimator: Mapping[str, object] = argument(
+        {},
+        key="estimator",
+        help="how use is estimated: {request_ratio: 0.7, burst_ratio: 0, risk_threshold: 0.6, "
+        "risk_factor: 1.2, be_cpu: 250m, be_mem: 200Mi}",
+    )
+
+
+class Usage(Plugin):
+    """Figures that are too old are no opinion: such nodes are neither refused nor scored."""
+
+    name = "usage"
+    Arguments = UsageArguments
+
+    def on_open(self) -> None:
+        session, told = self.session, self.arguments
+        names, load = session.nodes.names, session.snapshot.load
+        known = [load.get(name) for name in names]
+        figures = [(found.cpu, found.memory) if found is not None else (0.0, 0.0) for found in known]
+        self._percent: Floats = np.array(figures, dtype=np.float64).reshape(-1, 2)
+        self._is_known: Mask = np.array(
+            [found is not None and session.now - found.at <= LONGEST_MEMORY for found in known],
+            dtype=np.bool_,
+        )
+        capacities = [
+            (node.capacity.get(CPU, 0), node.capacity.get(MEMORY, 0)) for node in session.nodes.nodes
+        ]
+        self._capacity: Floats = np.array(capacities, dtype=np.float64).reshape(-1, 2)
+        self._weights = (float(told.cpu), float(told.memory))
+        self._estimator = read_estimator(told.estimator)
+        self._expected: Floats = np.zeros_like(self._percent)
+        self._estimates: list[dict[str, Pair]] = [{} for _ in names]
+        for row, tasks in enumerate(session.nodes.tasks_on):
+            for task in tasks.values():
+                if self._is_unmeasured(task):
+                    self._expect(task, row)
+
+    def silent_on(self) -> Collection[Point]:
+        return () if any(self._weights) and self.arguments.weight else (NODE_ORDER,)
+
+    @answers(PREDICATE, Scope.CLASS)
+    def refuse_busy_nodes(self, task: Task) -> list[Refusal] | None:  # noqa: ARG002 - alike for all tasks
+        limits = (threshold(self.arguments.thresholds, key) for key in ("cpu", "mem"))
+        refusals = [
+            Refusal(reason, self._is_known & (self._percent[:, place] > limit), Code.UNRESOLVABLE)
+            for place, (reason, limit) in enumerate(zip((CPU_BUSY, MEMORY_BUSY), limits, strict=True))
+        ]
+        return [refusal for refusal in refusals if refusal.nodes.any()] or None
+
+    @answers(NODE_ORDER, Scope.ROW)
+    def prefer_idle_nodes(self, task: Task, rows: Rows) -> Floats:  # noqa: ARG002 - alike for all tasks
+        free = idleness(self._busy_parts(rows), self._weights)
+        return np.where(self._is_known[rows], free * MAX_NODE_SCORE * self.arguments.weight, 0.0)
+
+    # As in Volcano, undoing an eviction counts an estimate even of a task that is measured already.
+
+    def on_allocate(self, task: Task) -> None:
+        self._estimates[task.node].pop(task.uid, None)
+        self._sum_up(task.node)
+        self._expect(task, task.node)
+
+    def on_release(self, task: Task) -> None:
+        if self._estimates[task.node].pop(task.uid, None) is not None:
+            self._sum_up(task.node)
+
+    def _expect(self, task: Task, row: int) -> None:
+        busy = self._busy_parts(slice(row, row + 1))
+        busyness = 1.0 - float(idleness(busy, self._weights)[0]) if any(self._weights) else 0.0
+        self._estimates[row][task.uid] = self._estimator.estimate(task, busyness)
+        self._sum_up(row)
+
+    def _sum_up(self, row: int) -> None:
+        """Anew, in order of their names, so that taking an estimate back leaves no rounding behind."""
+        self._expected[row] = 0.0
+        for _, estimate in sorted(self._estimates[row].items()):
+            self._expected[row] += estimate
+
+    def _is_unmeasured(self, task: Task) -> bool:
+        if task.status in UNMEASURED:
+            return True
+        started = task.pod.status.start_time
+        return task.status is Status.RUNNING and (
+            started is None or self.session.now - seconds(started) < self._interval()
+        )
+
+    def _interval(self) -> float:
+        """How far apart measurements lie."""
+        try:
+            given = read_seconds(self.session.conf.metrics.get("interval", ""))
+        except InputError:
+            return USUAL_INTERVAL
+        return given if given > 0 else USUAL_INTERVAL
+
+    def _busy_parts(self, rows: Rows = ALL_ROWS) -> Floats:
+        return busy_parts(self._percent[rows], self._expected[rows], self._capacity[rows])
+
+
+def threshold(given: Mapping[str, object], key: str) -> int:
+    """As in Volcano, only a whole number from 0 to 100 counts; anything else is as if not given."""
+    value = given.get(key)
+    return value if type(value) is int and 0 <= value <= 100 else USUAL_THRESHOLD
+
+
+def busy_parts(percent: Floats, expected: Floats, capacity: Floats) -> Floats:
+    """Which part of cpu and memory is in use, measured and expected, from 0 to 1.
+
+    percent, expected, capacity: (N, 2)   ->   (N, 2)
+    """
+    share = np.divide(expected, capacity, out=np.zeros_like(expected), where=capacity > 0)
+    return np.clip(percent / 100.0 + share, 0.0, 1.0)
+
+
+def idleness(busy: Floats, weights: Pair) -> Floats:
+    """The weighted mean of what is free, from 0 to 1; 0 where nothing has a weight.
+
+    busy: (N, 2)   ->   (N,)
+    """
+    cpu, memory = weights
+    if cpu + memory == 0:
+        return np.zeros(len(busy))
+    score: Floats = ((1.0 - busy[:, 0]) * cpu + (1.0 - busy[:, 1]) * memory) / (cpu + memory)
+    return score
