@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hekla.actions.domain_search import DomainSearch
+from hekla.actions.nomination import nominate_from_pods, place_as_nominated
 from hekla.actions.placing import Placer
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
@@ -39,6 +40,11 @@ class AllocateArguments:
         key="onPipelined",
         help="what becomes of a job that waits for releases: its places are kept, given back, or bound now",
     )
+    keeps_nominations: bool = argument(
+        False,
+        key="keepNominations",
+        help="a gang for which an earlier cycle freed a domain goes there first, as it was planned",
+    )
     job_score: Literal["sum", "hypernodeOrder"] = argument(
         "sum",
         key="jobHyperNodeScore",
@@ -51,7 +57,7 @@ class Allocate(Action):
     Arguments = AllocateArguments
 
     def run(self, session: Session) -> None:
-        agenda = Agenda(session)
+        agenda = Agenda(session, keeps_nominations=self.arguments.keeps_nominations)
         while agenda.queues:
             queue = agenda.queues.pop()
             if session.is_overused(queue) or not agenda.jobs_of[queue.name]:
@@ -66,7 +72,7 @@ class Allocate(Action):
 class Agenda:
     """What there is to place: queues, their jobs, and each job's tasks in order."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, keeps_nominations: bool) -> None:
         self.queues = queues_in_order(session)
         self.jobs_of: dict[str, Heap[Job]] = {}
         self.worksheets: dict[str, Worksheet] = {}
@@ -75,6 +81,8 @@ class Agenda:
             if job.is_pending and admits_itself:
                 job.phase = INQUEUE
             if session.is_eligible(job) and has_its_network(session, job):
+                if keeps_nominations:
+                    nominate_from_pods(session, job)
                 self._add(session, job, worksheet_of(session, job))
 
     def _add(self, session: Session, job: Job, worksheet: Worksheet) -> None:
@@ -105,9 +113,11 @@ def place_anywhere(
     """
     sub_job = job.sub_jobs[job.uid]
     tasks = worksheets[job.uid].tasks_of[sub_job.uid]
-    placer = Placer(session, job, sub_job, session.domains.top, error_cache=arguments.error_cache)
+    top = session.domains.top
+    placer = Placer(session, job, sub_job, top, error_cache=arguments.error_cache)
     with session.statement() as statement:
-        if placer.place(statement, tasks):
+        is_placed = place_as_nominated(session, statement, job, sub_job, tasks, bound=top)
+        if is_placed or placer.place(statement, tasks):
             if session.is_ready(job):
                 statement.commit()
                 return bool(tasks)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hekla.actions.nomination import place_as_nominated
 from hekla.actions.placing import Placer
 from hekla.actions.worksheet import Worksheet
 from hekla.framework.session import Session
@@ -146,6 +147,11 @@ class DomainSearch:
     def _place_sub_job(self, sub_job: SubJob, solution: Solution, bound: Domain) -> Statement | None:
         """The sub-job in the best domain below the bound that will do; its score is added to the solution."""
         session, tasks = self._session, solution.worksheet.tasks_of[sub_job.uid]
+        nominated = sub_job.nominated
+        statement = session.statement()
+        if place_as_nominated(session, statement, self._job, sub_job, tasks, bound=bound):
+            solution.domain_of[sub_job.uid] = nominated
+            return statement
         for gradient in session.gradients_of_sub_job(self._job, sub_job, bound):
             trials = {
                 domain.name: t for domain in gradient if (t := self._try_sub_job(sub_job, tasks, domain))
@@ -154,7 +160,6 @@ class DomainSearch:
                 continue
             scores = session.domain_scores(sub_job, [session.domains.by_name[name] for name in trials])
             best = min(trials, key=lambda name: (-scores[name], name))
-            statement = session.statement()
             if not statement.recover(trials[best].operations):
                 return None
             solution.worksheet.tasks_of[sub_job.uid] = trials[best].left

@@ -21,6 +21,7 @@ from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.eviction import without_hopeless
 from hekla.framework.finder import NodeFinder
+from hekla.framework.gang_eviction import EvictionContext
 from hekla.framework.points import Purpose
 from hekla.framework.session import Session
 from hekla.framework.statement import Operation, Statement
@@ -41,15 +42,6 @@ class GangEvictionArguments:
     breaks_gangs: bool = argument(
         True, key="allowWholeBundle", help="break whole gangs where their spare tasks do not suffice"
     )
-
-
-@dataclass(frozen=True)
-class EvictionContext:
-    """What plugins are told when they are asked whom a gang-aware action may evict."""
-
-    kind: str
-    job: Job
-    domain: str
 
 
 @dataclass

@@ -64,8 +64,9 @@ def read_estimator(raw: Mapping[str, object]) -> Estimator:
 
 
 def _number(value: object, default: float, lowest: float, highest: float) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and lowest <= value <= highest else default  # type: ignore[operator, arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return default
+    return float(value) if lowest <= value <= highest else default
 
 
 def _amount(value: object, default: float, resource: str) -> float:

@@ -230,7 +230,7 @@ class NetworkTopologyAware(Plugin):
 
     def _presence_by_node(self, sub_job: SubJob) -> Floats:
         by_domain: Floats = np.append(self._presence(sub_job), 0.0)
-        return by_domain[self._closest]
+        return np.take(by_domain, self._closest)
 
     def on_allocate(self, task: Task) -> None:
         self.used[self._around[task.node]] += task.vector

@@ -6,7 +6,7 @@ counted by an estimate, so that many tasks in a row do not all run to the same i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from hekla.conf import argument
 from hekla.errors import InputError
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
-from hekla.ledger.arrays import ALL_ROWS, Floats, Mask, Rows
+from hekla.ledger.arrays import Floats, Mask, Rows
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.resources import CPU, MEMORY
 from hekla.model.status import Status
@@ -60,27 +60,26 @@ class Usage(Plugin):
     Arguments = UsageArguments
 
     def on_open(self) -> None:
-        session, told = self.session, self.arguments
-        names, load = session.nodes.names, session.snapshot.load
-        known = [load.get(name) for name in names]
-        figures = [(found.cpu, found.memory) if found is not None else (0.0, 0.0) for found in known]
-        self._percent: Floats = np.array(figures, dtype=np.float64).reshape(-1, 2)
-        self._is_known: Mask = np.array(
-            [found is not None and session.now - found.at <= LONGEST_MEMORY for found in known],
-            dtype=np.bool_,
+        nodes, told = self.session.nodes, self.arguments
+        self._read_load()
+        self._capacity = by_node(
+            (node.capacity.get(CPU, 0), node.capacity.get(MEMORY, 0)) for node in nodes.nodes
         )
-        capacities = [
-            (node.capacity.get(CPU, 0), node.capacity.get(MEMORY, 0)) for node in session.nodes.nodes
-        ]
-        self._capacity: Floats = np.array(capacities, dtype=np.float64).reshape(-1, 2)
         self._weights = (float(told.cpu), float(told.memory))
         self._estimator = read_estimator(told.estimator)
-        self._expected: Floats = np.zeros_like(self._percent)
-        self._estimates: list[dict[str, Pair]] = [{} for _ in names]
-        for row, tasks in enumerate(session.nodes.tasks_on):
-            for task in tasks.values():
-                if self._is_unmeasured(task):
-                    self._expect(task, row)
+        self._expected: Floats = np.zeros_like(self._capacity)
+        self._estimates: list[dict[str, Pair]] = [{} for _ in nodes.names]
+        for row, tasks in enumerate(nodes.tasks_on):
+            for task in filter(self._is_unmeasured, tasks.values()):
+                self._expect(task, row)
+
+    def _read_load(self) -> None:
+        """As in Volcano, nobody's figures count as idle in an estimate, and as no opinion otherwise."""
+        load, now = self.session.snapshot.load, self.session.now
+        found = [load.get(name) for name in self.session.nodes.names]
+        self._percent = by_node((one.cpu, one.memory) if one is not None else (0.0, 0.0) for one in found)
+        is_known = [one is not None and now - one.at <= LONGEST_MEMORY for one in found]
+        self._is_known: Mask = np.array(is_known, dtype=np.bool_)
 
     def silent_on(self) -> Collection[Point]:
         return () if any(self._weights) and self.arguments.weight else (NODE_ORDER,)
@@ -96,7 +95,7 @@ class Usage(Plugin):
 
     @answers(NODE_ORDER, Scope.ROW)
     def prefer_idle_nodes(self, task: Task, rows: Rows) -> Floats:  # noqa: ARG002 - alike for all tasks
-        free = idleness(self._busy_parts(rows), self._weights)
+        free = mean(1.0 - self._busy_parts(rows), self._weights)
         return np.where(self._is_known[rows], free * MAX_NODE_SCORE * self.arguments.weight, 0.0)
 
     # As in Volcano, undoing an eviction counts an estimate even of a task that is measured already.
@@ -111,9 +110,8 @@ class Usage(Plugin):
             self._sum_up(task.node)
 
     def _expect(self, task: Task, row: int) -> None:
-        busy = self._busy_parts(slice(row, row + 1))
-        busyness = 1.0 - float(idleness(busy, self._weights)[0]) if any(self._weights) else 0.0
-        self._estimates[row][task.uid] = self._estimator.estimate(task, busyness)
+        busy = mean(self._busy_parts(slice(row, row + 1)), self._weights)
+        self._estimates[row][task.uid] = self._estimator.estimate(task, float(busy[0]))
         self._sum_up(row)
 
     def _sum_up(self, row: int) -> None:
@@ -138,7 +136,7 @@ class Usage(Plugin):
             return USUAL_INTERVAL
         return given if given > 0 else USUAL_INTERVAL
 
-    def _busy_parts(self, rows: Rows = ALL_ROWS) -> Floats:
+    def _busy_parts(self, rows: Rows) -> Floats:
         return busy_parts(self._percent[rows], self._expected[rows], self._capacity[rows])
 
 
@@ -157,13 +155,18 @@ def busy_parts(percent: Floats, expected: Floats, capacity: Floats) -> Floats:
     return np.clip(percent / 100.0 + share, 0.0, 1.0)
 
 
-def idleness(busy: Floats, weights: Pair) -> Floats:
-    """The weighted mean of what is free, from 0 to 1; 0 where nothing has a weight.
+def mean(parts: Floats, weights: Pair) -> Floats:
+    """Of cpu and memory, by weight; 0 where nothing has a weight.
 
-    busy: (N, 2)   ->   (N,)
+    parts: (N, 2)   ->   (N,)
     """
     cpu, memory = weights
     if cpu + memory == 0:
-        return np.zeros(len(busy))
-    score: Floats = ((1.0 - busy[:, 0]) * cpu + (1.0 - busy[:, 1]) * memory) / (cpu + memory)
-    return score
+        return np.zeros(len(parts))
+    weighted: Floats = (parts[:, 0] * cpu + parts[:, 1] * memory) / (cpu + memory)
+    return weighted
+
+
+def by_node(pairs: Iterable[Pair]) -> Floats:
+    """One row per node; (N, 2)"""
+    return np.array(list(pairs), dtype=np.float64).reshape(-1, 2)
