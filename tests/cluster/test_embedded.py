@@ -111,9 +111,6 @@ def phase_of(embedded: EmbeddedCluster, name: str) -> str:
     return found.status.state.phase
 
 
-# --- What comes in
-
-
 def test_root_and_default_queue_are_always_there() -> None:
     queues = {each.metadata.name: each for each in cluster(queue("team")).all_of(Queue)}
     assert sorted(queues) == ["default", "root", "team"]
@@ -253,9 +250,6 @@ def test_an_arrival_that_is_no_number_is_told_and_happens_at_once() -> None:
     )
 
 
-# --- Facts that cannot be meant
-
-
 def test_a_pod_group_that_names_a_missing_queue_waits_and_is_told_once() -> None:
     embedded = cluster(group("g", "nowhere"), pod("p", annotations='"scheduling.k8s.io/group-name": g'))
     for _ in range(3):
@@ -294,9 +288,6 @@ def test_a_node_without_allocatable_takes_nothing() -> None:
     bind(embedded, "p")
     assert the_pod(embedded, "p").spec.node_name == ""
     assert embedded.events[-1].message == ('bind refused: node "n1" has not enough cpu (asked 1000, free 0)')
-
-
-# --- Decisions
 
 
 def test_a_bound_pod_starts_runs_and_ends() -> None:
@@ -489,10 +480,7 @@ def test_what_a_queue_holds_is_written_as_quantities() -> None:
     embedded.apply([UpdateQueue("default", {"cpu": 1500, "memory": 1024, "pods": 2, "nvidia.com/gpu": 3000})])
     found = embedded.get(Queue, "default")
     assert found is not None
-    assert found.status.allocated == {"cpu": "1500m", "memory": 1024, "pods": 2, "nvidia.com/gpu": 3}
-
-
-# --- Jobs
+    assert found.status.allocated == {"cpu": "1500m", "memory": "1024", "pods": "2", "nvidia.com/gpu": "3"}
 
 
 def test_the_pods_of_a_job_appear_once_its_group_is_admitted() -> None:
@@ -616,9 +604,6 @@ def test_a_deleted_job_takes_everything_with_it() -> None:
     assert (embedded.all_of(VolcanoJob), embedded.all_of(Pod), embedded.all_of(PodGroup)) == ([], [], [])
 
 
-# --- Queues, quotas, volumes, nodes
-
-
 def test_a_closed_queue_closes_those_below_and_opens_them_again() -> None:
     embedded = cluster(queue("team"), queue("leaf", parent="team"), group("g", "leaf"))
     embedded.close_queue("team")
@@ -704,9 +689,6 @@ def test_the_pods_of_a_lost_node_come_back_and_none_is_lost() -> None:
     embedded.delete(embedded.all_of(Node)[0])
     assert phases(embedded) == {"p": "Pending", "train-w-0": "Pending", "train-w-1": "Pending"}
     assert all(not each.spec.node_name for each in embedded.all_of(Pod))
-
-
-# --- Time
 
 
 def test_everything_happens_in_order_of_time_however_far_time_jumps() -> None:

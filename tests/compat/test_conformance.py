@@ -38,20 +38,13 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no scenarios in {F
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_decisions_agree_with_volcano(family: str) -> None:
-    files = [file for file in sorted(FOLDER.glob(f"*/{family}/*.json")) if not is_about_topology(file)]
+    files = sorted(FOLDER.glob(f"*/{family}/*.json"))
     differing = {file.name: told for file in files if (told := difference(file))}
     samples = "\n".join(f"{name}: {told}" for name, told in list(differing.items())[:5])
     assert files, f"no scenarios of family {family} in {FOLDER}"
     # A small family may differ in one scenario, which is more than 2 % of it.
     allowed = math.ceil(MOST_DISAGREEMENT * len(files))
     assert len(differing) <= allowed, f"{len(differing)} of {len(files)} disagree\n{samples}"
-
-
-def is_about_topology(file: Path) -> bool:
-    """Network domains and topology-aware preemption are told apart: they are features of their own."""
-    scenario = json.loads(file.read_text())
-    kinds = {manifest["kind"] for manifest in scenario["objects"]}
-    return "HyperNode" in kinds or "enableTopologyAwarePreemption" in scenario["conf"]
 
 
 def difference(file: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.framework.closing import as_quantities
 from hekla.framework.decisions import Tell, UpdateQueue
 from hekla.testing import JobObjects, Story, job, node, pod, queue
 
@@ -99,9 +98,3 @@ def test_what_a_queue_holds_counts_for_its_ancestors_once() -> None:
         "dept": 1000,
         "lost": 4000,
     }
-
-
-def test_amounts_are_written_as_people_write_them() -> None:
-    amounts = {"nvidia.com/gpu": 2000, "pods": 3, "memory": 1024, "cpu": 1500}
-    assert as_quantities(amounts) == {"cpu": "1500m", "memory": "1024", "nvidia.com/gpu": "2", "pods": "3"}
-    assert list(as_quantities(amounts)) == ["cpu", "memory", "nvidia.com/gpu", "pods"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hekla.model.requests import nonzero_request_of, request_of
-from hekla.model.resources import Resources, is_counted, is_empty, read_resources
+from hekla.model.resources import Resources, as_quantities, is_counted, is_empty, read_resources
 from hekla.objects import Condition, Pod
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements
@@ -136,3 +136,9 @@ def test_units() -> None:
         "ephemeral-storage": 1,
         "nvidia.com/gpu": 2000,
     }
+
+
+def test_amounts_are_written_as_people_write_them() -> None:
+    amounts = {"nvidia.com/gpu": 2000, "pods": 3, "memory": 1024, "cpu": 1500}
+    assert as_quantities(amounts) == {"cpu": "1500m", "memory": "1024", "nvidia.com/gpu": "2", "pods": "3"}
+    assert list(as_quantities(amounts)) == ["cpu", "memory", "nvidia.com/gpu", "pods"]

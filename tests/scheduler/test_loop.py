@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from hekla.clock import VirtualClock
@@ -176,4 +174,3 @@ def test_a_cluster_without_a_time_of_its_own_gets_a_cycle_every_period() -> None
     loop = Loop(Recorder(), conf(), clock, period=0.5)
     assert loop.run(until=5.0) == 11
     assert clock.now() == 5.0
-    assert math.isclose(loop.cycles, 11)

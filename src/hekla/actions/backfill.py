@@ -16,7 +16,7 @@ from hekla.framework.action import Action
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
 from hekla.framework.session import Session
-from hekla.model.diagnosis import refused_everywhere
+from hekla.model.diagnosis import Diagnosis, Reason, refused_everywhere
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.model.task import Task
@@ -91,7 +91,8 @@ def place(session: Session, task: Task) -> None:
     for group in session.by_shard(feasible):
         row = session.fitting.best(task, known, group)
         if row is not None:
-            session.allocate_at_once(task, row)
+            if not session.allocate_at_once(task, row):
+                session.refuse(task, Diagnosis(1, (Reason("a plugin objected to the placement", 1),)))
             return
     everywhere = np.ones(len(feasible), dtype=np.bool_)
     session.refuse(task, session.fitting.diagnose(task, everywhere, with_room=False))

@@ -17,6 +17,7 @@ from hekla.model.shard import Shard
 from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.scheduler.gauging import Gauge
 from hekla.scheduler.outcome import outcome_of
 
 
@@ -81,6 +82,7 @@ def load_scenario(
     sharding = scenario.sharding
     shard = Shard(sharding.mode, frozenset(sharding.nodes)) if sharding is not None else None
     snapshot = take_snapshot(scenario.objects, shard=shard)
+    Gauge(own).put_into(snapshot, now=0.0)
     warn(f"{file}: {complaint}" for complaint in (*scenario.complaints, *snapshot.complaints))
     return snapshot, own, scenario.name
 

@@ -16,7 +16,7 @@ from hekla.objects.meta import Amount
 LARGEST = 2**63 - 1
 
 _SHAPE = re.compile(
-    r"^\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))((?:[KMGTPE]i)|[numkMGTPE]|(?:[eE][+-]?[0-9]{1,3}))?\s*$"
+    r"^\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))((?:[KMGTPE]i)|[numkMGTPE]|(?:[eE][+-]?[0-9]{1,3}))?\s*$"
 )
 _FACTOR: dict[str, Decimal] = {
     "": Decimal(1),

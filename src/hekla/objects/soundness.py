@@ -32,6 +32,8 @@ _LONG = frozenset(
 )
 """Fields of 64 bits; all other whole numbers have 32."""
 
+LONGEST_AMOUNT = 64
+
 _NO_FAULTS: list[Fault] = []
 
 
@@ -115,6 +117,9 @@ def check_amounts(amounts: ResourceList) -> list[Fault]:
 
 
 def problem_with_amount(amount: Amount) -> str | None:
+    # Read no text of any length: what is longer than this is no amount of anything.
+    if isinstance(amount, str) and len(amount) > LONGEST_AMOUNT:
+        return f"{quoted(amount)} is too long for a quantity"
     try:
         value = exact(amount)
     except InputError:

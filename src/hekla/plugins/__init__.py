@@ -4,28 +4,48 @@ from __future__ import annotations
 
 from hekla.framework.plugin import Plugin
 from hekla.plugins.binpack import Binpack
+from hekla.plugins.capacity import Capacity
+from hekla.plugins.cdp import Cdp
 from hekla.plugins.conformance import Conformance
 from hekla.plugins.drf import Drf
 from hekla.plugins.gang import Gang
 from hekla.plugins.network_topology_aware import NetworkTopologyAware
+from hekla.plugins.nodegroup import NodeGroup
 from hekla.plugins.nodeorder import NodeOrder
 from hekla.plugins.overcommit import Overcommit
+from hekla.plugins.pdb import Pdb
 from hekla.plugins.predicates import Predicates
 from hekla.plugins.priority import Priority
 from hekla.plugins.proportion import Proportion
+from hekla.plugins.rescheduling import Rescheduling
+from hekla.plugins.resource_strategy_fit import ResourceStrategyFit
+from hekla.plugins.resourcequota import ResourceQuotas
+from hekla.plugins.sla import Sla
+from hekla.plugins.tdm import Tdm
+from hekla.plugins.usage import Usage
 
 BUILTIN_PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
         Binpack,
+        Capacity,
+        Cdp,
         Conformance,
         Drf,
         Gang,
         NetworkTopologyAware,
+        NodeGroup,
         NodeOrder,
         Overcommit,
+        Pdb,
         Predicates,
         Priority,
         Proportion,
+        Rescheduling,
+        ResourceStrategyFit,
+        ResourceQuotas,
+        Sla,
+        Tdm,
+        Usage,
     )
 }

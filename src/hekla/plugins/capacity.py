@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hekla.conf import argument
+from hekla.framework.gang_eviction import EvictionContext
 from hekla.framework.orders import victims_in_order
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
@@ -33,9 +33,6 @@ from hekla.plugins.demand import elastic, less_gated, minimum_of, short_of, wait
 from hekla.plugins.queue_entitlements import flat_entitlements, tree_entitlements
 from hekla.plugins.queue_excess import Claim, Excess
 from hekla.plugins.queue_tree import every_queue_alone, fault_of, tree_of
-
-if TYPE_CHECKING:
-    from hekla.framework.gang_eviction import EvictionContext
 
 GANG_RECLAIM = "gangreclaim"
 _NOT_MODELLED = "accepted for Volcano's sake: quotas of device classes are not modelled"

@@ -1,9 +1,9 @@
 """GPU cards: whole cards counted by number, or one card shared by its memory.
 
-    node   capacity volcano.sh/gpu-number and volcano.sh/gpu-memory, the latter shared out evenly
-    node   annotation volcano.sh/gpu-unhealthy-ids: "1,3"   cards that are not there
-    pod    limits volcano.sh/gpu-memory or volcano.sh/gpu-number
-    pod    annotation volcano.sh/gpu-index: "0,2"           cards that it holds
+node   capacity volcano.sh/gpu-number and volcano.sh/gpu-memory, the latter shared out evenly
+node   annotation volcano.sh/gpu-unhealthy-ids: "1,3"   cards that are not there
+pod    limits volcano.sh/gpu-memory or volcano.sh/gpu-number
+pod    annotation volcano.sh/gpu-index: "0,2"           cards that it holds
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hekla.errors import InputError
 from hekla.framework.session import Session
-from hekla.ledger.arrays import Counts, Floats, Mask, Rows
+from hekla.ledger.arrays import Counts, Mask, Rows
 from hekla.model.diagnosis import Refusal
 from hekla.model.node import Node
 from hekla.model.task import Task
@@ -56,6 +56,12 @@ class GpuCards:
         self.taken: npt.NDArray[np.int64] = np.zeros((len(nodes), width), dtype=np.int64)
         self.pods: npt.NDArray[np.int64] = np.zeros((len(nodes), width), dtype=np.int64)
 
+    def looks_at(self, task: Task) -> None:
+        """Nothing but the limits, which set tasks apart anyway."""
+
+    def scores(self, task: Task, rows: Rows) -> None:
+        """No card is better than another."""
+
     def held_by(self, task: Task) -> Cards | None:
         """What a pod that sits on a node says it holds there."""
         indices = task.pod.metadata.annotations.get(GPU_INDEX, "")
@@ -90,17 +96,11 @@ class SharedByMemory(GpuCards):
     def wants(self, task: Task) -> bool:
         return asked(task, GPU_MEMORY) > 0
 
-    def looks_at(self, task: Task) -> None:
-        """Nothing but the limits, which set tasks apart anyway."""
-
     def refusal(self, task: Task, rows: Rows) -> Refusal:
         memory = asked(task, GPU_MEMORY)
-        short: Mask = ~self.with_memory(memory, rows).any(axis=1)
+        short: Mask = np.logical_not(self.with_memory(memory, rows).any(axis=1))
         plain = f"no card with {memory} of {GPU_MEMORY} free"
         return Refusal("node(s) didn't have enough GPU memory on a single card", short, plain=plain)
-
-    def scores(self, task: Task, rows: Rows) -> Floats | None:
-        """Neither card is better than the other."""
 
     def choose(self, task: Task, row: int) -> Cards | None:
         memory = asked(task, GPU_MEMORY)
@@ -114,16 +114,12 @@ class WholeCards(GpuCards):
     def wants(self, task: Task) -> bool:
         return asked(task, GPU_NUMBER) > 0
 
-    def looks_at(self, task: Task) -> None:
-        """Nothing but the limits, which set tasks apart anyway."""
-
     def refusal(self, task: Task, rows: Rows) -> Refusal:
         number = asked(task, GPU_NUMBER)
         short: Mask = self.idle(rows).sum(axis=1) < number
-        return Refusal("node(s) didn't have enough idle GPU cards", short, plain=f"fewer than {number} idle cards")
-
-    def scores(self, task: Task, rows: Rows) -> Floats | None:
-        """Neither card is better than the other."""
+        return Refusal(
+            "node(s) didn't have enough idle GPU cards", short, plain=f"fewer than {number} idle cards"
+        )
 
     def choose(self, task: Task, row: int) -> Cards | None:
         number = asked(task, GPU_NUMBER)

@@ -84,7 +84,15 @@ def _amount(value: object, default: float, resource: str) -> float:
 
 
 def limits_of(pod: Pod) -> Resources:
-    """What the pod may use at most, where its containers say so; they add up as requests do."""
+    """What the pod may use at most, as far as it says so readably."""
+    try:
+        return _summed_limits(pod)
+    except InputError:
+        return {}
+
+
+def _summed_limits(pod: Pod) -> Resources:
+    """Limits of containers add up as requests do."""
     spec = pod.spec
     if not any(c.resources.limits for c in (*spec.containers, *spec.init_containers)):
         return {} if spec.resources is None else read_resources(spec.resources.limits)

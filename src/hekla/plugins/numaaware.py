@@ -54,16 +54,21 @@ class Verdict(NamedTuple):
     """Why the node turns the task away, or the CPUs it would give each container."""
 
     reason: str = ""
+    plain: str = ""
     code: Code = Code.ERROR
     cpus: tuple[CpuSet, ...] = ()
 
 
 PASSES = Verdict()
-NO_NUMA_INFO = Verdict("node(s) had no NUMA topology")
-NOT_STATIC = Verdict("node(s) didn't have the static cpu manager policy")
-OTHER_POLICY = Verdict("node(s) had another topology manager policy")
-NO_FREE_CPUS = Verdict("node(s) had no free CPUs of their own")
-NOT_ADMITTED = Verdict("node(s) couldn't align the CPUs to NUMA nodes", Code.UNRESOLVABLE)
+NO_NUMA_INFO = Verdict("node(s) had no NUMA topology", "NUMA topology unknown")
+NOT_STATIC = Verdict("node(s) didn't have the static cpu manager policy", "cpu manager policy not static")
+OTHER_POLICY = Verdict("node(s) had another topology manager policy", "other topology manager policy")
+NO_FREE_CPUS = Verdict("node(s) had no free CPUs of their own", "no CPU free to be given to one task alone")
+NOT_ADMITTED = Verdict(
+    "node(s) couldn't align the CPUs to NUMA nodes",
+    "CPUs would lie on too many NUMA nodes",
+    Code.UNRESOLVABLE,
+)
 
 
 @dataclass
@@ -153,10 +158,10 @@ class NumaAware(Plugin):
             return None
         wanted = np.arange(len(self.session.nodes))[rows].tolist()
         verdicts = [self._judge(task, row) for row in wanted]
-        refused = dict.fromkeys((verdict.reason, verdict.code) for verdict in verdicts if verdict.reason)
+        refusing = {verdict.reason: verdict for verdict in verdicts if verdict.reason}
         return [
-            Refusal(reason, np.array([verdict.reason == reason for verdict in verdicts]), code)
-            for reason, code in refused
+            Refusal(reason, np.array([given.reason == reason for given in verdicts]), said.code, said.plain)
+            for reason, said in refusing.items()
         ]
 
     @answers(BATCH_NODE_ORDER)
@@ -168,9 +173,8 @@ class NumaAware(Plugin):
         most = int(needed.max(where=among, initial=0))
         if most == 0:
             return None
-        return np.multiply(
-            MAX_NODE_SCORE - needed * MAX_NODE_SCORE // most, self.arguments.weight, dtype=float
-        )
+        score = (MAX_NODE_SCORE - needed * MAX_NODE_SCORE // most).astype(np.float64)
+        return np.multiply(score, float(self.arguments.weight))
 
     def _numa_nodes_needed(self, task: Task, row: int) -> int:
         cpus = union(self._judge(task, row).cpus)
@@ -272,6 +276,3 @@ def _mismatch(wish: Wish, node: NodeCpus | None) -> Verdict | None:
     if node.policy != wish.policy:
         return OTHER_POLICY
     return NO_FREE_CPUS if node.free == NO_CPUS else None
-
-
-__all__ = ["CpuAssignment", "NumaAware", "NumaAwareArguments"]

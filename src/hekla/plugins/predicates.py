@@ -23,7 +23,7 @@ from hekla.framework.points import (
 )
 from hekla.ledger.arrays import Rows, any_of
 from hekla.model.diagnosis import Code, Refusal
-from hekla.model.task import Task
+from hekla.model.task import NOWHERE, Task
 from hekla.plugins.class_memory import ClassMemory
 from hekla.plugins.host_ports import clashes, host_ports
 from hekla.plugins.node_affinity import chosen_nodes, names_conflict
@@ -139,6 +139,8 @@ class Predicates(Plugin):
     # Events: what is promised counts at once, what is being evicted no longer does
 
     def on_allocate(self, task: Task) -> None:
+        if task.node == NOWHERE:  # it ran on a node that nobody knows
+            return
         if self._binding is not None:
             self._binding.take(task, task.node)
         if self._limits is not None:
@@ -146,6 +148,8 @@ class Predicates(Plugin):
         self.session.pods.add(task, task.node)
 
     def on_release(self, task: Task) -> None:
+        if task.node == NOWHERE:
+            return
         self.session.pods.remove(task, task.node)
         if self._limits is not None:
             self._limits.detach(task, task.node)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from hekla.framework.gang_eviction import EvictionContext
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
     JOB_ORDER,
@@ -17,9 +17,6 @@ from hekla.framework.points import (
 )
 from hekla.model.job import Job, SubJob
 from hekla.model.task import Task
-
-if TYPE_CHECKING:
-    from hekla.framework.gang_eviction import EvictionContext
 
 GANG_RECLAIM = "gangreclaim"
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf import argument
+from hekla.errors import InputError
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import VICTIM_TASKS, Point, answers
 from hekla.model.load import NodeLoad
@@ -174,8 +175,11 @@ def expendability(task: Task) -> tuple[bool, int, int, str]:
 
 def quality_of(pod: Pod) -> int:
     """Kubernetes' quality of service: how much a pod was promised of cpu and memory."""
-    if is_guaranteed(pod):
-        return GUARANTEED
+    try:
+        if is_guaranteed(pod):
+            return GUARANTEED
+    except InputError:
+        return BURSTABLE
     parts = [container.resources for container in (*pod.spec.containers, *pod.spec.init_containers)]
     is_promised = any(name in RESOURCES for part in parts for name in (*part.requests, *part.limits))
     return BURSTABLE if is_promised else BEST_EFFORT

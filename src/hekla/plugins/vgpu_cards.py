@@ -12,7 +12,7 @@ and Volcano falls back to software then. As in Volcano, the health of a card is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -125,8 +125,9 @@ class Request:
 
     def likes(self, card: Card) -> bool:
         """By type and by uuid."""
-        return _accepts(self.wishes, USE_TYPE, AVOID_TYPE, lambda word: word.upper() in card.type.upper()) and (
-            _accepts(self.wishes, USE_UUID, AVOID_UUID, lambda word: word == card.uuid)
+        kinds, uuids = (USE_TYPE, AVOID_TYPE), (USE_UUID, AVOID_UUID)
+        return _accepts(self.wishes, *kinds, lambda word: word.upper() in card.type.upper()) and _accepts(
+            self.wishes, *uuids, lambda word: word == card.uuid
         )
 
     def suits(self, card: Card, demand: Demand) -> bool:
@@ -146,3 +147,83 @@ class Request:
             return False
         is_kin = self.avoids_its_group and other.group == self.tenant.group
         return is_kin or bool(self.tenant.rules & other.rules)
+
+
+def request_of(task: Task, rules: Sequence[Mapping[str, str]]) -> Request | None:
+    """What a pod wants of virtual GPUs; None where it wants none."""
+    demands = tuple(filter(None, map(demand_of, task.pod.spec.containers)))
+    if not demands:
+        return None
+    notes = task.pod.metadata.annotations
+    return Request(tenant_of(task, rules), demands, {key: notes[key] for key in WISHES if key in notes})
+
+
+def tenant_of(task: Task, rules: Sequence[Mapping[str, str]]) -> Tenant:
+    notes, labels = task.pod.metadata.annotations, task.pod.metadata.labels
+    group = notes.get(GROUP_NAME) or notes.get(ALTERNATIVE_GROUP_NAME, "")
+    matched = (at for at, rule in enumerate(rules) if rule and rule.items() <= labels.items())
+    return Tenant(task.uid, f"{task.namespace}/{group}" if group else "", frozenset(matched))
+
+
+def demand_of(container: Container) -> Demand | None:
+    """Only a number of cards or memory makes a demand; cores alone do not."""
+    limits = container.resources.limits
+    if NUMBER not in limits and MEMORY not in limits:
+        return None
+    memory, percentage = _amount(container, MEMORY), _amount(container, PERCENTAGE)
+    has_size = memory or _mentions(container, PERCENTAGE)
+    return Demand(
+        cards=_amount(container, NUMBER) if NUMBER in limits else 1,
+        memory=memory,
+        percentage=percentage if has_size else 100,
+        cores=_amount(container, CORES),
+    )
+
+
+def cards_of(node: Node) -> list[Card]:
+    """The cards that a node registers; raises InputError where the annotation cannot be read."""
+    text = node.manifest.metadata.annotations.get(REGISTER, "")
+    if ":" not in text or not all(node.allocatable.get(name, 0) > 0 for name in (NUMBER, MEMORY, CORES)):
+        return []
+    return [_card(part) for part in text.split(":") if "," in part]
+
+
+def _card(text: str) -> Card:
+    fields = text.split(",")
+    if len(fields) < 6:
+        expected = "uuid,slots,memory,type,health,mode"
+        raise InputError(f'{REGISTER}: "{text}" is no card; write it like "{expected}"')
+    uuid, slots, memory, kind = fields[:4]
+    return Card(uuid, _number(slots), _number(memory), kind)
+
+
+def slices_of(task: Task, cards: Sequence[Card]) -> tuple[Slice, ...]:
+    """What a pod on a node says it holds of the node's cards."""
+    place_of = {card.uuid: at for at, card in enumerate(cards)}
+    parts = task.pod.metadata.annotations.get(HELD, "").replace(";", ":").split(":")
+    known = (fields for part in parts if len(fields := part.split(",")) == 4 and fields[0] in place_of)
+    return tuple(Slice(place_of[uuid], _number(memory), _number(cores)) for uuid, _, memory, cores in known)
+
+
+def _accepts(wishes: Mapping[str, str], use: str, avoid: str, names: Callable[[str], bool]) -> bool:
+    """A list of what to use decides alone; otherwise a list of what to avoid does."""
+    if use in wishes:
+        return any(map(names, wishes[use].split(",")))
+    return avoid not in wishes or not any(map(names, wishes[avoid].split(",")))
+
+
+def _mentions(container: Container, resource: str) -> bool:
+    return resource in container.resources.limits or resource in container.resources.requests
+
+
+def _amount(container: Container, resource: str) -> int:
+    """The limit, else the request; what is no quantity counts as nothing."""
+    resources = container.resources
+    try:
+        return max(0, whole(resources.limits.get(resource, resources.requests.get(resource, 0))))
+    except InputError:
+        return 0
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() else 0

@@ -15,6 +15,7 @@ from hekla.conf import Conf
 from hekla.framework.registry import Registry
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.scheduler.gauging import Gauge
 from hekla.scheduler.ports import Cluster
 
 OnCycle = Callable[[CycleReport], None]
@@ -59,6 +60,7 @@ class Loop:
         self._period = period
         self._longest_nap = longest_nap
         self._memory: dict[str, float] = {}
+        self._gauge = Gauge(conf)
 
     def step(self) -> CycleReport:
         """One cycle on the facts of this moment; its decisions are carried out."""
@@ -67,6 +69,7 @@ class Loop:
             self._cluster.advance(now)
         self.cycles += 1
         snapshot = self._cluster.snapshot()
+        self._gauge.put_into(snapshot, now)
         uid = f"cycle-{self.cycles}"
         report = run_cycle(
             snapshot, self.conf, registry=self._registry, now=now, uid=uid, memory=self._memory

@@ -166,7 +166,7 @@ def check_rows(trial: Trial) -> None:
         for rows in trial.sample.subsets_of_rows():
             part = answer.ask_again(rows)
             assert same(part, on_rows(answer.value, rows)), trial.complain(
-                f"{answer}: for rows {rows.tolist()} it answers {part!r}, "
+                f"{answer}: for rows {rows!r} it answers {part!r}, "
                 f"but its answer for all nodes has {on_rows(answer.value, rows)!r} there"
             )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.framework.session import Session
-from hekla.ledger.arrays import Indices
+from hekla.ledger.arrays import Rows
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.objects import Manifest, Node, Toleration
@@ -28,11 +28,13 @@ class Sample:
         order = np.random.default_rng(len(self.nodes)).permutation(len(self.nodes))
         return [int(at) for at in order]
 
-    def subsets_of_rows(self) -> Iterator[Indices]:
-        """Some of the rows: none, each one alone, every other one, all but the first."""
+    def subsets_of_rows(self) -> Iterator[Rows]:
+        """Some of the rows: none, each one alone (as the session asks after a placement), and a few more."""
         everything = np.arange(len(self.nodes), dtype=np.intp)
         yield everything[:0]
-        yield from (everything[at : at + 1] for at in range(len(everything)))
+        for at in range(len(everything)):
+            yield slice(at, at + 1)
+            yield everything[at : at + 1]
         yield everything[::2]
         yield everything[1:]
 
