@@ -27,9 +27,7 @@ from hekla.scheduler.cycle import run_cycle
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 FOLDER = Path(os.environ.get("HEKLA_CONFORMANCE", BESIDE))
-FAMILIES = (
-    *("allocate", "backfill", "enqueue", "pipeline", "predicates", "preempt", "queues", "reclaim", "shard"),
-)
+FAMILIES = sorted({folder.name for folder in FOLDER.glob("*/*") if folder.is_dir()})
 MOST_DISAGREEMENT = 0.02
 GROUP_NAME = "scheduling.k8s.io/group-name"
 

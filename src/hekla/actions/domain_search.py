@@ -6,7 +6,6 @@ of domains of equal preference (gradients) are tried in order, the closest netwo
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,11 +13,11 @@ import numpy as np
 from hekla.actions.nomination import place_as_nominated
 from hekla.actions.placing import Placer
 from hekla.actions.worksheet import Worksheet
+from hekla.framework.orders import TaskLine
 from hekla.framework.session import Session
 from hekla.framework.statement import Operation, Statement
 from hekla.ledger.domains import Domain
 from hekla.model.job import Job, SubJob
-from hekla.model.task import Task
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Trial:
     """One sub-job in one domain."""
 
     operations: tuple[Operation, ...]
-    left: deque[Task]
+    left: TaskLine
 
 
 class DomainSearch:
@@ -169,8 +168,8 @@ class DomainSearch:
             return statement
         return None
 
-    def _try_sub_job(self, sub_job: SubJob, tasks: deque[Task], domain: Domain) -> Trial | None:
-        job, left = self._job, deque(tasks)
+    def _try_sub_job(self, sub_job: SubJob, tasks: TaskLine, domain: Domain) -> Trial | None:
+        job, left = self._job, tasks.copy()
         for uid in sub_job.roster.tasks:
             job.fit_errors.pop(uid, None)
         with self._session.statement() as statement:

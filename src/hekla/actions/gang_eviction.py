@@ -22,6 +22,7 @@ from hekla.framework import points
 from hekla.framework.eviction import without_hopeless
 from hekla.framework.finder import NodeFinder
 from hekla.framework.gang_eviction import EvictionContext
+from hekla.framework.orders import TaskLine
 from hekla.framework.points import Purpose
 from hekla.framework.session import Session
 from hekla.framework.statement import Operation, Statement
@@ -173,7 +174,7 @@ class GangPlanner:
             plan.operations = statement.save()
         return plan
 
-    def _place(self, statement: Statement, sub_job: SubJob, tasks: deque[Task], bound: Domain) -> str | None:
+    def _place(self, statement: Statement, sub_job: SubJob, tasks: TaskLine, bound: Domain) -> str | None:
         """The first domain below the bound that holds the sub-job; None where there is none."""
         session, job = self.session, self.job
         gradients = (
@@ -205,7 +206,9 @@ class GangPlanner:
 
 def ungated(worksheet: Worksheet) -> Worksheet:
     """A worksheet without tasks behind any gate, and without sub-jobs that have no others."""
-    tasks_of = {uid: deque(t for t in tasks if not t.is_gated) for uid, tasks in worksheet.tasks_of.items()}
+    tasks_of: dict[str, TaskLine] = {
+        uid: deque(t for t in tasks if not t.is_gated) for uid, tasks in worksheet.tasks_of.items()
+    }
     sub_jobs = worksheet.sub_jobs.copy()
     busy = [sub_jobs.pop() for _ in range(len(sub_jobs))]
     for sub_job in busy:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-
+from hekla.framework.orders import TaskLine
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.domains import Domain
@@ -24,7 +23,7 @@ def nominate_from_pods(session: Session, job: Job) -> None:
 
 
 def place_as_nominated(
-    session: Session, statement: Statement, job: Job, sub_job: SubJob, tasks: deque[Task], *, bound: Domain
+    session: Session, statement: Statement, job: Job, sub_job: SubJob, tasks: TaskLine, *, bound: Domain
 ) -> bool:
     """Give every task the node it was promised; where one of them cannot have it, the promise is void."""
     if not sub_job.nominated:
@@ -45,7 +44,7 @@ def place_as_nominated(
     return True
 
 
-def _place_all(session: Session, attempt: Statement, job: Job, tasks: deque[Task], domain: Domain) -> bool:
+def _place_all(session: Session, attempt: Statement, job: Job, tasks: TaskLine, domain: Domain) -> bool:
     queue = session.queues[job.queue]
     for task in tasks:
         row = session.nodes.row_of.get(task.pod.status.nominated_node_name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import NamedTuple
+
+import numpy as np
 
 from hekla.framework.finder import NodeFinder
 from hekla.framework.fitting import TaskClass
+from hekla.framework.orders import TaskLine
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask
@@ -23,6 +25,46 @@ class Choice(NamedTuple):
     has_room: bool
 
 
+class Run:
+    """Tasks in a row that look alike: after each placement just one node's score is put right.
+
+    Gives the same node as looking at all of them again would; None where that is needed after all.
+    """
+
+    def __init__(self, session: Session, task: Task, known: TaskClass, feasible: Mask, finder: NodeFinder):
+        self._session = session
+        self._key = session.fitting.key_of(task)
+        self._known = known
+        self._finder = finder
+        self._feasible = feasible
+        self._seen = len(session.nodes.changed)
+        self._scores = np.where(feasible & known.fits_now, known.steady_scores, -np.inf)
+
+    def continues_with(self, task: Task) -> bool:
+        return not task.pod.status.nominated_node_name and self._session.fitting.key_of(task) == self._key
+
+    def best(self, task: Task) -> int | None:
+        changed = self._session.nodes.changed
+        rows = changed[self._seen :]
+        self._seen = len(changed)
+        if rows:
+            known = self._known.refresh()
+            for row in set(rows):
+                self._put_right(task, known, row)
+        best = int(self._scores.argmax())
+        return None if self._scores[best] == -np.inf else best
+
+    def _put_right(self, task: Task, known: TaskClass, row: int) -> None:
+        if not self._feasible[row]:
+            return
+        if known.is_open[row] and known.fits_now[row]:
+            self._scores[row] = known.steady_scores[row]
+        else:
+            self._scores[row] = -np.inf
+            if not (known.is_open[row] and known.fits_later[row]):
+                self._finder.refuse(task, row)
+
+
 class Placer:
     """Places tasks of one sub-job inside one domain; what nodes refused is remembered while it lives."""
 
@@ -33,8 +75,9 @@ class Placer:
         self._domain = domain
         self._finder = NodeFinder(session, error_cache)
         self._near = sub_job.domain
+        self._run: Run | None = None
 
-    def place(self, statement: Statement, tasks: deque[Task]) -> bool:
+    def place(self, statement: Statement, tasks: TaskLine) -> bool:
         """Place tasks, best first, until the sub-job may start or there is no point in going on.
 
         True where it may start now, or once releases are done; otherwise the caller gives it all back.
@@ -48,7 +91,7 @@ class Placer:
             session.story.of_job(job.uid, f"gang not complete: {short}{self._where()}")
         return False
 
-    def _try_tasks(self, statement: Statement, tasks: deque[Task]) -> None:
+    def _try_tasks(self, statement: Statement, tasks: TaskLine) -> None:
         session, job = self._session, self._job
         queue = session.queues[job.queue]
         while tasks:
@@ -80,6 +123,11 @@ class Placer:
         if objection is not None:
             session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
             return None
+        if self._run is not None and self._run.continues_with(task):
+            row = self._run.best(task)
+            if row is not None:
+                return Choice(row, has_room=True)
+        self._run = None
         known = session.fitting.class_of(task)
         passes = session.fitting.narrowed(task, known.is_open)
         passes &= known.fits_later
@@ -88,7 +136,10 @@ class Placer:
             feasible = self._finder.find(task, nodes, passes)
         task.near = self._near if self._sub_job.topology is not None else ""
         choice = choose(session, task, known, feasible)
-        if choice is None:
+        if choice is not None and choice.has_room and session.fitting.is_steady():
+            if known.has_steady_scores(task, feasible):
+                self._run = Run(session, task, known, feasible, self._finder)
+        elif choice is None:
             hypernode = "" if self._domain.name == TOP else self._domain.name
             session.refuse(task, session.fitting.diagnose(task, nodes, with_room=True, hypernode=hypernode))
         return choice

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from hekla.framework import points
 from hekla.framework.heap import Heap
-from hekla.framework.orders import tasks_in_order
+from hekla.framework.orders import TaskLine, tasks_in_order
 from hekla.framework.session import Session
 from hekla.model.job import Job, SubJob
 from hekla.model.status import Status
@@ -16,7 +14,7 @@ from hekla.model.task import Task
 class Worksheet:
     """Sub-jobs that still have something to place; those the job needs come first."""
 
-    def __init__(self, sub_jobs: Heap[SubJob], tasks_of: dict[str, deque[Task]]) -> None:
+    def __init__(self, sub_jobs: Heap[SubJob], tasks_of: dict[str, TaskLine]) -> None:
         self.sub_jobs = sub_jobs
         self.tasks_of = tasks_of
 
@@ -25,7 +23,7 @@ class Worksheet:
 
     def copy(self) -> Worksheet:
         """A worksheet of its own, for trying things out."""
-        return Worksheet(self.sub_jobs.copy(), {uid: deque(tasks) for uid, tasks in self.tasks_of.items()})
+        return Worksheet(self.sub_jobs.copy(), {uid: tasks.copy() for uid, tasks in self.tasks_of.items()})
 
 
 def worksheet_of(session: Session, job: Job) -> Worksheet:

@@ -53,6 +53,17 @@ def capacity_excludes_proportion(conf: Conf, places: Places) -> Iterator[Mistake
         yield warning(places.of_plugin.get("capacity", "tiers"), message)
 
 
+def cards_are_shared_in_one_way(conf: Conf, places: Places) -> Iterator[Mistake]:
+    entry = _by_name(conf).get("deviceshare")
+    modes = ("GPUSharingEnable", "GPUNumberEnable", "VGPUEnable")
+    chosen = [
+        mode for mode in modes if entry is not None and entry.arguments.get(f"deviceshare.{mode}") is True
+    ]
+    if len(chosen) > 1:
+        message = f"{' and '.join(chosen)} exclude each other: cards are shared in one way; keep one"
+        yield error(places.of_plugin.get("deviceshare", "tiers"), message)
+
+
 def actions_run_once(conf: Conf, _: Places) -> Iterator[Mistake]:
     for name, times in Counter(conf.actions).items():
         if times > 1:
@@ -131,6 +142,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 RULES: tuple[Rule, ...] = (
     hierarchy_excludes_proportion,
+    cards_are_shared_in_one_way,
     capacity_excludes_proportion,
     actions_run_once,
     enqueue_comes_first,

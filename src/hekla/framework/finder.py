@@ -35,6 +35,12 @@ class NodeFinder:
         known |= domain & ~feasible
         return feasible
 
+    def refuse(self, task: Task, row: int) -> None:
+        """One node refuses tasks of this role from now on."""
+        known = self._refused.get((task.job, task.role))
+        if known is not None:
+            known[row] = True
+
     def among_nominated(self, task: Task, domain: Mask, passes: Mask) -> Mask | None:
         """Just the node that an earlier preemption promised the task; None where it is not to be had."""
         row = self._session.nodes.row_of.get(task.pod.status.nominated_node_name)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from hekla.framework.plugin import Plugin
 from hekla.framework.points import BATCH_NODE_ORDER, BEST_NODE, NODE_ORDER, PREDICATE, Point, Scope
 from hekla.ledger.arrays import ALL_ROWS, Floats, Mask, Rows
 from hekla.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
 from hekla.model.task import Task
 
 if TYPE_CHECKING:
-    from hekla.framework.plugin import Plugin
     from hekla.framework.session import Session
 
 Refusals = Sequence[Refusal] | None
@@ -59,7 +59,7 @@ class TaskClass:
         self._fitting = fitting
         self._task = task
         self._nodes = fitting.session.nodes
-        self._needs = fitting.session.axis.needs(task.vector, task.asked)
+        self._needs = [(column, int(task.vector[column])) for column in task.asked]
         count = len(self._nodes)
         self._never = [verdict([fn(task) for fn in judge.once], count) for judge in fitting.judges]
         self._order_once = _sum(fitting.order.once, count, task)
@@ -101,8 +101,9 @@ class TaskClass:
     def _work_out_row(self, row: int) -> None:
         """The same for one row, in plain numbers: arrays of one are slow. This runs after every placement."""
         task, fitting, nodes = self._task, self._fitting, self._nodes
-        self.fits_now[row] = (nodes.idle[row] >= self._needs).all()
-        self.fits_later[row] = (nodes.future[row] >= self._needs).all()
+        idle, future = nodes.idle[row].tolist(), nodes.future[row].tolist()
+        self.fits_now[row] = all([idle[column] >= amount for column, amount in self._needs])
+        self.fits_later[row] = all([future[column] >= amount for column, amount in self._needs])
         only = slice(row, row + 1)
         is_open = True
         for judge, never, judged in zip(fitting.judges, self._never, self.judged, strict=True):
@@ -121,6 +122,14 @@ class TaskClass:
             batch += _only(score(task, only))
         self._order[row], self._batch[row] = order, batch
         self._total[row] = (order + self._constant[0]) + (batch + self._constant[1])
+
+    def has_steady_scores(self, task: Task, among: Mask) -> bool:
+        """Whether scores depend on each node alone, so that a placement changes one of them."""
+        return self.scores(task, among) is self.steady_scores
+
+    @property
+    def steady_scores(self) -> Floats:
+        return self._total
 
     def scores(self, task: Task, among: Mask) -> Floats:
         """Every node's score when these are the candidates; do not change the array."""
@@ -161,7 +170,8 @@ class Fitting:
             _file(self.order, scope, method)
         elif point is BATCH_NODE_ORDER:
             _file(self.batch, scope, method)
-        if plugin.distinguishes not in self._distinguish:
+        is_own = type(plugin).distinguishes is not Plugin.distinguishes
+        if is_own and plugin.distinguishes not in self._distinguish:
             self._distinguish.append(plugin.distinguishes)
 
     def class_of(self, task: Task) -> TaskClass:
@@ -196,8 +206,8 @@ class Fitting:
             and not left.pod.spec.resource_claims
             and left.vector is right.vector
             and mine.owner_references[:1] == theirs.owner_references[:1]
-            and all(mine.labels.get(key) == theirs.labels.get(key) for key in self._label_keys)
-            and all(distinguish(left) == distinguish(right) for distinguish in self._distinguish)
+            and all([mine.labels.get(key) == theirs.labels.get(key) for key in self._label_keys])
+            and all([distinguish(left) == distinguish(right) for distinguish in self._distinguish])
         )
 
     def _make_key(self, task: Task) -> Hashable:
@@ -220,6 +230,14 @@ class Fitting:
     def open_nodes(self, task: Task) -> Mask:
         """Nodes that no plugin refuses, whatever their room; a mask of its own."""
         return self.narrowed(task, self.class_of(task).is_open)
+
+    def is_steady(self) -> bool:
+        """Whether no plugin has to be asked again for every single task."""
+        return (
+            not any(judge.always for judge in self.judges)
+            and not self.session.has_answer(BEST_NODE)
+            and self.session.snapshot.shard.mode != "soft"
+        )
 
     def narrowed(self, task: Task, is_open: Mask) -> Mask:
         """Of the nodes that are open to the task's class, those that are open to it just now."""

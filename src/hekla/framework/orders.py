@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from hekla.framework import points
 from hekla.framework.heap import Heap
@@ -40,9 +40,39 @@ def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:
     return Heap(lambda left, right: job_goes_first(session, left, right), jobs)
 
 
-def tasks_in_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
-    """Tasks in the order they are to be placed; fixed now, since their keys stand still."""
+class MovingLine:
+    """Tasks whose order moves while they wait: each is chosen when it is taken, as from Volcano's heap."""
+
+    def __init__(self, heap: Heap[Task]) -> None:
+        self._heap = heap
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[Task]:
+        rest = self._heap.copy()
+        return iter([rest.pop() for _ in range(len(rest))])
+
+    def popleft(self) -> Task:
+        return self._heap.pop()
+
+    def copy(self) -> MovingLine:
+        return MovingLine(self._heap.copy())
+
+    def clear(self) -> None:
+        while self._heap:
+            self._heap.pop()
+
+
+TaskLine = deque[Task] | MovingLine
+"""Tasks in the order they are to be placed."""
+
+
+def tasks_in_order(session: Session, tasks: Iterable[Task]) -> TaskLine:
+    """Tasks in the order they are to be placed; fixed now, unless a plugin says that its order moves."""
     waiting = list(tasks)
+    if session.has_moving_task_order:
+        return MovingLine(Heap(lambda left, right: task_goes_first(session, left, right), waiting))
     if len({task.index is None for task in waiting}) <= 1:
         return deque(
             sorted(

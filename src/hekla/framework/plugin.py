@@ -37,6 +37,8 @@ class Plugin:
 
     name: ClassVar[str]
     Arguments: ClassVar[type] = NoArguments
+    moving_task_order: ClassVar[bool] = False
+    """Whether its order of tasks changes while tasks of a job are being placed."""
 
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments

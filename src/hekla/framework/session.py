@@ -142,6 +142,10 @@ class Session:
         """The combined answer of all plugins."""
         return point.combine(self._tiers.get(point, ()), *question)
 
+    @property
+    def has_moving_task_order(self) -> bool:
+        return any(plugin.moving_task_order for plugin in self.plugins)
+
     def has_answer(self, point: Point) -> bool:
         return any(self._tiers.get(point, ()))
 

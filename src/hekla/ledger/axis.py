@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from hekla.ledger.arrays import Amounts, Mask
 from hekla.model.resources import CPU, MEMORY, PODS
 
 CPU_COLUMN, MEMORY_COLUMN = range(2)
-NOTHING = np.iinfo(np.int64).min
 
 
 class Axis:
@@ -48,12 +47,6 @@ class Axis:
             if name in self.column_of:
                 mask[self.column_of[name]] = True
         return mask
-
-    def needs(self, vector: Amounts, asked: Sequence[int]) -> Amounts:
-        """A vector that idle amounts must reach: what is not asked for is always there."""
-        needs = np.full(len(self.names), NOTHING, dtype=np.int64)
-        needs[list(asked)] = vector[list(asked)]
-        return needs
 
     def compared(self, resources: Mapping[str, int]) -> tuple[int, ...]:
         """Columns that a fit test looks at: cpu and memory always, others where mentioned."""

@@ -7,11 +7,14 @@ from hekla.plugins.binpack import Binpack
 from hekla.plugins.capacity import Capacity
 from hekla.plugins.cdp import Cdp
 from hekla.plugins.conformance import Conformance
+from hekla.plugins.deviceshare import DeviceShare
 from hekla.plugins.drf import Drf
+from hekla.plugins.extender import Extender
 from hekla.plugins.gang import Gang
 from hekla.plugins.network_topology_aware import NetworkTopologyAware
 from hekla.plugins.nodegroup import NodeGroup
 from hekla.plugins.nodeorder import NodeOrder
+from hekla.plugins.numaaware import NumaAware
 from hekla.plugins.overcommit import Overcommit
 from hekla.plugins.pdb import Pdb
 from hekla.plugins.predicates import Predicates
@@ -21,6 +24,7 @@ from hekla.plugins.rescheduling import Rescheduling
 from hekla.plugins.resource_strategy_fit import ResourceStrategyFit
 from hekla.plugins.resourcequota import ResourceQuotas
 from hekla.plugins.sla import Sla
+from hekla.plugins.task_topology import TaskTopology
 from hekla.plugins.tdm import Tdm
 from hekla.plugins.usage import Usage
 
@@ -31,11 +35,14 @@ BUILTIN_PLUGINS: dict[str, type[Plugin]] = {
         Capacity,
         Cdp,
         Conformance,
+        DeviceShare,
         Drf,
+        Extender,
         Gang,
         NetworkTopologyAware,
         NodeGroup,
         NodeOrder,
+        NumaAware,
         Overcommit,
         Pdb,
         Predicates,
@@ -45,6 +52,7 @@ BUILTIN_PLUGINS: dict[str, type[Plugin]] = {
         ResourceStrategyFit,
         ResourceQuotas,
         Sla,
+        TaskTopology,
         Tdm,
         Usage,
     )

@@ -59,9 +59,9 @@ def within(amounts: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int)
 
     amounts, limit, asked: (R,)
     """
-    beyond = (amounts > limit) & (asked > 0)
-    beyond[pods] = False
-    return not beyond.any()
+    # Plain numbers: this is asked for every task, of a handful of resources.
+    rows = enumerate(zip(amounts.tolist(), limit.tolist(), asked.tolist(), strict=True))
+    return all(amount <= most or wanted <= 0 or column == pods for column, (amount, most, wanted) in rows)
 
 
 def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked: Amounts) -> str:

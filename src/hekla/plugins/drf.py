@@ -86,7 +86,10 @@ class Drf(Plugin):
         held = self.held.get(task.job)
         if held is None:
             return
-        held += sign * task.vector
+        if sign > 0:
+            held += task.vector
+        else:
+            held -= task.vector
         self.share.pop(task.job, None)
         if self.tree is not None:
             self.tree.update()

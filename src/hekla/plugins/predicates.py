@@ -176,6 +176,8 @@ class Predicates(Plugin):
     @answers(PREDICATE, Scope.ROW)
     def refuse_full_nodes(self, task: Task, rows: Rows) -> Refusals:  # noqa: ARG002 - alike for all tasks
         full = self.session.nodes.pod_limit[rows] <= self.session.pods.count[rows]
+        if len(full) == 1 and not full[0]:
+            return None
         return [Refusal(TOO_MANY_PODS, full, plain="runs as many pods as it may")] if full.any() else None
 
     @answers(PREDICATE, Scope.CLASS)

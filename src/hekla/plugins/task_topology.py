@@ -74,6 +74,7 @@ class TaskTopology(Plugin):
     """
 
     name = "task-topology"
+    moving_task_order = True
     Arguments = TaskTopologyArguments
 
     def on_open(self) -> None:
