@@ -23,6 +23,8 @@ _HOME = {
     "EmbeddedCluster": "hekla.cluster.embedded",
     "Evict": "hekla.framework.decisions",
     "HeklaError": "hekla.errors",
+    "Loop": "hekla.scheduler.loop",
+    "PRESETS": "hekla.conf",
     "Plugin": "hekla.framework.plugin",
     "Registry": "hekla.framework.registry",
     "Scope": "hekla.framework.points",
@@ -35,6 +37,7 @@ _HOME = {
     "explain": "hekla.framework.explain",
     "read_conf": "hekla.conf",
     "read_manifests": "hekla.objects.read",
+    "require": "hekla.conf",
     "run_cycle": "hekla.scheduler.cycle",
     "take_snapshot": "hekla.model.snapshot",
 }

@@ -360,11 +360,13 @@ class TestRequire:
             require(read_conf(self.dubious, "my.conf"), strict=True)
         known = "known are actions, configurations, metrics, tiers"
         assert str(caught.value).splitlines() == [
-            f'my.conf:5: color: no key "color"; {known}',
-            f'my.conf:6: shape: no key "shape"; {known}',
+            f'warning: my.conf:5: color: no key "color"; {known}',
+            f'warning: my.conf:6: shape: no key "shape"; {known}',
         ]
 
     @pytest.mark.parametrize("strict", [False, True])
     def test_an_error_stops_everyone_and_all_mistakes_are_told(self, strict: bool) -> None:
-        with pytest.raises(ConfError, match=r"(?s)conf.yaml:1: color.*\nconf.yaml:5: actions: expected"):
+        with pytest.raises(
+            ConfError, match=r"(?s)warning: conf.yaml:1: color.*\nerror: conf.yaml:5: actions: expected"
+        ):
             require(read_conf(self.wrong), strict)

@@ -30,6 +30,11 @@ class AllocateArguments:
         aliases=("enablePredicateErrorCache",),
         help="skip nodes that refused another task of the same job and role",
     )
+    opens_gates: bool = argument(
+        False,
+        key="schedulingGatesQueueAdmission",
+        help="take the queue-allocation gate off pods that asked for it, once their queue has room",
+    )
     on_unready: Literal["volcano", "hold"] = argument(
         "volcano",
         key="unreadyPolicy",
@@ -114,7 +119,7 @@ def place_anywhere(
     sub_job = job.sub_jobs[job.uid]
     tasks = worksheets[job.uid].tasks_of[sub_job.uid]
     top = session.domains.top
-    placer = Placer(session, job, sub_job, top, error_cache=arguments.error_cache)
+    placer = Placer(session, job, sub_job, top, arguments)
     with session.statement() as statement:
         is_placed = place_as_nominated(session, statement, job, sub_job, tasks, bound=top)
         if is_placed or placer.place(statement, tasks):
@@ -140,7 +145,7 @@ def place_in_domains(
 ) -> bool:
     """The same for a job that asks for a network domain, or has parts that are placed one by one."""
     asks_anew = arguments.job_score == "hypernodeOrder"
-    search = DomainSearch(session, job, error_cache=arguments.error_cache, asks_anew=asks_anew)
+    search = DomainSearch(session, job, arguments, asks_anew=asks_anew)
     with session.statement() as statement:
         found = search.place(statement, worksheets[job.uid])
         if found is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hekla.actions.nomination import place_as_nominated
-from hekla.actions.placing import Placer
+from hekla.actions.placing import Placer, PlacingWishes
 from hekla.actions.worksheet import Worksheet
 from hekla.framework.orders import TaskLine
 from hekla.framework.session import Session
@@ -41,10 +41,10 @@ class Trial:
 class DomainSearch:
     """The search for one job; `found` is what the caller makes real or leaves."""
 
-    def __init__(self, session: Session, job: Job, *, error_cache: bool, asks_anew: bool = False) -> None:
+    def __init__(self, session: Session, job: Job, wishes: PlacingWishes, *, asks_anew: bool = False) -> None:
         self._session = session
         self._job = job
-        self._error_cache = error_cache
+        self._wishes = wishes
         self._asks_anew = asks_anew
 
     def place(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
@@ -173,7 +173,7 @@ class DomainSearch:
         for uid in sub_job.roster.tasks:
             job.fit_errors.pop(uid, None)
         with self._session.statement() as statement:
-            placer = Placer(self._session, job, sub_job, domain, error_cache=self._error_cache)
+            placer = Placer(self._session, job, sub_job, domain, self._wishes)
             if domain.nodes.any() and placer.place(statement, left) and statement.operations:
                 return Trial(statement.save(), left)
         return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from hekla.framework.decisions import OpenGate
 from hekla.framework.finder import NodeFinder
 from hekla.framework.fitting import TaskClass
 from hekla.framework.orders import TaskLine
@@ -16,6 +17,16 @@ from hekla.ledger.domains import TOP, Domain
 from hekla.model.diagnosis import Diagnosis, refused_everywhere
 from hekla.model.job import Job, SubJob
 from hekla.model.task import Task
+
+
+class PlacingWishes(Protocol):
+    """The part of allocate's arguments that placing goes by."""
+
+    @property
+    def error_cache(self) -> bool: ...
+
+    @property
+    def opens_gates(self) -> bool: ...
 
 
 class Choice(NamedTuple):
@@ -68,12 +79,15 @@ class Run:
 class Placer:
     """Places tasks of one sub-job inside one domain; what nodes refused is remembered while it lives."""
 
-    def __init__(self, session: Session, job: Job, sub_job: SubJob, domain: Domain, *, error_cache: bool):
+    def __init__(
+        self, session: Session, job: Job, sub_job: SubJob, domain: Domain, wishes: PlacingWishes
+    ) -> None:
         self._session = session
         self._job = job
         self._sub_job = sub_job
         self._domain = domain
-        self._finder = NodeFinder(session, error_cache)
+        self._finder = NodeFinder(session, wishes.error_cache)
+        self._opens_gates = wishes.opens_gates
         self._near = sub_job.domain
         self._run: Run | None = None
 
@@ -96,7 +110,12 @@ class Placer:
         queue = session.queues[job.queue]
         while tasks:
             task = tasks.popleft()
-            if not session.is_allocatable(queue, task) or task.is_gated or self._is_skipped(task):
+            if not session.is_allocatable(queue, task):
+                continue
+            if task.is_gated:
+                self._open_gate(task)
+                continue
+            if self._is_skipped(task):
                 continue
             choice = self._find_node(task)
             if choice is None:
@@ -106,6 +125,13 @@ class Placer:
                 self._move_towards(choice.row)
                 if session.sub_job_is_ready(job, self._sub_job):
                     return
+
+    def _open_gate(self, task: Task) -> None:
+        """The queue has room for the task: it may be placed from the next cycle on."""
+        gate = OpenGate(task.key, task.uid)
+        # A job may be tried in several domains; its gates are opened once.
+        if self._opens_gates and task.opens_queue_gate and gate not in self._session.decisions:
+            self._session.decisions.append(gate)
 
     def _is_skipped(self, task: Task) -> bool:
         """Tasks of one role are alike: where one found no node, the next is not tried."""

@@ -66,9 +66,10 @@ class Chronicle:
     def _follow(self, report: CycleReport) -> None:
         session = report.session
         job_of_task = {task.uid: task.job for task in session.tasks}
-        now = session.now - self.start
+        now = round(session.now - self.start, 3)
         for uid, job in session.jobs.items():
-            arrived = max(0.0, job.created - self.start)
+            # Creation times keep the order of arrival in their last digits, which nobody wants to see.
+            arrived = max(0.0, round(job.created - self.start, 3))
             fate = self.fates.setdefault(uid, Fate(f"{job.namespace}/{job.title}", job.queue, arrived))
             fate.pods = max(fate.pods, len(job.roster))
             fate.state = state_of(job)

@@ -9,7 +9,7 @@ import click
 
 from hekla.cli.options import chosen_conf, read_text, registry_with
 from hekla.cli.render import Style, echo_data
-from hekla.cli.table import table
+from hekla.cli.table import counted, table
 from hekla.conf import PRESETS, as_data, effective, read_conf
 
 plugin_option = click.option(
@@ -33,9 +33,9 @@ def check(file: Path, strict: bool, plugins: tuple[str, ...]) -> None:
         click.echo(f"{mistake.severity}: {mistake}")
     errors = sum(mistake.severity == "error" for mistake in mistakes)
     if not mistakes:
-        click.echo(f"{file}: no mistakes")
+        click.echo(f"{'standard input' if str(file) == '-' else file}: no mistakes")
     else:
-        click.echo(f"{errors} errors, {len(mistakes) - errors} warnings")
+        click.echo(f"{counted(errors, 'error')}, {counted(len(mistakes) - errors, 'warning')}")
     if errors or (strict and mistakes):
         sys.exit(1)
 

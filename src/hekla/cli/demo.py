@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,19 +9,19 @@ import click
 from msgspec.structs import replace
 
 from hekla.cli.chronicle import Chronicle
+from hekla.cli.drain import Drain
 from hekla.cli.embedding import Embedded, embed
 from hekla.cli.options import registry_with, usable_conf
 from hekla.cli.run import echo_summary
 from hekla.cli.watch import watch
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import VICTIM_TASKS, answers
-from hekla.model.task import Task
+from hekla.errors import InputError
 from hekla.objects import Node
 from hekla.scheduler.cycle import CycleReport
 
 CORDONED = "node-b"
 CORDONED_AT = 70.0
 HERE = files("hekla.cli")
+CLUSTER, CONF, PLUGIN = "demo.yaml", "demo-scheduler.conf", "drain.py"
 SHOWN = {
     "enqueue": "admits jobs once their queue and the cluster can take them in",
     "allocate": "hands idle resources to admitted jobs, gangs whole or not at all",
@@ -33,42 +32,47 @@ SHOWN = {
 }
 NEXT = """\
 what to try next
-  hekla demo --print > demo.yaml          the cluster you just watched: change it, then
-  hekla run demo.yaml --preset everything run your version of it
-  hekla decide demo.yaml                  one cycle, and why jobs wait
-  hekla conf show                         the configuration in effect, with every default"""
-
-
-class Drain(Plugin):
-    """Cordoned nodes are to be emptied: what runs there should move."""
-
-    name = "drain"
-
-    @answers(VICTIM_TASKS)
-    def tasks_on_cordoned_nodes(self, running: Sequence[Task]) -> list[Task]:
-        nodes = self.session.nodes.nodes
-        return [task for task in running if nodes[task.node].manifest.spec.unschedulable]
+  hekla demo --export mine    the files you just watched: change them, run your version
+  hekla explain FILES         why jobs wait, and what would help
+  hekla decide FILES          one cycle over your own manifests
+  hekla conf show             the configuration in effect, with every default"""
 
 
 @click.command()
 @click.option("--pace", default=0.15, show_default=True, help="Seconds to look at each cycle, on a terminal.")
-@click.option("--print", "only_print", is_flag=True, help="Print the cluster's manifests and stop.")
-def demo(pace: float, only_print: bool) -> None:
+@click.option(
+    "--export",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Write the demo's files into a folder and stop.",
+)
+def demo(pace: float, folder: Path | None) -> None:
     """Watch gangs, queues, backfill, preemption, reclaim and shuffle at work on a cluster in this process.
 
     Two teams share four nodes: research fills them, an urgent job preempts, production reclaims its half,
     and a node is cordoned and emptied. Time is virtual; nothing outside this process is touched.
     """
-    manifests = HERE / "demo.yaml"
-    if only_print:
-        click.echo(manifests.read_text("utf-8"), nl=False)
+    if folder is not None:
+        export(folder)
         return
     registry = registry_with(()).with_class(Drain)
-    conf = usable_conf((HERE / "demo-scheduler.conf").read_text("utf-8"), "demo", registry, strict=True)
-    embedded = embed([Path(str(manifests))], conf, registry)
+    conf = usable_conf((HERE / CONF).read_text("utf-8"), "demo", registry, strict=True)
+    embedded = embed([Path(str(HERE / CLUSTER))], conf, registry)
     chronicle = watch(embedded, title="hekla demo", pace=pace, before_pause=Maintenance(embedded))
     echo_summary(chronicle)
     echo_lessons(chronicle)
+
+
+def export(folder: Path) -> None:
+    """Everything the demo runs on, for the user to change."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (CLUSTER, CONF, PLUGIN):
+            (folder / name).write_text((HERE / name).read_text("utf-8"), "utf-8")
+    except OSError as error:
+        raise InputError(f'cannot write to "{folder}": {error.strerror}') from error
+    click.echo(f"wrote {CLUSTER}, {CONF} and {PLUGIN} to {folder}; run them with")
+    click.echo(f"  hekla run {folder}/{CLUSTER} --conf {folder}/{CONF} --plugin {folder}/{PLUGIN}:Drain")
 
 
 class Maintenance:

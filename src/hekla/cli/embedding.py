@@ -38,6 +38,9 @@ def embed(
     period: float = 1.0,
 ) -> Embedded:
     """The cluster that these files describe; what in them cannot be used is told on standard error."""
+    for file in files:
+        if str(file) != "-" and not file.exists():
+            raise InputError(f'no file or folder "{file}"')
     reading = read_manifests(files)
     warn(str(complaint) for complaint in reading.complaints)
     if not reading.objects:

@@ -57,12 +57,14 @@ def explain(  # noqa: PLR0917 - one parameter per option
 
 def _job(report: CycleReport, name: str) -> Job:
     jobs = report.session.jobs
-    found = [job for uid, job in jobs.items() if name in (uid, job.name)]
+    found = [
+        job for uid, job in jobs.items() if name in (uid, job.name, job.title, f"{job.namespace}/{job.title}")
+    ]
     if len(found) == 1:
         return found[0]
     if found:
         raise InputError(
             f'several pod groups are named "{name}"; write one of: ' + ", ".join(j.uid for j in found)
         )
-    known = ", ".join(sorted(jobs)[:10]) or "none"
+    known = ", ".join(sorted(f"{job.namespace}/{job.title}" for job in jobs.values())[:10]) or "none"
     raise InputError(f'no pod group "{name}" in this cycle; known pod groups: {known}')

@@ -8,7 +8,7 @@ import sys
 import click
 
 from hekla import __version__
-from hekla.errors import HeklaError
+from hekla.errors import ConfError, HeklaError
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
@@ -59,6 +59,9 @@ def main() -> None:
     """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly."""
     try:
         cli(prog_name="hekla")
+    except ConfError as error:
+        click.echo(str(error), err=True)  # each line says how bad it is
+        sys.exit(1)
     except HeklaError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.framework.session import Session
 from hekla.model.job import COMPLETED, INQUEUE
+from hekla.model.status import TERMINATED_SET
 from hekla.scheduler.cycle import CycleReport
 
 NAMES_SHOWN = 4
@@ -20,8 +21,18 @@ def narrate(report: CycleReport) -> list[tuple[str, str]]:
     for action, decisions in report.by_action.items():
         lines += [(action, sentence) for sentence in _binds(session, decisions)]
         lines += [(action, sentence) for sentence in _evictions(session, decisions)]
-    lines += [("close", f"{job} is complete") for job in _with_phase(report, COMPLETED)]
+    lines += [("close", f"{name} is complete") for name in _completed(report)]
     return lines
+
+
+def _completed(report: CycleReport) -> list[str]:
+    """Jobs of which nothing is left to run; a phase alone may say so while new pods are on their way."""
+    done = {
+        job.title
+        for job in report.session.jobs.values()
+        if job.roster.count(TERMINATED_SET) == len(job.roster)
+    }
+    return [name for name in _with_phase(report, COMPLETED) if name in done]
 
 
 def admitted(report: CycleReport) -> list[str]:

@@ -61,8 +61,8 @@ def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
     waiting = explanations(report)
     if waiting:
         sections.append("why they wait\n" + "\n".join(str(explanation) for explanation in waiting))
+    sections.append(summary(outcome, waiting))
     click.echo("\n\n".join(section for section in sections if section))
-    click.echo(f"\n{summary(outcome, waiting)}")
 
 
 def summary(outcome: Outcome, waiting: list[Explanation]) -> str:

@@ -10,6 +10,7 @@ from hekla.cli.chronicle import Chronicle
 from hekla.cli.embedding import START, embed
 from hekla.cli.options import chosen_conf, configuration, registry_with
 from hekla.cli.render import Style, echo_data, output_option
+from hekla.cli.table import counted
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
@@ -65,6 +66,6 @@ def echo_summary(chronicle: Chronicle) -> None:
     """What became of every job, and why some still wait."""
     click.echo(f"\n{chronicle.table()}")
     deeds = ", ".join(f"{action} {count}" for action, count in chronicle.deeds.items() if count)
-    click.echo(f"\n{chronicle.cycles} cycles; decisions: {deeds or 'none'}")
+    click.echo(f"\n{counted(chronicle.cycles, 'cycle')}; decisions: {deeds or 'none'}")
     if chronicle.waiting:
         click.echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in chronicle.waiting))

@@ -23,6 +23,11 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], width: int |
     )
 
 
+def counted(count: int, thing: str) -> str:
+    """`1 cycle`, `2 cycles`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 

@@ -30,6 +30,8 @@ def watch(
     """Run until nothing can change any more, or the limit; what became of every job."""
     start = embedded.clock.now()
     chronicle = Chronicle(start)
+    told = len(embedded.cluster.complaints)
+    warn(str(complaint) for complaint in embedded.cluster.complaints)
     end = None if until is None else start + until
     if sys.stdout.isatty() and not quiet:
         _watch_live(embedded, chronicle, title, pace, end, max_cycles, before_pause)
@@ -38,13 +40,13 @@ def watch(
         def spectator(report: CycleReport) -> None:
             for action, sentence in chronicle.record(report):
                 if not quiet:
-                    click.echo(f"t+{report.session.now - start:>4.0f}s  {action:9} {sentence}")
+                    click.echo(f"t+{report.session.now - start:>5.0f}s  {action:9} {sentence}")
             before_pause(report)
 
         embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=spectator)
     # What happened after the last cycle (pods that ended, Jobs that completed) belongs to the end.
     chronicle.settle(embedded.cluster.all_of(VolcanoJob))
-    warn(str(complaint) for complaint in embedded.cluster.complaints)
+    warn(str(complaint) for complaint in embedded.cluster.complaints[told:])
     return chronicle
 
 

@@ -60,6 +60,7 @@ tiers:
 FAIR_SHARING = """\
 # Fair sharing: queues may borrow what others leave idle, and give it back when it is wanted.
 # Borrowers are evicted only from queues with `reclaimable: true`.
+# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
 actions: "enqueue, allocate, backfill, reclaim"
 tiers:
 # The first tier that names victims decides alone. So whoever has a say in a reclaim stands in
@@ -69,7 +70,6 @@ tiers:
   - name: priority
   - name: gang
   - name: conformance
-  - name: overcommit
   - name: proportion
 - plugins:
   - name: drf
@@ -80,6 +80,7 @@ tiers:
 EVERYTHING = """\
 # Everything: place, fill, take back between queues, preempt inside a queue, even out the load.
 # Idle resources are handed out first; only what is still starving evicts; shuffle comes last.
+# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
 actions: "enqueue, allocate, backfill, reclaim, preempt, shuffle"
 tiers:
 # Whoever has a say in an eviction stands in one tier: the first tier that names victims decides.
@@ -88,7 +89,6 @@ tiers:
   - name: gang
     enablePreemptable: false    # a gang at its minimum may be preempted, by higher priority only
   - name: conformance
-  - name: overcommit
   - name: proportion
 - plugins:
   - name: drf
@@ -101,6 +101,7 @@ tiers:
 PRIORITY_FIRST = """\
 # Priority first: an urgent job takes the place of less urgent ones of its queue.
 # Preempt runs before backfill, so that best-effort tasks do not slip into what is being freed.
+# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
 actions: "enqueue, allocate, preempt, backfill"
 tiers:
 # Victims have a strictly lower priority and are not system pods.
@@ -110,7 +111,6 @@ tiers:
     enablePreemptable: false    # a gang at its minimum may be preempted, by higher priority only
   - name: conformance
 - plugins:
-  - name: overcommit
   - name: drf
     enablePreemptable: false    # a small share alone is no reason to preempt
   - name: predicates

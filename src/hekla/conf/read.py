@@ -39,14 +39,14 @@ def read_conf(
     return conf, sorted(located, key=lambda mistake: mistake.line or 0)
 
 
-def require(conf_and_mistakes: tuple[Conf, list[Mistake]], strict: bool) -> Conf:
+def require(conf_and_mistakes: tuple[Conf, list[Mistake]], strict: bool = False) -> Conf:
     """The Conf, if it may be used: free of errors or, when strict, of any mistake at all.
 
     Otherwise a ConfError that tells all of them, one per line.
     """
     conf, mistakes = conf_and_mistakes
     if any(strict or mistake.severity == "error" for mistake in mistakes):
-        raise ConfError("\n".join(str(mistake) for mistake in mistakes))
+        raise ConfError("\n".join(f"{mistake.severity}: {mistake}" for mistake in mistakes))
     return conf
 
 

@@ -39,6 +39,14 @@ class Nominate:
 
 
 @dataclass(frozen=True)
+class OpenGate:
+    """Take the queue-allocation gate off this pod: its queue has room for it."""
+
+    pod: str
+    uid: str
+
+
+@dataclass(frozen=True)
 class Tell:
     """Write why this pod is not scheduled yet."""
 
@@ -72,4 +80,4 @@ class UpdateShard:
     status: NodeShardStatus
 
 
-Decision = Bind | Evict | Nominate | Tell | UpdatePodGroup | UpdateQueue | UpdateShard
+Decision = Bind | Evict | Nominate | OpenGate | Tell | UpdatePodGroup | UpdateQueue | UpdateShard

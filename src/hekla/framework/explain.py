@@ -8,7 +8,7 @@ from itertools import groupby
 from hekla.framework.messages import histogram, spoken
 from hekla.framework.session import Session
 from hekla.framework.story import Note
-from hekla.model.job import Job
+from hekla.model.job import INQUEUE, Job
 from hekla.model.status import Status
 
 NAMES_SHOWN = 3
@@ -31,12 +31,21 @@ class Explanation:
 def waits(job: Job) -> bool:
     """Whether some task of the job still waits for a place, or the job for admission."""
     waiting = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
-    return job.is_pending or job.roster.count(waiting) > 0
+    return job.is_pending or lacks_pods(job) or job.roster.count(waiting) > 0
+
+
+def lacks_pods(job: Job) -> bool:
+    """Admitted, and its controller has not made its pods yet."""
+    return job.phase == INQUEUE and len(job.roster) < job.minimum
 
 
 def explain(session: Session, job: Job) -> Explanation:
+    if not job.is_pending and lacks_pods(job):
+        missing = f"pods: {len(job.roster)} of {job.minimum} exist; a job's pods are made once it is admitted"
+        return Explanation(f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), (missing,))
     reasons = [
         *_admission(session, job),
+        *_gates(job),
         *_gang(job),
         *_promises(job),
         *_tasks(session, job),
@@ -63,6 +72,13 @@ def _admission(session: Session, job: Job) -> list[str]:
     if said or "enqueue" not in session.conf.actions:
         return said
     return ["enqueue: not considered in this cycle"]
+
+
+def _gates(job: Job) -> list[str]:
+    """Pods that somebody holds back; no scheduler places them."""
+    gated = [task for task in job.roster.having(Status.PENDING).values() if task.is_gated]
+    names = sorted({gate.name for task in gated for gate in task.pod.spec.scheduling_gates})
+    return [f"gates: {_some([task.name for task in gated])}held back by {', '.join(names)}"] if gated else []
 
 
 def _gang(job: Job) -> list[str]:

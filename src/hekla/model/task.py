@@ -61,6 +61,7 @@ class Task:
     is_preemptable: bool
     is_gated: bool
     has_only_queue_gate: bool
+    opens_queue_gate: bool
     status: Status
     node_name: str
 
@@ -108,6 +109,7 @@ def task_of(pod: Pod) -> Task:
         is_preemptable=flag(notes, meta.labels, PREEMPTABLE, default=True),
         is_gated=bool(gates),
         has_only_queue_gate=len(gates) == 1 and gates[0].name == QUEUE_GATE,
+        opens_queue_gate=notes.get(QUEUE_GATE) == "true",
         status=status_of(pod),
         node_name=spec.node_name,
         vector=_UNPLACED,

@@ -56,7 +56,7 @@ class Overcommit(Plugin):
             return Vote.PERMIT
         beyond = short_of(self.session, wanted, self.idle, asked)
         self.session.story.of_job(
-            job.uid, f"more is waiting already than the cluster can take in: {beyond}", speaker=self.name
+            job.uid, f"the cluster cannot take in more waiting work: {beyond}", speaker=self.name
         )
         return Vote.REJECT
 

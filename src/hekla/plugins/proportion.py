@@ -141,7 +141,7 @@ class Proportion(Plugin):
             return True
         beyond = short_of(self.session, after, account.deserved, asked)
         self.session.story.of_job(
-            job, f'queue "{queue.name}" would go beyond its share: {beyond}', speaker=self.name
+            job, f'queue "{queue.name}" would go beyond what it deserves: {beyond}', speaker=self.name
         )
         return False
 

@@ -16,6 +16,7 @@ from hekla.testing.builders import (
     queue,
 )
 from hekla.testing.kit import check_plugin
+from hekla.testing.network import hypernode, node_shard, racks, sub_group
 from hekla.testing.pods import Shape, pod, stamped
 from hekla.testing.story import Story, conf_of, plugin, session_of, told
 
@@ -26,13 +27,17 @@ __all__ = [
     "Story",
     "check_plugin",
     "conf_of",
+    "hypernode",
     "job",
     "node",
+    "node_shard",
     "plugin",
     "pod",
     "priority_class",
     "queue",
+    "racks",
     "session_of",
     "stamped",
+    "sub_group",
     "told",
 ]

@@ -14,7 +14,6 @@ from hekla.objects.meta import Amount, ResourceList
 from hekla.objects.node import NodeSpec, NodeStatus
 from hekla.objects.scheduling import (
     Guarantee,
-    NetworkTopology,
     PodGroupSpec,
     PodGroupStatus,
     QueueSpec,
@@ -22,6 +21,8 @@ from hekla.objects.scheduling import (
     SubGroupPolicy,
 )
 from hekla.plugins.hdrf import HIERARCHY, WEIGHTS
+from hekla.testing.network import Wish
+from hekla.testing.network import topology as topology_of
 from hekla.testing.pods import GPU, Shape, metadata, pod
 
 
@@ -129,7 +130,7 @@ def job(
     succeeded: int = 0,
     failed: int = 0,
     task_priorities: Sequence[int] = (),
-    topology: NetworkTopology | None = None,
+    topology: Wish | None = None,
     sub_groups: Sequence[SubGroupPolicy] = (),
     **shape: Unpack[Shape],
 ) -> JobObjects:
@@ -137,7 +138,8 @@ def job(
 
     The first pods run, then come bound, leaving and finished ones, and the rest is pending;
     `best_effort` adds pods that ask for nothing. Without `min_available` all of them are needed.
-    The phase is Running where something runs or is bound, else Inqueue.
+    The phase is Running where something runs or is bound, else Inqueue. `topology` is what it asks
+    of the network: `("hard", 1)`, `("soft", "rack")`.
     """
     states = _states(running or {}, bound or {}, releasing or {}, succeeded, failed)
     priorities = iter(task_priorities)
@@ -162,7 +164,7 @@ def job(
             min_resources=min_resources,
             queue=queue,
             priority_class_name="" if named_class is None else named_class.metadata.name,
-            network_topology=topology,
+            network_topology=topology_of(topology),
             sub_group_policy=tuple(sub_groups),
         ),
         status=PodGroupStatus(phase=phase or ("Running" if running or bound else "Inqueue")),

@@ -20,6 +20,7 @@ from hekla.framework.decisions import (
     Decision,
     Evict,
     Nominate,
+    OpenGate,
     Tell,
     UpdatePodGroup,
     UpdateQueue,
@@ -50,6 +51,8 @@ class Carrier:
                 self._evict(decision)
             case Nominate():
                 self._nominate(decision)
+            case OpenGate():
+                self._open_gate(decision)
             case Tell():
                 self._tell(decision)
             case UpdatePodGroup():
@@ -59,7 +62,7 @@ class Carrier:
             case UpdateQueue():
                 self._update_queue(decision)
 
-    def _pod_of(self, decision: Bind | Evict | Nominate | Tell) -> Pod | None:
+    def _pod_of(self, decision: Bind | Evict | Nominate | OpenGate | Tell) -> Pod | None:
         """The pod that is meant, if it still exists; otherwise the decision is refused."""
         pod = self._store.get(Pod, decision.pod)
         if pod is None:
@@ -72,7 +75,7 @@ class Carrier:
             return pod
         return None
 
-    def _refuse(self, decision: Bind | Evict | Nominate | Tell, reason: str) -> None:
+    def _refuse(self, decision: Bind | Evict | Nominate | OpenGate | Tell, reason: str) -> None:
         word = type(decision).__name__.lower()
         self._chronicle.tell(f"pod {decision.pod}", "Refused", f"{word} refused: {reason}")
 
@@ -142,6 +145,11 @@ class Carrier:
             message = f'phase "{before}" -> "{after}"' if before else f'phase "{after}"'
             self._chronicle.tell(called(group), after, message)
         self._store.put(replace(group, status=decision.status))
+
+    def _open_gate(self, decision: OpenGate) -> None:
+        pod = self._pod_of(decision)
+        if pod is not None:
+            self._store.put(ungated(pod))
 
     def _update_shard(self, decision: UpdateShard) -> None:
         shard = self._store.get(NodeShard, decision.shard)
