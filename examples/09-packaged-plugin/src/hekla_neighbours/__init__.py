@@ -1,0 +1,1 @@
+"""A plugin for hekla, found by entry point: see pyproject.toml."""
