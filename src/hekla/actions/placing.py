@@ -8,10 +8,10 @@ import numpy as np
 
 from hekla.framework.decisions import OpenGate
 from hekla.framework.finder import NodeFinder
-from hekla.framework.fitting import TaskClass
 from hekla.framework.orders import TaskLine
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
+from hekla.framework.task_class import TaskClass
 from hekla.ledger.arrays import Mask
 from hekla.ledger.domains import TOP, Domain
 from hekla.model.diagnosis import Diagnosis, refused_everywhere

@@ -15,7 +15,8 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from hekla.conf.kinds import LARGEST_INT
-from hekla.conf.mistakes import Mistake, error, quoted, under, warning
+from hekla.conf.mistakes import Mistake, error, under, warning
+from hekla.objects.complaint import quoted
 
 DEEPEST = 32
 MOST_VALUES = 10_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
+
+from hekla.objects import complaint
+from hekla.objects.complaint import printable
 
 Severity = Literal["error", "warning"]
 
-LONGEST_QUOTE = 60
-"""Longer values are cut in messages and paths: a message is for reading, whatever the input."""
 MOST_LISTED = 12
 
 
@@ -42,7 +42,7 @@ def error(where: str, message: str) -> Mistake:
 
 def under(where: str, key: str) -> str:
     """The path of the value under `key` of the map at `where`."""
-    return f"{where}.{shortened(key)}" if where else shortened(key)
+    return f"{where}.{printable(key)}" if where else printable(key)
 
 
 def line_of(where: str, lines: Mapping[str, int]) -> int | None:
@@ -52,38 +52,8 @@ def line_of(where: str, lines: Mapping[str, int]) -> int | None:
     return lines.get(where)
 
 
-def shortened(text: str) -> str:
-    """The text on one line, cut where it becomes too long to read."""
-    line = text if text.isprintable() else repr(text[:LONGEST_QUOTE])[1:-1]
-    return line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + "…"
-
-
-def quoted(text: str) -> str:
-    """The text in double quotes, as messages show it."""
-    return f'"{shortened(text)}"'
-
-
-def spoken(value: object) -> str:
-    """A value as a message names it: `text "5"`, `number 5`, `a list`."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"number {value}"
-        case str():
-            return f"text {quoted(value)}"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return "a map"
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, or all if they are few."""
     names = sorted(known)
-    near = get_close_matches(word, names, n=1) if len(word) <= LONGEST_QUOTE else []
-    if near:
-        return f"; did you mean {quoted(near[0])}?"
-    return f"; known are {', '.join(names)}" if 0 < len(names) <= MOST_LISTED else ""
+    near = complaint.did_you_mean(word, names)
+    return near or (f"; known are {', '.join(names)}" if 0 < len(names) <= MOST_LISTED else "")

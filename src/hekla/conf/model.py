@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hekla.conf.mistakes import did_you_mean, quoted
+from hekla.conf.mistakes import did_you_mean
 from hekla.errors import BrokenPromise
+from hekla.objects.complaint import quoted
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from hekla.conf.arguments import accept_arguments
 from hekla.conf.document import read_document
-from hekla.conf.mistakes import Mistake, did_you_mean, error, line_of, quoted, spoken, under, warning
+from hekla.conf.mistakes import Mistake, did_you_mean, error, line_of, under, warning
 from hekla.conf.model import SWITCH_BY_SPELLING, SWITCHES, Catalogue, Conf, PluginEntry, Tier
 from hekla.conf.presets import BUILT_IN_DEFAULT
 from hekla.conf.sense import Places, check_sense
 from hekla.errors import ConfError
+from hekla.objects.complaint import quoted, spoken
 
 SECTIONS = ("actions", "configurations", "metrics", "tiers")
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hekla.conf.mistakes import Mistake, error, quoted, warning
+from hekla.conf.mistakes import Mistake, error, warning
 from hekla.conf.model import Conf, PluginEntry
+from hekla.objects.complaint import quoted
 
 STARVING = ("gang", "priority", "tdm")
 PREEMPTABLE = ("priority", "gang", "conformance", "drf", "tdm", "pdb", "cdp", "extender")

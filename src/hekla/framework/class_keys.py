@@ -1,0 +1,93 @@
+"""Class keys: tasks with equal keys get equal answers from every plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+
+import msgspec
+
+from hekla.framework.plugin import Plugin
+from hekla.model.task import Task
+
+
+class ClassKeys:
+    """Makes the keys of tasks, and remembers them."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._distinguish: list[Callable[[Task], Hashable]] = []
+        self._label_keys = selected_labels(tasks)
+        self._key_of_task: dict[str, Hashable] = {}
+        self._latest: Task | None = None
+
+    def heed(self, plugin: Plugin) -> None:
+        """From now on, tasks that this plugin tells apart have different keys."""
+        is_own = type(plugin).distinguishes is not Plugin.distinguishes
+        if is_own and plugin.distinguishes not in self._distinguish:
+            self._distinguish.append(plugin.distinguishes)
+
+    def of(self, task: Task) -> Hashable:
+        """Equal for tasks that every plugin answers alike for."""
+        key = self._key_of_task.get(task.uid)
+        if key is None:
+            # Tasks of a job come one after another and mostly look the same.
+            twin = self._latest
+            is_same = twin is not None and twin.job == task.job and self._look_alike(twin, task)
+            key = self._key_of_task[twin.uid] if is_same and twin is not None else self._make_key(task)
+            self._key_of_task[task.uid] = key
+            self._latest = task
+        return key
+
+    def _look_alike(self, left: Task, right: Task) -> bool:
+        mine, theirs = left.pod.metadata, right.pod.metadata
+        return (
+            left.pod.spec == right.pod.spec
+            and not left.pod.spec.volumes
+            and not left.pod.spec.resource_claims
+            and left.vector is right.vector
+            and mine.owner_references[:1] == theirs.owner_references[:1]
+            and all([mine.labels.get(key) == theirs.labels.get(key) for key in self._label_keys])
+            and all([distinguish(left) == distinguish(right) for distinguish in self._distinguish])
+        )
+
+    def _make_key(self, task: Task) -> Hashable:
+        spec, labels = task.pod.spec, task.pod.metadata.labels
+        shape = (
+            {key: labels[key] for key in self._label_keys if key in labels},
+            spec.containers,
+            spec.init_containers,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            # Volumes and claims are a task's own: such tasks are never alike.
+            task.uid if spec.volumes or spec.resource_claims else "",
+            task.pod.metadata.owner_references[:1],
+        )
+        others = tuple([distinguish(task) for distinguish in self._distinguish])
+        return (task.namespace, task.vector.tobytes(), task.asked, msgspec.msgpack.encode(shape), others)
+
+
+def selected_labels(tasks: Iterable[Task]) -> list[str]:
+    """Pod labels that some pod's affinity or spreading looks at; no other label sets tasks apart."""
+    keys: set[str] = set()
+    for task in tasks:
+        spec = task.pod.spec
+        if spec.affinity is None and not spec.topology_spread_constraints:
+            continue
+        selectors = [c.label_selector for c in spec.topology_spread_constraints]
+        for constraint in spec.topology_spread_constraints:
+            keys.update(constraint.match_label_keys)
+        for affinity in (
+            (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity) if spec.affinity else ()
+        ):
+            terms = (
+                [*affinity.required, *(w.pod_affinity_term for w in affinity.preferred)] if affinity else []
+            )
+            selectors += [term.label_selector for term in terms]
+            for term in terms:
+                keys.update((*term.match_label_keys, *term.mismatch_label_keys))
+        for selector in selectors:
+            if selector is not None:
+                keys.update(selector.match_labels)
+                keys.update(requirement.key for requirement in selector.match_expressions)
+    return sorted(keys)
