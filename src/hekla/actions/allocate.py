@@ -15,6 +15,7 @@ from hekla.actions.placing import Placer
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
 from hekla.framework.action import Action
+from hekla.framework.finder import error_cache_argument
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order, queues_in_order
 from hekla.framework.session import Session
@@ -24,12 +25,7 @@ from hekla.model.job import INQUEUE, Job
 
 @dataclass(frozen=True)
 class AllocateArguments:
-    error_cache: bool = argument(
-        True,
-        key="predicateErrorCacheEnable",
-        aliases=("enablePredicateErrorCache",),
-        help="skip nodes that refused another task of the same job and role",
-    )
+    error_cache: bool = error_cache_argument()
     opens_gates: bool = argument(
         False,
         key="schedulingGatesQueueAdmission",

@@ -13,6 +13,7 @@ import numpy as np
 from hekla.actions.reserved_room import backfill_reserved_room
 from hekla.conf import argument
 from hekla.framework.action import Action
+from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
 from hekla.framework.session import Session
@@ -24,12 +25,7 @@ from hekla.model.task import Task
 
 @dataclass(frozen=True)
 class BackfillArguments:
-    error_cache: bool = argument(
-        True,
-        key="predicateErrorCacheEnable",
-        aliases=("enablePredicateErrorCache",),
-        help="accepted for Volcano's sake: each task is looked at afresh, so there is nothing to remember",
-    )
+    error_cache: bool = error_cache_argument(NOTHING_TO_REMEMBER)
     takes_reserved_room: bool = argument(
         False,
         key="kubeBatchBackfillEnable",

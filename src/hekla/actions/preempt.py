@@ -22,10 +22,11 @@ from hekla.framework.eviction import (
     room_held_by,
     starving_jobs,
     ungated_tasks,
+    victim_mode_argument,
     without_hopeless,
     would_fit,
 )
-from hekla.framework.finder import NodeFinder
+from hekla.framework.finder import NodeFinder, error_cache_argument
 from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
@@ -40,12 +41,7 @@ PREEMPTED_BY_SCHEDULER = ("DisruptionTarget", "True", "PreemptionByScheduler")
 
 @dataclass(frozen=True)
 class PreemptArguments:
-    error_cache: bool = argument(
-        True,
-        key="predicateErrorCacheEnable",
-        aliases=("enablePredicateErrorCache",),
-        help="skip nodes that refused another task of the same job and role",
-    )
+    error_cache: bool = error_cache_argument()
     is_topology_aware: bool = argument(
         False,
         key="enableTopologyAwarePreemption",
@@ -68,9 +64,7 @@ class PreemptArguments:
         key="commitOn",
         help="evict once the job will have all it needs, or only where it has it now (for study)",
     )
-    victim_mode: Literal["tiers", "intersectAll"] = argument(
-        "tiers", key="victimMode", help="victims are agreed on tier by tier, or by all plugins together"
-    )
+    victim_mode: Literal["tiers", "intersectAll"] = victim_mode_argument()
 
     def candidates_among(self, nodes: int) -> int:
         """How many nodes to compare, of so many."""

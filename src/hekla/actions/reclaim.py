@@ -16,9 +16,11 @@ from hekla.framework.eviction import (
     room_held_by,
     starving_jobs,
     ungated_tasks,
+    victim_mode_argument,
     without_hopeless,
     would_fit,
 )
+from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
 from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
@@ -31,20 +33,13 @@ from hekla.model.task import Task
 
 @dataclass(frozen=True)
 class ReclaimArguments:
-    error_cache: bool = argument(
-        True,
-        key="predicateErrorCacheEnable",
-        aliases=("enablePredicateErrorCache",),
-        help="accepted for Volcano's sake: each task is looked at afresh, so there is nothing to remember",
-    )
+    error_cache: bool = error_cache_argument(NOTHING_TO_REMEMBER)
     takes_from_own_queue: bool = argument(
         False,
         key="sameQueueLowerPriority",
         help="less important jobs of the same queue may give back too",
     )
-    victim_mode: Literal["tiers", "intersectAll"] = argument(
-        "tiers", key="victimMode", help="victims are agreed on tier by tier, or by all plugins together"
-    )
+    victim_mode: Literal["tiers", "intersectAll"] = victim_mode_argument()
 
 
 class Reclaim(Action):

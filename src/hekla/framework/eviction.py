@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
 
+from hekla.conf import argument
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order
 from hekla.framework.session import Session
@@ -18,6 +20,13 @@ from hekla.model.task import NOWHERE, Task
 Filter = Callable[[Task], bool]
 
 NEVER = "Never"
+
+
+def victim_mode_argument() -> Literal["tiers", "intersectAll"]:
+    """How plugins agree on victims, which preempt and reclaim have under the same name."""
+    return argument(
+        "tiers", key="victimMode", help="victims are agreed on tier by tier, or by all plugins together"
+    )
 
 
 def starving_jobs(session: Session, jobs: Iterable[Job]) -> dict[str, Heap[Job]]:

@@ -8,9 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from hekla.conf import argument
 from hekla.framework.session import Session
 from hekla.ledger.arrays import Mask
 from hekla.model.task import Task
+
+
+def error_cache_argument(
+    help: str = "skip nodes that refused another task of the same job and role",  # noqa: A002 - as in argument
+) -> bool:
+    """The switch of this memory, which several actions have under the same name."""
+    return argument(True, key="predicateErrorCacheEnable", aliases=("enablePredicateErrorCache",), help=help)
+
+
+NOTHING_TO_REMEMBER = (
+    "accepted for Volcano's sake: each task is looked at afresh, so there is nothing to remember"
+)
 
 
 class NodeFinder:
