@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hekla.model.snapshot import Snapshot, take_snapshot
-from hekla.objects import Manifest
+from hekla.objects import Manifest, Node, ObjectMeta
+from hekla.objects.node import NodeStatus
 from hekla.testing import job, node, pod, priority_class, queue
 
 
@@ -63,3 +64,17 @@ def test_a_jobs_priority_is_its_class_or_the_clusters_default() -> None:
     )
     assert snapshot.jobs["default/named"].priority == 7
     assert snapshot.jobs["default/plain"].priority == 3
+
+
+def test_a_node_that_offers_nothing_is_told_and_kept() -> None:
+    snapshot = take_snapshot([Node(metadata=ObjectMeta(name="bare"))])
+    assert [node.name for node in snapshot.nodes] == ["bare"]
+    assert [str(complaint) for complaint in snapshot.complaints] == [
+        "node bare: status.allocatable: missing; nothing can be placed there"
+    ]
+
+
+def test_a_node_that_only_says_what_it_has_can_give_all_of_it() -> None:
+    status = NodeStatus(capacity={"cpu": 2, "pods": 10})
+    (node,) = take_snapshot([Node(metadata=ObjectMeta(name="n1"), status=status)]).nodes
+    assert node.allocatable == {"cpu": 2000, "pods": 10}

@@ -27,7 +27,8 @@ class Node:
 
 
 def node_of(source: manifest.Node) -> Node:
-    promised = read_resources(source.status.allocatable)
+    # An API server fills in what a node can give from what it has, where only the latter is said.
+    promised = read_resources(source.status.allocatable or source.status.capacity)
     extra = oversubscription(source.metadata.annotations)
     return Node(
         name=source.metadata.name,

@@ -67,6 +67,9 @@ def _add_nodes(snapshot: Snapshot) -> None:
     for manifest in snapshot.all_of(NodeManifest):
         try:
             snapshot.nodes.append(node_of(manifest))
+            if not snapshot.nodes[-1].promised:
+                message = "status.allocatable: missing; nothing can be placed there"
+                snapshot.complaints.append(Complaint(f"node {manifest.key}", message))
         except InputError as error:
             snapshot.complaints.append(Complaint(f"node {manifest.key}", f"left out: {error}"))
 
