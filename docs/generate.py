@@ -155,7 +155,8 @@ configurations:                           # what actions can be told
     predicateErrorCacheEnable: true
 ```
 
-`metrics` is read and kept, and nothing looks at it yet. Any other key is a mistake. What Volcano rejects
+A section `metrics` says where measured load comes from, see
+[go by measured load](../how-to/go-by-measured-load.md). Any other key is a mistake. What Volcano rejects
 is an error; what Volcano ignores silently is a warning, and an error with `--strict`. A bad value of an
 argument is told and the default stays. No file means the preset `default`."""
 

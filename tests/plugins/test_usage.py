@@ -54,7 +54,7 @@ def test_thresholds_can_be_set_one_by_one() -> None:
     told = {"thresholds": {"cpu": 50}}
     busy = scene(TEN, job("a", tasks=1), load={"n1": (60.0, 75.0)}, arguments=told)
     assert busy.verdicts("a-0") == {"n1": "UU"}
-    assert "a cpu load above the threshold" in busy.plainly("a-0")
+    assert "cpu busier than 50%" in busy.plainly("a-0")
 
 
 @pytest.mark.parametrize("value", [101, -1, 50.0, "50", None, True])

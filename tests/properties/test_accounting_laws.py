@@ -10,13 +10,16 @@ from moves import Move, make_all, moves
 from hekla.framework.session import Session
 from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.model.task import NOWHERE, Task
+from hekla.plugins.capacity import Capacity
 from hekla.plugins.drf import Drf
+from hekla.plugins.network_topology_aware import NetworkTopologyAware
 from hekla.plugins.proportion import Proportion
-from hekla.scheduler.cycle import open_session
-from hekla.testing.story import conf_of
+from hekla.testing.story import conf_of, plugin
 from hekla.testing.strategies import Cluster, clusters, sessions
 
-KEEPERS = conf_of(tiers=("drf, proportion, predicates, nodeorder, binpack",))
+KEEPERS = conf_of(
+    tiers=("drf, proportion, predicates, nodeorder, binpack", "capacity, network-topology-aware")
+)
 HOLDS = (*ALLOCATED_SET, Status.PIPELINED)
 
 
@@ -85,6 +88,32 @@ def test_shares_of_jobs_and_queues(session: Session, made: list[Move], is_kept: 
         assert (account.allocated == by_queue[name]).all()
 
 
+@given(clusters(), st.booleans(), moves, st.booleans())
+def test_amounts_of_queues_in_a_tree(
+    cluster: Cluster, is_tree: bool, made: list[Move], is_kept: bool
+) -> None:
+    session = cluster.session(conf_of(tiers=([plugin("capacity", enableHierarchy=is_tree)],)))
+    play(session, made, is_kept)
+    capacity = plugin_of(session, Capacity)
+    held = np.zeros_like(capacity.allocated)
+    for job in session.jobs.values():
+        for task in job.roster.among(HOLDS):
+            held[capacity.tree.paths[capacity.tree.row_of[job.queue]]] += task.vector
+    assert (capacity.allocated == held).all()
+
+
+@given(sessions(conf=KEEPERS), moves, st.booleans())
+def test_amounts_of_network_domains(session: Session, made: list[Move], is_kept: bool) -> None:
+    leaving = play(session, made, is_kept)
+    topology = plugin_of(session, NetworkTopologyAware)
+    used = np.zeros_like(topology.used)
+    for task in session.tasks:
+        is_evicted = task.status is Status.RELEASING and task not in leaving
+        if task.node != NOWHERE and task.status not in TERMINATED_SET and not is_evicted:
+            used[topology.inside[:, task.node]] += task.vector
+    assert (topology.used == used).all()
+
+
 @given(sessions(conf=KEEPERS), moves, st.booleans())
 def test_the_counts_of_a_job(session: Session, made: list[Move], is_kept: bool) -> None:
     play(session, made, is_kept)
@@ -93,6 +122,11 @@ def test_the_counts_of_a_job(session: Session, made: list[Move], is_kept: bool) 
         assert [len(job.roster.having(status)) for status in Status] == [statuses.count(s) for s in Status]
         waiting = [t for t in job.tasks.values() if t.status is Status.PENDING and t.is_best_effort]
         assert job.roster.pending_best_effort == len(waiting)
+        for part in job.sub_jobs.values():
+            assert [len(part.roster.having(s)) for s in Status] == [
+                sum(task.status is s for task in part.roster.tasks.values()) for s in Status
+            ]
+        assert sum(len(part.roster) for part in job.sub_jobs.values()) == len(job.tasks)
 
 
 @given(clusters(), st.lists(moves, min_size=1, max_size=3))
@@ -100,7 +134,7 @@ def test_what_is_kept_per_class_of_tasks_equals_a_fresh_look(
     cluster: Cluster, made: list[list[Move]]
 ) -> None:
     """One session is asked after every step, the other only at the end."""
-    asked, fresh = (open_session(cluster.snapshot(), KEEPERS) for _ in range(2))
+    asked, fresh = (cluster.session(KEEPERS) for _ in range(2))
     for part in made:
         answers_of(asked)
         make_all(asked, part)

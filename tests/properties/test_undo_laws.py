@@ -7,10 +7,16 @@ from hypothesis import strategies as st
 from moves import Move, make_all, moves, state
 
 from hekla.framework.session import Session
+from hekla.model.status import Status
 from hekla.testing.story import conf_of
 from hekla.testing.strategies import sessions
 
-KEEPERS = conf_of(tiers=("priority, gang, conformance", "drf, proportion, predicates, nodeorder, binpack"))
+KEEPERS = conf_of(
+    tiers=(
+        "priority, gang, conformance",
+        "drf, proportion, predicates, nodeorder, binpack, capacity, network-topology-aware",
+    )
+)
 """The plugins that keep accounts, and those that read them."""
 
 
@@ -57,3 +63,24 @@ def test_merged_statements_are_one(session: Session, first: list[Move], second: 
     assert (len(one), len(other)) == (count, 0)
     one.discard()
     assert session.fingerprint() == before
+
+
+@given(sessions(conf=KEEPERS), moves, st.lists(st.integers(0, 9), min_size=1, max_size=3), moves)
+def test_places_that_were_given_up_come_back(
+    session: Session, held: list[Move], givers: list[int], made: list[Move]
+) -> None:
+    """What backfill does with room that is kept for others: they give it up, and may get it back."""
+    with session.statement() as keeping:
+        for move in held:
+            move.make(session, keeping)
+        keeping.hold()
+    before = state(session)
+    statement = session.statement()
+    for giver in givers:
+        places = [task for task in session.tasks if task.status is Status.ALLOCATED]
+        if places:
+            statement.give_up(places[giver % len(places)])
+    for move in made:
+        move.make(session, statement)
+    statement.discard()
+    assert state(session) == before

@@ -1,4 +1,4 @@
-"""Gangpreempt and gangreclaim: room for a whole gang in one network domain, breaking as few gangs as can be."""
+"""Gangpreempt and gangreclaim: room for a whole gang in one network domain, breaking few other gangs."""
 
 from __future__ import annotations
 

@@ -23,23 +23,25 @@ def account(
     limit: list[float] | None = None,
     guarantee: list[int] | None = None,
 ) -> Account:
-    """An account as the worked examples write it: one number per resource."""
-    zero = np.zeros(len(request), dtype=np.int64)
+    """An account as the worked examples write it: one number per resource; pods stand last and are nought."""
+    zero = np.zeros(len(request) + 1, dtype=np.int64)
+    most = np.array([*(limit or [float(LOTS)] * len(request)), float(LOTS)])
     return Account(
         queue=Queue("q", weight, is_open=True, is_reclaimable=True, created=0.0),
         allocated=zero.copy(),
-        request=np.array(request, dtype=np.int64),
+        request=np.array([*request, 0], dtype=np.int64),
         inqueue=zero.copy(),
         elastic=zero.copy(),
-        guarantee=np.array(guarantee or zero, dtype=np.int64),
-        limit=np.array(limit or [float(LOTS)] * len(request)),
+        guarantee=np.array([*(guarantee or [0] * len(request)), 0], dtype=np.int64),
+        limit=most,
+        ceiling=most,
         deserved=zero.astype(np.float64),
     )
 
 
 def divided(total: list[int], *accounts: Account) -> list[list[float]]:
-    divide(list(accounts), np.array(total, dtype=np.int64))
-    return [part.deserved.tolist() for part in accounts]
+    divide(list(accounts), np.array([*total, 0], dtype=np.int64), pods=len(total))
+    return [part.deserved[:-1].tolist() for part in accounts]
 
 
 def test_what_a_small_queue_does_not_need_goes_to_the_others_by_weight() -> None:

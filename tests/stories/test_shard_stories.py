@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.framework.decisions import Tell
-from hekla.model.shard import Shard
-from hekla.testing import Story, job, node, pod
+from hekla.framework.decisions import Tell, UpdateShard
+from hekla.model.shard import Shard, shard_of
+from hekla.objects import NodeShard
+from hekla.objects.topology import NodeShardStatus
+from hekla.testing import Story, job, node, node_shard, pod
 
 HARD, SOFT = Shard("hard", frozenset({"n2"})), Shard("soft", frozenset({"n2"}))
 GANG = ("priority, gang, conformance",)
@@ -78,6 +80,44 @@ STORIES = [
         expect={"low": {"evicted": ["low-1"]}, "high": {"pipelined": {"n2": 1}}},
     ),
     Story(
+        "preempt does not reach beyond a hard shard",
+        nodes=[node("n1", cpu=1), node("n2", cpu=1)],
+        jobs=[
+            pod("stays", on="n2", cpu=1),
+            job("low", tasks=1, cpu=1, running={"n1": 1}, min_available=0, priority=1),
+            job("high", tasks=1, cpu=1, priority=9),
+        ],
+        shard=HARD,
+        actions="preempt",
+        tiers=GANG,
+        expect={"low": "running", "high": "pending"},
+    ),
+    Story(
+        "preempt reaches beyond a soft shard where its own nodes will not do",
+        nodes=[node("n1", cpu=1), node("n2", cpu=1)],
+        jobs=[
+            pod("stays", on="n2", cpu=1),
+            job("low", tasks=1, cpu=1, running={"n1": 1}, min_available=0, priority=1),
+            job("high", tasks=1, cpu=1, priority=9),
+        ],
+        shard=SOFT,
+        actions="preempt",
+        tiers=GANG,
+        expect={"low": {"evicted": ["low-0"]}, "high": {"pipelined": {"n1": 1}}},
+    ),
+    Story(
+        "reclaim takes back on the shard's own node, although the other comes first",
+        nodes=[node("n1", cpu=1), node("n2", cpu=1)],
+        jobs=[
+            job("low", tasks=2, cpu=1, running={"n1": 1, "n2": 1}, queue="q2"),
+            job("high", tasks=1, cpu=1, queue="q1"),
+        ],
+        shard=SOFT,
+        actions="reclaim",
+        tiers=("priority, conformance",),
+        expect={"low": {"evicted": ["low-1"]}, "high": {"pipelined": {"n2": 1}}},
+    ),
+    Story(
         "reclaim does not reach beyond a hard shard",
         nodes=[node("n1", cpu=1), node("n2", cpu=1)],
         jobs=[
@@ -103,3 +143,25 @@ def test_who_is_kept_out_by_the_fence_is_told_so() -> None:
     assert told == [
         "0/2 nodes are unavailable: 1 Insufficient cpu, 1 node is not in the scheduler's node shard."
     ]
+
+
+def shard_news(*shards: NodeShard, mode: str = "hard") -> list[UpdateShard]:
+    story = Story("shards", NODES, [], shard=shard_of(shards, mode), objects=shards, tiers=GANG)
+    return [d for d in story.cycle().decisions if isinstance(d, UpdateShard)]
+
+
+def test_the_nodes_in_use_are_reported_where_that_is_news() -> None:
+    news = UpdateShard("volcano", NodeShardStatus(nodes_in_use=("n1", "n2")))
+    assert shard_news(node_shard("volcano", ["n1", "n2"])) == [news]
+    assert shard_news(node_shard("volcano", ["n1", "n2"], in_use=["n1", "n2"])) == []
+
+
+def test_a_node_that_another_shard_gives_up_late_is_reported_as_missing() -> None:
+    own, other = node_shard("volcano", ["n1", "n2"]), node_shard("other", [], in_use=["n2"])
+    news = UpdateShard("volcano", NodeShardStatus(nodes_in_use=("n1",), nodes_to_add=("n2",)))
+    assert shard_news(own, other) == [news]
+
+
+def test_other_shards_and_schedulers_without_one_report_nothing() -> None:
+    assert shard_news(node_shard("other", ["n1"])) == []
+    assert shard_news(node_shard("volcano", ["n1"]), mode="none") == []

@@ -178,7 +178,6 @@ def test_names_of_tiers(wish: tuple[str, str], tasks: int, expected: object) -> 
     assert by_name(wish, tasks).play() == {"a": expected}
 
 
-@pytest.mark.xfail(strict=True, reason="an unknown tier name is dropped without a word")
 def test_a_name_that_nobody_bears_is_told() -> None:
     session = by_name(("hard", "hall"), 5).cycle().session
     notes = [str(note) for note in session.story.jobs["default/a"]]
@@ -239,14 +238,12 @@ def test_explain_names_the_domain() -> None:
     )
 
 
-@pytest.mark.xfail(strict=True, reason="Diagnosis.plainly leaves the domain out")
 def test_explain_names_the_domain_of_each_refusal() -> None:
     refusals = [reason for reason in explained(CRUMBS) if "nodes fit" in reason]
     assert refusals
     assert all("s0" in refusal for refusal in refusals)
 
 
-@pytest.mark.xfail(strict=True, reason="a search without any gradient says nothing")
 def test_explain_says_why_no_domain_was_tried() -> None:
     story = Story("five", **SPINE, jobs=[job("a", tasks=5, cpu=1, min_available=2, topology=HARD)])
     assert len(explained(story)) > 1
@@ -262,7 +259,6 @@ def test_without_the_option_a_promise_in_another_rack_is_forgotten() -> None:
     assert Story("a promise", **SPINE, jobs=PROMISED).play() == {"a": {"n1": 2}}
 
 
-@pytest.mark.xfail(strict=True, reason="the first other domain that is tried voids the nomination")
 def test_a_gang_goes_to_the_rack_that_was_freed_for_it() -> None:
     assert Story("a promise", **SPINE, jobs=PROMISED, configurations=KEEPS).play() == {"a": {"n3": 2}}
 

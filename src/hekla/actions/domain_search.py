@@ -49,7 +49,13 @@ class DomainSearch:
 
     def place(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
         """Apply the best solution to the statement; its domain and what it decided, or None."""
-        for gradient in self._session.gradients_of_job(self._job, self._session.domains.top):
+        session = self._session
+        if all(sub_job.nominated for sub_job in worksheet.sub_jobs):
+            promised = self._as_nominated(statement, worksheet)
+            if promised is not None:
+                return promised
+        gradients = session.gradients_of_job(self._job, session.domains.top)
+        for gradient in gradients:
             hopeful = [domain for domain in gradient if self._has_room(domain, worksheet)]
             solutions = self._solutions(hopeful, worksheet)
             if solutions:
@@ -58,7 +64,25 @@ class DomainSearch:
                 if not statement.recover(solutions[best].operations):
                     return None
                 return best, solutions[best]
+        if not gradients:
+            session.story.of_job(self._job.uid, "no network domain that it allows is large enough for it")
         return None
+
+    def _as_nominated(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
+        """The whole job where an earlier cycle freed room for it; None where that no longer works out."""
+        session, job = self._session, self._job
+        solution = Solution((), worksheet.copy(), 0.0)
+        with session.statement() as attempt:
+            while solution.worksheet:
+                sub_job = solution.worksheet.sub_jobs.pop()
+                nominated, tasks = sub_job.nominated, solution.worksheet.tasks_of[sub_job.uid]
+                if not place_as_nominated(session, attempt, job, sub_job, tasks, bound=session.domains.top):
+                    return None
+                solution.domain_of[sub_job.uid] = nominated
+            if not (session.is_ready(job) or session.is_pipelined(job)):
+                return None
+            statement.merge(attempt)
+        return session.domains.common_of(solution.domain_of.values()), solution
 
     def _solutions(self, gradient: list[Domain], worksheet: Worksheet) -> dict[str, Solution]:
         """What would do, by domain; where scores are known before trying, the first that does is enough."""
@@ -151,7 +175,11 @@ class DomainSearch:
         if place_as_nominated(session, statement, self._job, sub_job, tasks, bound=bound):
             solution.domain_of[sub_job.uid] = nominated
             return statement
-        for gradient in session.gradients_of_sub_job(self._job, sub_job, bound):
+        gradients = session.gradients_of_sub_job(self._job, sub_job, bound)
+        if not gradients:
+            where = f'domain "{bound.name}" has none that is'
+            session.story.of_job(self._job.uid, f"{where} large enough for all that waits of it together")
+        for gradient in gradients:
             trials = {
                 domain.name: t for domain in gradient if (t := self._try_sub_job(sub_job, tasks, domain))
             }

@@ -30,9 +30,10 @@ def place_as_nominated(
         return False
     nominated = sub_job.nominated
     domain = session.domains.by_name.get(nominated)
-    lies_inside = domain is not None and bound.name in session.domains.ancestors(nominated)
+    if domain is not None and bound.name not in session.domains.ancestors(nominated):
+        return False  # another domain is being tried; the promise stands
     with session.statement() as attempt:
-        if domain is None or not lies_inside or not _place_all(session, attempt, job, tasks, domain):
+        if domain is None or not _place_all(session, attempt, job, tasks, domain):
             sub_job.nominated = ""
             return False
         if not (session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job)):

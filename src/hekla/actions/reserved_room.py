@@ -52,8 +52,16 @@ def place_with_reserved_room(session: Session, job: Job) -> bool:
                 continue
             if session.is_ready(job):
                 statement.commit()
+                bind_held(session, job)
                 return True
     return False
+
+
+def bind_held(session: Session, job: Job) -> None:
+    """A job that may start does so whole: what the session kept for it earlier is bound with the rest."""
+    for task in list(job.roster.having(Status.ALLOCATED).values()):
+        task.last = None
+        session.bind(task)
 
 
 def take_place(session: Session, statement: Statement, task: Task) -> bool:

@@ -70,7 +70,11 @@ class Chronicle:
         for uid, job in session.jobs.items():
             # Creation times keep the order of arrival in their last digits, which nobody wants to see.
             arrived = max(0.0, round(job.created - self.start, 3))
-            fate = self.fates.setdefault(uid, Fate(f"{job.namespace}/{job.title}", job.queue, arrived))
+            if uid not in self.fates:
+                # A job that runs when it is first seen has not waited for this scheduler.
+                started = arrived if job.roster.ready else None
+                self.fates[uid] = Fate(f"{job.namespace}/{job.title}", job.queue, arrived, started)
+            fate = self.fates[uid]
             fate.pods = max(fate.pods, len(job.roster))
             fate.state = state_of(job)
         for decision in report.decisions:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf, warn
+from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf, warn
 from hekla.cli.render import Style, echo_outcome, output_option
 from hekla.clock import stopwatch
 from hekla.conf import Conf
@@ -15,10 +16,13 @@ from hekla.errors import HeklaError, InputError
 from hekla.framework.registry import Registry
 from hekla.model.shard import Shard
 from hekla.model.snapshot import Snapshot, take_snapshot
+from hekla.objects import seconds
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
 from hekla.scheduler.outcome import outcome_of
+
+DAY = 86_400.0
 
 
 @click.command()
@@ -63,10 +67,10 @@ def decide_scenarios(
     for file in files:
         try:
             start = stopwatch()
-            snapshot, own_conf, name = load_scenario(file, registry, conf, strict=strict)
-            loaded = stopwatch() - start
-            report = run_cycle(snapshot, own_conf, registry=registry)
-            echo_outcome(outcome_of(name, report, load_seconds=loaded), report, style)
+            loaded = load_scenario(file, registry, conf, strict=strict)
+            load_seconds = stopwatch() - start
+            report = run_cycle(loaded.snapshot, loaded.conf, registry=registry, now=loaded.now)
+            echo_outcome(outcome_of(loaded.name, report, load_seconds=load_seconds), report, style)
         except HeklaError as error:
             failures += 1
             echo_failure(file, error, style)
@@ -74,17 +78,27 @@ def decide_scenarios(
         raise InputError(f"{failures} of {len(files)} scenarios could not be decided")
 
 
-def load_scenario(
-    file: Path, registry: Registry, conf: Conf | None, *, strict: bool
-) -> tuple[Snapshot, Conf, str]:
+@dataclass(frozen=True)
+class Loaded:
+    """A scenario ready to be decided."""
+
+    snapshot: Snapshot
+    conf: Conf
+    name: str
+    now: float
+
+
+def load_scenario(file: Path, registry: Registry, conf: Conf | None, *, strict: bool) -> Loaded:
+    """The scenario in a file; the time in it is a day after everything that it tells of."""
     scenario = read_scenario(file)
     own = conf or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)
     sharding = scenario.sharding
     shard = Shard(sharding.mode, frozenset(sharding.nodes)) if sharding is not None else None
     snapshot = take_snapshot(scenario.objects, shard=shard)
-    Gauge(own).put_into(snapshot, now=0.0)
+    now = DAY + max((seconds(thing.metadata.creation_timestamp) for thing in scenario.objects), default=0.0)
+    Gauge(own).put_into(snapshot, now)
     warn(f"{file}: {complaint}" for complaint in (*scenario.complaints, *snapshot.complaints))
-    return snapshot, own, scenario.name
+    return Loaded(snapshot, own, scenario.name, now)
 
 
 def echo_failure(file: Path, error: HeklaError, style: Style) -> None:
@@ -99,9 +113,10 @@ def echo_failure(file: Path, error: HeklaError, style: Style) -> None:
 
 def after_cycles(files: Sequence[Path], conf: Conf, registry: Registry, cycles: int) -> CycleReport:
     """The last of so many cycles on an embedded cluster that holds these manifests."""
-    from hekla.cli.embedding import embedded_loop  # noqa: PLC0415 - scenarios need no cluster
+    from hekla.cli.embedding import embed  # noqa: PLC0415 - scenarios need no cluster
 
-    loop = embedded_loop(files, conf, registry)
-    for _ in range(cycles - 1):
-        loop.step()
-    return loop.step()
+    embedded, teller = embed(files, conf, registry), Teller()
+    for _ in range(cycles):
+        report = embedded.loop.step()
+        teller.tell((*embedded.cluster.complaints, *report.session.snapshot.complaints))
+    return report

@@ -49,11 +49,3 @@ def embed(
     cluster = EmbeddedCluster(reading.objects, clock, options=options)
     loop = Loop(cluster, conf, clock, registry=registry, period=period)
     return Embedded(cluster, loop, clock)
-
-
-def embedded_loop(files: Sequence[Path], conf: Conf, registry: Registry) -> Loop:
-    """Just the loop, with complaints told once the cluster has taken everything in."""
-    embedded = embed(files, conf, registry)
-    embedded.cluster.snapshot()
-    warn(str(complaint) for complaint in embedded.cluster.complaints)
-    return embedded.loop

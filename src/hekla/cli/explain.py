@@ -19,7 +19,7 @@ from hekla.scheduler.outcome import explanations
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--job", "name", help="Only this pod group: namespace/name, or a name that is unique.")
+@click.option("--job", "name", help="Only this job or pod group: namespace/name, or a name that is unique.")
 @configuration
 @click.option(
     "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Explain the last of N cycles."
@@ -41,8 +41,8 @@ def explain(  # noqa: PLR0917 - one parameter per option
     registry = registry_with(plugins)
     if len(files) == 1 and is_scenario(files[0]):
         own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
-        snapshot, conf, _ = load_scenario(files[0], registry, own, strict=strict)
-        report = run_cycle(snapshot, conf, registry=registry)
+        loaded = load_scenario(files[0], registry, own, strict=strict)
+        report = run_cycle(loaded.snapshot, loaded.conf, registry=registry, now=loaded.now)
     else:
         conf = chosen_conf(conf_file, preset, registry, strict=strict)
         report = after_cycles(files, conf, registry, cycles)

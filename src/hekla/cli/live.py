@@ -39,7 +39,7 @@ class Screen:
     def tell(self, moment: float, lines: Sequence[tuple[str, str]]) -> None:
         for action, sentence in lines:
             line = Text(f"t+{moment - self._start:>5.0f}s  ", style="dim")
-            line.append(f"{action:9}", style=STYLES.get(action, ""))
+            line.append(f"{action:12}", style=STYLES.get(action, ""))
             line.append(sentence)
             self._lines.append(line)
 

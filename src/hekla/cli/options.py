@@ -75,6 +75,18 @@ def read_text(path: Path) -> str:
         raise InputError(f'cannot read "{path}": {reason}') from error
 
 
+class Teller:
+    """Tells complaints on standard error, each once."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(self, complaints: Iterable[object]) -> None:
+        news = [text for text in map(str, complaints) if text not in self._told]
+        self._told.update(news)
+        warn(dict.fromkeys(news))
+
+
 def warn(messages: Iterable[str]) -> None:
     for message in messages:
         click.echo(f"warning: {message}", err=True)

@@ -9,7 +9,7 @@ import click
 
 from hekla.cli.chronicle import Chronicle
 from hekla.cli.embedding import Embedded
-from hekla.cli.options import warn
+from hekla.cli.options import Teller
 from hekla.clock import WallClock
 from hekla.objects import VolcanoJob
 from hekla.scheduler.cycle import CycleReport
@@ -30,8 +30,8 @@ def watch(
     """Run until nothing can change any more, or the limit; what became of every job."""
     start = embedded.clock.now()
     chronicle = Chronicle(start)
-    told = len(embedded.cluster.complaints)
-    warn(str(complaint) for complaint in embedded.cluster.complaints)
+    teller = Teller()
+    teller.tell(embedded.cluster.complaints)
     end = None if until is None else start + until
     if sys.stdout.isatty() and not quiet:
         _watch_live(embedded, chronicle, title, pace, end, max_cycles, before_pause)
@@ -40,13 +40,14 @@ def watch(
         def spectator(report: CycleReport) -> None:
             for action, sentence in chronicle.record(report):
                 if not quiet:
-                    click.echo(f"t+{report.session.now - start:>5.0f}s  {action:9} {sentence}")
+                    click.echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
+            teller.tell(report.session.snapshot.complaints)
             before_pause(report)
 
         embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=spectator)
     # What happened after the last cycle (pods that ended, Jobs that completed) belongs to the end.
     chronicle.settle(embedded.cluster.all_of(VolcanoJob))
-    warn(str(complaint) for complaint in embedded.cluster.complaints[told:])
+    teller.tell(embedded.cluster.complaints)
     return chronicle
 
 

@@ -101,7 +101,7 @@ def list_of(inner: Kind) -> Kind:
     def read(value: object) -> tuple[object, ...]:
         return tuple(inner.read(item) for item in items_of(value))
 
-    return Kind(f"list of {inner.name}s", f"a list, each item {inner.expects}", read)
+    return Kind(f"list of {plural(inner.name)}", f"a list, each item {inner.expects}", read)
 
 
 def map_of(inner: Kind) -> Kind:
@@ -113,7 +113,7 @@ def map_of(inner: Kind) -> Kind:
         return {str(key): inner.read(item) for key, item in value.items()}
 
     expects = "a map" if inner is ANYTHING else f"a map, each value {inner.expects}"
-    return Kind(f"map of {inner.name}s" if inner is not ANYTHING else "map", expects, read)
+    return Kind(f"map of {plural(inner.name)}" if inner is not ANYTHING else "map", expects, read)
 
 
 def one_of(words: Sequence[object]) -> Kind:
@@ -152,3 +152,9 @@ SIMPLE: Mapping[Any, Kind] = {
     object: ANYTHING,
     Any: ANYTHING,
 }
+
+
+def plural(name: str) -> str:
+    """`string` becomes `strings`, `map of ints` becomes `maps of ints`."""
+    head, of, rest = name.partition(" of ")
+    return f"{head}s{of}{rest}"

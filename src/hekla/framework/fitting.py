@@ -142,7 +142,7 @@ class Fitting:
         unresolvable = np.zeros(len(judged), dtype=np.bool_)
         shard = self.session.hard_shard
         if shard is not None and (outside := int(np.count_nonzero(judged & ~shard))):
-            reasons.append(Reason(NOT_IN_SHARD, outside))
+            reasons.append(Reason(NOT_IN_SHARD, outside, "outside this scheduler's shard"))
             unresolvable |= judged & ~shard
             judged &= shard
         if with_room:

@@ -65,8 +65,8 @@ class Session:
         self._settle_tasks()
         self.pods = PodLedger(self.nodes, self.tasks, self.axis)
         self.domains = Domains(snapshot.all_of(HyperNode), self.nodes)
-        settle_topology(self.jobs.values(), self.domains)
-        snapshot.complaints += [*self.domains.complaints, *self.domains.warnings]
+        unsettled = settle_topology(self.jobs.values(), self.domains)
+        snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
         self.fitting = Fitting(self)
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}

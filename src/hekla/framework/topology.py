@@ -10,16 +10,32 @@ from hekla.ledger.domains import Domains
 from hekla.model.job import Job, SubJob
 from hekla.model.status import ALLOCATED_SET
 from hekla.model.task import NOWHERE
+from hekla.objects.complaint import Complaint
 from hekla.objects.scheduling import NetworkTopology
 
 
-def settle_topology(jobs: Iterable[Job], domains: Domains) -> None:
-    """Actions see only hard constraints with a tier, and know the domain of what is placed."""
+def settle_topology(jobs: Iterable[Job], domains: Domains) -> list[Complaint]:
+    """Actions see only hard constraints with a tier, and know the domain of what is placed.
+
+    A tier name that no domain bears binds nothing, as in Volcano; it is told.
+    """
+    complaints: list[Complaint] = []
     for job in jobs:
-        if job.has_topology:
-            _make_plain(job, domains)
-            if domains.is_ready:
-                _find_domains(job, domains)
+        if not job.has_topology:
+            continue
+        _make_plain(job, domains)
+        if domains.is_ready:
+            _find_domains(job, domains)
+        asked = [job.topology, *(sub_job.topology for sub_job in job.sub_jobs.values())]
+        for name in dict.fromkeys(t.highest_tier_name for t in asked if t is not None and is_vague(t)):
+            message = f'highestTierName: no hypernode has tier name "{name}"; the constraint binds nothing'
+            complaints.append(Complaint(f"podgroup {job.uid}", message))
+    return complaints
+
+
+def is_vague(topology: NetworkTopology) -> bool:
+    """Names a tier that could not be found."""
+    return bool(topology.highest_tier_name) and topology.highest_tier_allowed is None
 
 
 def _make_plain(job: Job, domains: Domains) -> None:

@@ -65,10 +65,12 @@ class Diagnosis:
 
     def plainly(self) -> str:
         """`0/8 nodes fit: 5 not enough cpu (asked 4, most free 2), 3 taint gpu not tolerated`."""
+        where = f' in domain "{self.hypernode}"' if self.hypernode else ""
         if not self.reasons:
-            return self.summary or f"0/{self.nodes} nodes fit"
+            return self.summary or f"0/{self.nodes} nodes fit{where}"
         parts = sorted(self.reasons, key=lambda r: (-r.count, r.plain or r.text))
-        return f"0/{self.nodes} nodes fit: " + ", ".join(f"{r.count} {r.plain or r.text}" for r in parts)
+        said = ", ".join(f"{r.count} {r.plain or r.text}" for r in parts)
+        return f"0/{self.nodes} nodes fit{where}: {said}"
 
 
 def refused_everywhere(reason: str, nodes: int, code: Code) -> Diagnosis:

@@ -22,17 +22,20 @@ class BinpackArguments:
     weight: int = argument(1, key="binpack.weight", help="how much the score counts; 0 turns it off")
     cpu: int = argument(1, key="binpack.cpu", minimum=0, help="weight of cpu")
     memory: int = argument(1, key="binpack.memory", minimum=0, help="weight of memory")
-    resources: tuple[str, ...] = argument(
-        (), key="binpack.resources", help="other resources that count, comma separated"
-    )
+    resources: str = argument("", key="binpack.resources", help="other resources that count, comma separated")
     per_resource: Mapping[str, int] = arguments_by_prefix(
         "binpack.resources", {}, help="weight of a listed resource", minimum=0
     )
 
     def weights(self) -> dict[str, int]:
         """Weight by resource name."""
-        listed = {name: self.per_resource.get(name, 1) for name in self.resources}
+        listed = {name: self.per_resource.get(name, 1) for name in listed_names(self.resources)}
         return {CPU: self.cpu, MEMORY: self.memory, **listed}
+
+
+def listed_names(text: str) -> list[str]:
+    """`a, b` as names. Volcano reads this as text alone; a list counts as nothing."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 class Binpack(Plugin):

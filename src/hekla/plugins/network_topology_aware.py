@@ -20,6 +20,7 @@ from hekla.model.job import Job, SubJob, is_hard
 from hekla.model.resources import CPU, MEMORY
 from hekla.model.status import Status
 from hekla.model.task import NOWHERE, Task
+from hekla.plugins.binpack import listed_names
 from hekla.plugins.demand import minimum_of
 
 MAX_SCORE = 100.0
@@ -33,8 +34,8 @@ class NetworkTopologyArguments:
     memory: int = argument(
         1, key="hypernode.binpack.memory", minimum=0, help="weight of memory when packing domains"
     )
-    resources: tuple[str, ...] = argument(
-        (), key="hypernode.binpack.resources", help="other resources that count, comma separated"
+    resources: str = argument(
+        "", key="hypernode.binpack.resources", help="other resources that count, comma separated"
     )
     per_resource: Mapping[str, int] = arguments_by_prefix(
         "hypernode.binpack.resources", {}, help="weight of a listed resource", minimum=0
@@ -56,7 +57,7 @@ class NetworkTopologyArguments:
     )
 
     def weights(self) -> dict[str, int]:
-        listed = {name: self.per_resource.get(name, 1) for name in self.resources}
+        listed = {name: self.per_resource.get(name, 1) for name in listed_names(self.resources)}
         return {CPU: self.cpu, MEMORY: self.memory, **listed}
 
 

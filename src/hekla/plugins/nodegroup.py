@@ -73,10 +73,11 @@ class Wishes:
         if group in self.anti.preferred:
             return DISLIKED_SCORE
         score = REQUIRED_SCORE if group in self.affinity.required else 0.0
-        preferred = self.affinity.preferred
-        if group in preferred:
-            behind = len(preferred) - preferred.index(group) if by_place else len(preferred)
-            score += PREFERRED_SCORE * behind / len(preferred)
+        # Of a group that is listed twice the last place counts, as in Volcano.
+        place_of = {name: place for place, name in enumerate(self.affinity.preferred)}
+        if group in place_of:
+            behind = len(place_of) - place_of[group] if by_place else len(place_of)
+            score += PREFERRED_SCORE * behind / len(place_of)
         return score
 
 
@@ -93,7 +94,7 @@ class NodeGroup(Plugin):
         self._limits: dict[str, Limits | None] = {
             queue.name: limits_of(queue, session.axis)
             for queue in session.queues.values()
-            if LIMITS in queue.annotations
+            if queue.annotations.get(LIMITS)
         }
         shape = (self._groups.size, len(session.axis))
         self._held = {name: np.zeros(shape, dtype=np.int64) for name in self._limits}
@@ -190,8 +191,8 @@ def affinity_of(queue: Queue) -> QueueAffinity | None:
 def limits_of(queue: Queue, axis: Axis) -> Limits | None:
     """What a queue may hold per group, as its annotation says; None where that cannot be read."""
     try:
-        by_group = msgspec.json.decode(queue.annotations[LIMITS], type=dict[str, ResourceList])
-        amounts = {group: read_resources(listed) for group, listed in by_group.items()}
+        by_group = msgspec.json.decode(queue.annotations[LIMITS], type=dict[str, ResourceList] | None)
+        amounts = {group: read_resources(listed) for group, listed in (by_group or {}).items()}
     except (msgspec.MsgspecError, RecursionError, InputError):
         return None
     return {group: (axis.vector(listed), axis.named(listed)) for group, listed in amounts.items()}

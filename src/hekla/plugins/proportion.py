@@ -21,12 +21,13 @@ from hekla.framework.points import (
     answers,
 )
 from hekla.ledger.arrays import Amounts, Floats
+from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.plugins.demand import elastic, less_gated, minimum_of, short_of, waiting_demand, within
-from hekla.plugins.queue_limits import beside_guarantees, capability_of
+from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
 
 SMALLEST = 0.1
 """Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
@@ -44,6 +45,8 @@ class Account:
     guarantee: Amounts
     limit: Floats
     """The most it may hold: what others are not guaranteed, capped by its capability."""
+    ceiling: Floats
+    """The most that dividing gives it."""
     deserved: Floats
 
     @property
@@ -71,7 +74,7 @@ class Proportion(Plugin):
             if job.queue not in self.accounts:
                 self.accounts[job.queue] = self._open_account(session.queues[job.queue], guaranteed)
             self._book(job)
-        divide(list(self.accounts.values()), session.total)
+        divide(list(self.accounts.values()), session.total, self.pods)
 
     def _open_account(self, queue: Queue, guaranteed: Amounts) -> Account:
         session, axis = self.session, self.session.axis
@@ -79,15 +82,20 @@ class Proportion(Plugin):
         guarantee = axis.vector(queue.guarantee)
         capability = capability_of(axis.vector(queue.capability), axis.named(queue.capability))
         limit = np.minimum(beside_guarantees(session.total, guaranteed, guarantee), capability)
+        # As in Volcano, a device that others are guaranteed to the last is not limited when dividing:
+        # the limit has forgotten it. It still is when jobs are admitted.
+        is_limited = (session.total > guaranteed) | axis.named(queue.guarantee)
+        is_limited[[CPU_COLUMN, MEMORY_COLUMN]] = True
         return Account(
             queue,
-            zero.copy(),
-            zero.copy(),
-            zero.copy(),
-            zero.copy(),
-            guarantee,
-            limit,
-            zero.astype(np.float64),
+            allocated=zero.copy(),
+            request=zero.copy(),
+            inqueue=zero.copy(),
+            elastic=zero.copy(),
+            guarantee=guarantee,
+            limit=limit,
+            ceiling=np.where(is_limited, limit, UNLIMITED),
+            deserved=zero.astype(np.float64),
         )
 
     def _book(self, job: Job) -> None:
@@ -208,7 +216,7 @@ def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:
     return bool((amounts - limit < SMALLEST).all())
 
 
-def divide(accounts: list[Account], total: Amounts) -> None:
+def divide(accounts: list[Account], total: Amounts, pods: int) -> None:
     """Give every queue what it deserves: fill by weight, round by round, till nothing more is wanted.
 
     A queue keeps drawing by its weight until it is satisfied in every resource, and hands back
@@ -221,19 +229,25 @@ def divide(accounts: list[Account], total: Amounts) -> None:
         if weights == 0:
             return
         before = remaining
-        change = np.zeros_like(remaining)
+        given, returned = np.zeros_like(remaining), np.zeros_like(remaining)
         still_hungry = []
         for account in hungry:
             old = account.deserved
             offered = old + remaining * (account.queue.weight / weights)
             new = np.maximum(
-                np.minimum(np.minimum(offered, account.limit), account.request), account.guarantee
+                np.minimum(np.minimum(offered, account.ceiling), account.request), account.guarantee
             )
             account.deserved = new
-            change += new - old
+            given += np.maximum(new - old, 0.0)
+            returned += np.maximum(old - new, 0.0)
             if not (not_above(account.request, new) or np.array_equal(new, old)):
                 still_hungry.append(account)
         hungry = still_hungry
-        remaining = np.maximum(remaining - change, 0.0)
-        if (remaining < SMALLEST).all() or np.array_equal(remaining, before):
+        remaining = np.maximum(remaining + returned - given, 0.0)
+        if is_empty(remaining, pods) or np.array_equal(remaining, before):
             return
+
+
+def is_empty(amounts: Floats, pods: int) -> bool:
+    """Nothing left but places for pods."""
+    return bool((np.delete(amounts, pods) < SMALLEST).all())

@@ -56,7 +56,7 @@ def flat_entitlements(session: Session, tree: QueueTree) -> Entitlements:
     is_cut = (session.total > guaranteed) | guarantee.named
     is_cut[:, ALWAYS_THERE] = True
     cut = np.where(is_cut, np.minimum(deserved.amounts, limit), deserved.amounts).astype(np.int64)
-    return _entitlements(guarantee, deserved, cut, limit)
+    return _entitlements(guarantee, cut, limit)
 
 
 def tree_entitlements(session: Session, tree: QueueTree) -> Entitlements:
@@ -70,7 +70,7 @@ def tree_entitlements(session: Session, tree: QueueTree) -> Entitlements:
         capability[children] = np.where(is_said[children], spec.amounts[children], capability[parent])
         room = beside_guarantees(limit[parent], own.sum(axis=0), own)
         limit[children] = np.minimum(room, capability[children])
-    return _entitlements(guarantee, deserved, deserved.amounts, limit)
+    return _entitlements(guarantee, deserved.amounts, limit)
 
 
 def _bounds_of_root(session: Session, amounts: Amounts, named: Mask) -> tuple[Floats, Floats]:
@@ -90,12 +90,10 @@ def _offered(session: Session) -> Mask:
     return session.axis.named({name: 0 for node in session.snapshot.nodes for name in node.allocatable})
 
 
-def _entitlements(guarantee: Listed, deserved: Listed, amounts: Amounts, limit: Floats) -> Entitlements:
+def _entitlements(guarantee: Listed, amounts: Amounts, limit: Floats) -> Entitlements:
     """A guarantee is deserved, too."""
     due = np.maximum(amounts, guarantee.amounts)
-    is_measured = deserved.named | guarantee.named
-    is_measured[:, ALWAYS_THERE] = due[:, ALWAYS_THERE] > 0
-    return Entitlements(guarantee.amounts, due, limit, is_measured)
+    return Entitlements(guarantee.amounts, due, limit, is_measured=due > 0)
 
 
 def _spec_of(session: Session, tree: QueueTree) -> tuple[Listed, Listed, Listed]:

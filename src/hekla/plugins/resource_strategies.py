@@ -39,11 +39,13 @@ DEFAULT_STRATEGIES: Strategies = {CPU: Strategy(), MEMORY: Strategy()}
 
 def read_strategies(raw: Mapping[str, object]) -> Strategies:
     """By resource name or `prefix*`; what ends in no prefix is left out."""
+    if not raw:
+        return DEFAULT_STRATEGIES
     written = {name: _read(entry, WrittenStrategy, name) for name, entry in raw.items() if _is_name(name)}
     return {
         name: Strategy(entry.type if entry.type in (MOST, LEAST) else LEAST, max(int(entry.weight), 0) or 1)
         for name, entry in written.items()
-    } or DEFAULT_STRATEGIES
+    }
 
 
 def _is_name(name: str) -> bool:

@@ -125,7 +125,7 @@ class ResourceStrategyFit(Plugin):
         if not columns:
             return None
         score = fit(task.vector, nodes.used[rows], nodes.allocatable[rows], columns)
-        return score * MAX_NODE_SCORE * int(self.arguments.weight)
+        return score * (MAX_NODE_SCORE * int(self.arguments.weight))
 
     @answers(NODE_ORDER, Scope.CLASS)
     def spare_nodes_with_scarce_resources(self, task: Task) -> Floats | None:
@@ -135,7 +135,7 @@ class ResourceStrategyFit(Plugin):
             return None
         known = {columns[name]: weight for name, weight in scarce.weights.items() if name in columns}
         plain = plainness(task.vector, self.session.nodes.allocatable, known, total)
-        return plain * MAX_NODE_SCORE * scarce.weight
+        return plain * (MAX_NODE_SCORE * scarce.weight)
 
     def _columns_for(self, task: Task) -> Columns:
         """The resources the task asks for and that have a strategy."""

@@ -64,14 +64,7 @@ NO_RANK = Rank()
 
 
 class TaskTopology(Plugin):
-    """Two differences from Volcano.
-
-    The order of a job's tasks is fixed when they are put in order, by how many of each bucket wait
-    then. Volcano compares anew while it places tasks, so that a bucket of which one task has just
-    been placed may fall behind another of the same size.
-
-    What a placement changes is changed back when it is undone; Volcano forgets to.
-    """
+    """What a placement changes is changed back when it is undone; Volcano forgets to."""
 
     name = "task-topology"
     moving_task_order = True

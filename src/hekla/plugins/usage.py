@@ -88,7 +88,12 @@ class Usage(Plugin):
     def refuse_busy_nodes(self, task: Task) -> list[Refusal] | None:  # noqa: ARG002 - alike for all tasks
         limits = (threshold(self.arguments.thresholds, key) for key in ("cpu", "mem"))
         refusals = [
-            Refusal(reason, self._is_known & (self._percent[:, place] > limit), Code.UNRESOLVABLE)
+            Refusal(
+                reason,
+                self._is_known & (self._percent[:, place] > limit),
+                Code.UNRESOLVABLE,
+                plain=f"{(CPU, MEMORY)[place]} busier than {limit}%",
+            )
             for place, (reason, limit) in enumerate(zip((CPU_BUSY, MEMORY_BUSY), limits, strict=True))
         ]
         return [refusal for refusal in refusals if refusal.nodes.any()] or None

@@ -8,28 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import DrawFn
 
-from hekla.conf import Conf, PluginEntry, Tier
+from hekla.conf import Conf
 from hekla.framework.session import Session
+from hekla.model.load import NodeLoad
 from hekla.model.snapshot import Snapshot, take_snapshot
+from hekla.model.task import REVOCABLE_ZONE
 from hekla.objects import LabelSelector, Manifest, Node, Pod, Toleration
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
-from hekla.scheduler.builtin import BUILTIN
-from hekla.scheduler.cycle import open_session
-from hekla.testing.builders import Role, job, node, priority_class, queue
-from hekla.testing.pods import Shape, pod, stamped
+from hekla.plugins.rescheduling import LAST_RUN
+from hekla.plugins.tdm import LAST_EVICTION
+from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
+from hekla.testing import surroundings
+from hekla.testing.builders import Role, job, node, priority_class
+from hekla.testing.conf_strategies import confs
+from hekla.testing.pods import BEGINNING, Shape, pod, stamped
 
 PRIORITIES = (1, 5, 10)
 PLACES = ("pending", "pending", "pending", "running", "running", "bound", "releasing")
 CROWDED = ("running", "running", "running", "running", "bound", "pending")
 """Where pods stand when the cycle starts; what comes more often is more likely."""
 
-ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle")
 HOSTNAME = "kubernetes.io/hostname"
+NOW = (BEGINNING + timedelta(hours=1)).timestamp()
+"""When the cycles run: all objects are about an hour old."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +45,28 @@ class Cluster:
 
     nodes: tuple[Node, ...]
     others: tuple[Manifest, ...]
+    load: Mapping[str, NodeLoad] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
         """The facts, made anew: a session may change them."""
-        return take_snapshot([*self.nodes, *self.others])
+        snapshot = take_snapshot([*self.nodes, *self.others])
+        snapshot.load = self.load
+        return snapshot
+
+    def session(self, conf: Conf) -> Session:
+        """An open session, before any action has run."""
+        return open_session(self.snapshot(), conf, now=NOW, memory=_long_rested())
+
+    def cycle(self, conf: Conf) -> CycleReport:
+        return run_cycle(self.snapshot(), conf, now=NOW, memory=_long_rested())
 
     def with_others(self, others: Sequence[Manifest]) -> Cluster:
         return replace(self, others=tuple(others))
+
+
+def _long_rested() -> dict[str, float]:
+    """Plugins that do something from time to time find that the time has come."""
+    return {LAST_RUN: 0.0, LAST_EVICTION: 0.0}
 
 
 @dataclass
@@ -87,9 +109,11 @@ def clusters(
     """Nodes, queues, priority classes, and jobs whose tasks run, wait, leave or are bound."""
     site = _site(draw, most_nodes, places)
     site.objects += [priority_class(f"priority-{value}", value) for value in PRIORITIES]
-    for at in range(draw(st.integers(1, most_jobs))):
-        _add_job(draw, site, f"job{at}")
-    return Cluster(tuple(site.nodes), tuple(stamped(site.objects)))
+    names = [f"job{at}" for at in range(draw(st.integers(1, most_jobs)))]
+    for name in names:
+        _add_job(draw, site, name)
+    site.objects += surroundings.budgets(draw, names)
+    return Cluster(tuple(site.nodes), tuple(stamped(site.objects)), _load(draw, site))
 
 
 def _site(draw: DrawFn, most_nodes: int, places: Sequence[str]) -> Site:
@@ -97,7 +121,7 @@ def _site(draw: DrawFn, most_nodes: int, places: Sequence[str]) -> Site:
     for at in range(draw(st.integers(1, most_nodes))):
         name = f"n{at}"
         room = Room(*draw(st.tuples(*map(st.integers, (1, 2, 0, 2), (8, 16, 2, 6)))))
-        labels = {HOSTNAME: name, "zone": draw(st.sampled_from("ab"))}
+        labels = {HOSTNAME: name, "zone": draw(st.sampled_from("ab")), **surroundings.node_labels(draw)}
         taints = draw(st.sampled_from(((), (), (), ("gpu=yes:NoSchedule",), ("old=yes:PreferNoSchedule",))))
         memory = f"{room.memory}Gi"
         nodes.append(
@@ -113,24 +137,16 @@ def _site(draw: DrawFn, most_nodes: int, places: Sequence[str]) -> Site:
         )
         rooms[name] = room
     queues = [f"q{at}" for at in range(draw(st.integers(1, 3)))]
-    return Site(nodes, rooms, queues, places, [draw(_queues(name)) for name in queues])
+    objects = [*surroundings.queues(draw, queues), *surroundings.networks(draw, list(rooms))]
+    return Site(nodes, rooms, queues, places, objects)
 
 
-def _queues(name: str) -> SearchStrategy[Manifest]:
-    amounts: SearchStrategy[ResourceList | None] = st.none() | st.fixed_dictionaries(
-        {"cpu": st.integers(1, 6)}
-    )
-    return st.builds(
-        queue,
-        st.just(name),
-        weight=st.integers(1, 4),
-        capability=amounts,
-        guarantee=st.none() | st.none() | amounts,
-        reclaimable=st.sampled_from((None, None, True, False)),
-        priority=st.sampled_from((0, 0, 0, 1)),
-        hierarchy=st.sampled_from(("root/a", "root/b", "root/a/x")),
-        hierarchy_weights=st.sampled_from(("1/1/1", "1/2/3")),
-    )
+def _load(draw: DrawFn, site: Site) -> dict[str, NodeLoad]:
+    """How busy the nodes are, in one cluster of three."""
+    if draw(st.integers(0, 2)):
+        return {}
+    percent = st.sampled_from((5.0, 50.0, 95.0))
+    return {name: NodeLoad(draw(percent), draw(percent), at=NOW) for name in site.rooms}
 
 
 @dataclass(frozen=True)
@@ -150,7 +166,7 @@ def _add_job(draw: DrawFn, site: Site, name: str) -> None:
     pods = [_pod(draw, site, name, kind, at) for at in range(count)]
     nothing = replace(kind, cpu=0, memory=0, gpu=0)
     pods += [_pod(draw, site, name, nothing, count + at) for at in range(extra)]
-    minimum = draw(st.integers(1, len(pods)))
+    minimum, notes = draw(st.integers(1, len(pods))), surroundings.job_annotations(draw)
     in_cluster = any(built.spec.node_name for built in pods)
     phases = ("Running",) if in_cluster else ("Inqueue", "Inqueue", "Pending")
     minimums: tuple[ResourceList | None, ...] = (None, {}, {"cpu": kind.cpu * minimum})
@@ -163,6 +179,9 @@ def _add_job(draw: DrawFn, site: Site, name: str) -> None:
         queue=draw(st.sampled_from(site.queues)),
         priority=draw(st.sampled_from((None, *PRIORITIES))),
         phase=draw(st.sampled_from(phases)),
+        topology=draw(st.sampled_from(surroundings.WISHES)),
+        sub_groups=surroundings.sub_groups(draw),
+        annotations=notes,
     )
     site.objects += [group.pod_group, *pods]
 
@@ -182,6 +201,10 @@ def _kind(draw: DrawFn, name: str) -> Kind:
             shape["affinity"] = _apart_from(name)
         case 5:
             shape["gates"] = ["example.com/wait"]
+        case 6:
+            shape["annotations"] = {REVOCABLE_ZONE: "*"}
+        case 7:
+            shape["nominated"] = "n0"
     cpu, memory = draw(st.integers(0, 3)), draw(st.integers(0, 4))
     gpu = draw(st.sampled_from((0, 0, 0, 1)))
     return Kind(cpu, memory, gpu, shape, draw(st.booleans()))
@@ -200,10 +223,12 @@ def _pod(draw: DrawFn, site: Site, name: str, kind: Kind, index: int) -> Pod:
     amounts: ResourceList = {"cpu": kind.cpu, "memory": f"{kind.memory}Gi", "nvidia.com/gpu": kind.gpu}
     shape: Shape = {
         **kind.shape,
+        "labels": {**kind.shape["labels"], surroundings.PART: str(index % 2)},
         "resources": {name: amount for name, amount in amounts.items() if amount not in (0, "0Gi")},
     }
     if is_placed:
         shape.pop("gates", None)
+        shape.pop("nominated", None)
     return pod(
         f"{name}-w-{index}",
         job=name,
@@ -217,34 +242,6 @@ def _pod(draw: DrawFn, site: Site, name: str, kind: Kind, index: int) -> Pod:
 
 
 @st.composite
-def confs(
-    draw: DrawFn,
-    *,
-    actions: Sequence[str] = ACTIONS,
-    always: Sequence[str] = (),
-    switches: Mapping[str, Mapping[str, bool]] | None = None,
-) -> Conf:
-    """Some of the actions in some order, and some of the plugins (and `always` these) in random tiers."""
-    chosen = draw(st.lists(st.sampled_from(list(actions)), min_size=1, max_size=5, unique=True))
-    others = [name for name in sorted(BUILTIN.plugins) if name not in always]
-    names = [*always, *draw(st.lists(st.sampled_from(others), max_size=6, unique=True))]
-    tiers: list[list[PluginEntry]] = [[] for _ in range(draw(st.integers(1, 3)))]
-    for name in draw(st.permutations(names)):
-        entry = PluginEntry(name, (switches or {}).get(name, _some_switches(draw, name)))
-        draw(st.sampled_from(tiers)).append(entry)
-    return Conf(tuple(chosen), tuple(Tier(tuple(tier)) for tier in tiers))
-
-
-def _some_switches(draw: DrawFn, name: str) -> dict[str, bool]:
-    if name == "drf" and draw(st.booleans()):
-        return {"enableHierarchy": True}
-    if name in ("gang", "drf") and draw(st.booleans()):
-        return {"enablePreemptable": False}
-    return {}
-
-
-@st.composite
 def sessions(draw: DrawFn, *, conf: Conf | None = None, most_nodes: int = 4) -> Session:
     """An open session over a random cluster, before any action has run."""
-    cluster = draw(clusters(most_nodes=most_nodes))
-    return open_session(cluster.snapshot(), conf or draw(confs()))
+    return draw(clusters(most_nodes=most_nodes)).session(conf or draw(confs()))
