@@ -241,7 +241,9 @@ class TestDiagnosis:
         counted = {reason.text: reason.count for reason in count_reasons(refusals, everywhere)}
         assert counted == {"soft": 3, "final": 1, "later": 2}
 
-    @pytest.mark.parametrize(("code", "expected"), [(Code.UNSCHEDULABLE, False), (Code.ERROR, True)])
+    @pytest.mark.parametrize(
+        ("code", "expected"), [(Code.UNSCHEDULABLE, False), (Code.ERROR, False), (Code.UNRESOLVABLE, True)]
+    )
     def test_one_reason_for_all_nodes(self, code: Code, expected: bool) -> None:
         told = refused_everywhere("no claim", 2, code)
         assert str(told) == "0/2 nodes are unavailable: 2 no claim."

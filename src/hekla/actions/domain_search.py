@@ -117,10 +117,10 @@ class DomainSearch:
         roster = self._job.roster
         missing = self._job.minimum - roster.ready - roster.waiting - roster.pending_best_effort
         vectors = [task.vector for tasks in worksheet.tasks_of.values() for task in tasks]
-        if missing <= 0 or len(vectors) < missing:
+        if missing <= 0 or len(vectors) < missing or not self._session.requires_minimums:
             return True
         least = np.sort(np.stack(vectors), axis=0)[:missing].sum(axis=0)
-        room = self._session.nodes.future[domain.nodes].sum(axis=0)
+        room = np.maximum(self._session.nodes.future[domain.nodes], 0).sum(axis=0)
         if bool((least <= room).all()):
             return True
         self._session.story.of_job(self._job.uid, f'domain "{domain.name}" has too little room for the gang')

@@ -28,11 +28,12 @@ def plan_on(
     session: Session, task: Task, row: int, candidates: list[Task], reason: str
 ) -> EvictionPlan | None:
     """The fewest victims that will do on this node; None where nobody needs to go, or all would not do."""
-    waiting = victims_in_order(session, candidates, task)
+    heap = victims_in_order(session, candidates, task)
+    # The order is that of now: supposing that tasks were gone does not change who goes next.
+    waiting = [heap.pop() for _ in range(len(heap))]
     with session.statement() as supposition:
         gone: list[Task] = []
-        while waiting:
-            victim = waiting.pop()
+        for victim in waiting:
             supposition.evict(victim, reason)
             session.ask(points.SIMULATE_REMOVE, task, victim)
             gone.append(victim)

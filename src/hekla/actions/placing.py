@@ -44,36 +44,42 @@ class Run:
 
     def __init__(self, session: Session, task: Task, known: TaskClass, feasible: Mask, finder: NodeFinder):
         self._session = session
+        self._role = task.role
         self._key = session.fitting.key_of(task)
         self._known = known
         self._finder = finder
         self._feasible = feasible
         self._seen = len(session.nodes.changed)
-        self._scores = np.where(feasible & known.fits_now, known.steady_scores, -np.inf)
+        self._among = feasible & known.fits_now
+        self._basis = known.steady_scores
+        self._scores = np.where(self._among, self._basis, -np.inf)
 
     def continues_with(self, task: Task) -> bool:
-        return not task.pod.status.nominated_node_name and self._session.fitting.key_of(task) == self._key
+        return (
+            task.role == self._role
+            and not task.pod.status.nominated_node_name
+            and self._session.fitting.key_of(task) == self._key
+        )
 
     def best(self, task: Task) -> int | None:
         changed = self._session.nodes.changed
-        rows = changed[self._seen :]
-        self._seen = len(changed)
-        if rows:
-            known = self._known.refresh()
-            for row in set(rows):
-                self._put_right(task, known, row)
+        rows, self._seen = set(changed[self._seen :]), len(changed)
+        known = self._known.refresh()
+        for row in rows:
+            self._put_right(task, known, row)
+        if not known.has_steady_scores(task, self._among) or known.steady_scores is not self._basis:
+            return None
         best = int(self._scores.argmax())
-        return None if self._scores[best] == -np.inf else best
+        return best if self._among[best] else None
 
     def _put_right(self, task: Task, known: TaskClass, row: int) -> None:
         if not self._feasible[row]:
             return
-        if known.is_open[row] and known.fits_now[row]:
-            self._scores[row] = known.steady_scores[row]
-        else:
-            self._scores[row] = -np.inf
-            if not (known.is_open[row] and known.fits_later[row]):
-                self._finder.refuse(task, row)
+        is_candidate = bool(known.is_open[row] and known.fits_now[row])
+        self._among[row] = is_candidate
+        self._scores[row] = known.steady_scores[row] if is_candidate else -np.inf
+        if not (known.is_open[row] and known.fits_later[row]):
+            self._finder.refuse(task, row)
 
 
 class Placer:
@@ -157,18 +163,22 @@ class Placer:
         known = session.fitting.class_of(task)
         passes = session.fitting.narrowed(task, known.is_open)
         passes &= known.fits_later
-        feasible = self._finder.among_nominated(task, nodes, passes)
-        if feasible is None:
-            feasible = self._finder.find(task, nodes, passes)
-        task.near = self._near if self._sub_job.topology is not None else ""
+        nominated = self._finder.among_nominated(task, nodes, passes)
+        feasible = self._finder.find(task, nodes, passes) if nominated is None else nominated
+        if self._sub_job.topology is not None and feasible.any():
+            task.near = self._near
         choice = choose(session, task, known, feasible)
-        if choice is not None and choice.has_room and session.fitting.is_steady():
+        if choice is not None and choice.has_room and nominated is None and self._is_steady():
             if known.has_steady_scores(task, feasible):
                 self._run = Run(session, task, known, feasible, self._finder)
         elif choice is None:
             hypernode = "" if self._domain.name == TOP else self._domain.name
             session.refuse(task, session.fitting.diagnose(task, nodes, with_room=True, hypernode=hypernode))
         return choice
+
+    def _is_steady(self) -> bool:
+        """Whether a placement changes the score of one node alone; closeness moves with every task."""
+        return self._sub_job.topology is None and self._session.fitting.is_steady()
 
     def _move_towards(self, row: int) -> None:
         """The sub-job now lies in the lowest domain that contains all it has."""

@@ -166,9 +166,10 @@ class Preemption:
 
     def _make_room_on_best(self, statement: Statement, task: Task, nodes: Mask, may_go: Filter) -> bool:
         """The best-scored node where it can be done."""
-        nodes = nodes & would_fit(self.session, task, self._room_in_queue(task))
+        # Hopeless nodes take part in the ranking, which compares all of them, and only then drop out.
+        hopeful = would_fit(self.session, task, self._room_in_queue(task))
         ranked = self.session.fitting.ranked(task, nodes)
-        return any(self._make_room_on(statement, task, row, may_go) for row in ranked)
+        return any(self._make_room_on(statement, task, row, may_go) for row in ranked if hopeful[row])
 
     def _make_least_harm(self, statement: Statement, task: Task, nodes: Mask, may_go: Filter) -> bool:
         """Of the first few nodes where it can be done, the one whose victims matter least."""
@@ -256,9 +257,9 @@ def may_preempt(session: Session, task: Task) -> bool:
     if not nominated:
         return True
     row = session.nodes.row_of.get(nominated)
-    if row is None or session.fitting.open_nodes(task)[row]:
+    if row is None or session.fitting.allowed_by_plugins(task)[row]:
         return False
-    if not session.fitting.curable_nodes(task)[row]:
+    if not session.fitting.curable_by_plugins(task)[row]:
         return True
     return not any(makes_way(other, task) for other in session.nodes.tasks_on[row].values())
 

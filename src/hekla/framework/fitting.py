@@ -66,8 +66,12 @@ class Fitting:
         return known.refresh()
 
     def open_nodes(self, task: Task) -> Mask:
-        """Nodes that no plugin refuses, whatever their room; a mask of its own."""
+        """Nodes that may be used and that no plugin refuses, whatever their room; a mask of its own."""
         return self.narrowed(task, self.class_of(task).is_open)
+
+    def allowed_by_plugins(self, task: Task) -> Mask:
+        """The same, whether or not the nodes are this scheduler's."""
+        return self._asked_anew(task, self.class_of(task).is_open.copy())
 
     def key_of(self, task: Task) -> Hashable:
         """Equal for tasks that every plugin answers alike for."""
@@ -84,7 +88,9 @@ class Fitting:
     def narrowed(self, task: Task, is_open: Mask) -> Mask:
         """Of the nodes that are open to the task's class, those that are open to it just now."""
         shard = self.session.hard_shard
-        is_open = is_open.copy() if shard is None else is_open & shard
+        return self._asked_anew(task, is_open.copy() if shard is None else is_open & shard)
+
+    def _asked_anew(self, task: Task, is_open: Mask) -> Mask:
         for judge in self.judges:
             for ask in judge.always:
                 for refusal in ask(task) or ():
@@ -92,6 +98,11 @@ class Fitting:
         return is_open
 
     def curable_nodes(self, task: Task) -> Mask:
+        """Nodes that may be used and that an eviction might open."""
+        curable, shard = self.curable_by_plugins(task), self.session.hard_shard
+        return curable if shard is None else curable & shard
+
+    def curable_by_plugins(self, task: Task) -> Mask:
         """Nodes that an eviction might open: the first plugin to refuse one does not do so for good."""
         count = len(self.session.nodes)
         known = self.class_of(task)
@@ -105,8 +116,7 @@ class Fitting:
                 bad, hard = bad | just_now[0], hard | just_now[1]
             curable &= ~(undecided & hard)
             undecided &= ~bad
-        shard = self.session.hard_shard
-        return curable if shard is None else curable & shard
+        return curable
 
     def best(self, task: Task, known: TaskClass, among: Mask) -> int | None:
         """The node to take: the best-node callback's, else the highest score, first in node order."""
@@ -143,7 +153,6 @@ class Fitting:
         shard = self.session.hard_shard
         if shard is not None and (outside := int(np.count_nonzero(judged & ~shard))):
             reasons.append(Reason(NOT_IN_SHARD, outside, "outside this scheduler's shard"))
-            unresolvable |= judged & ~shard
             judged &= shard
         if with_room:
             lacking = shortages(self.session, task, judged)
@@ -153,7 +162,7 @@ class Fitting:
         for refusals in self._refusals(task):
             reasons += count_reasons(refusals, judged)
             for refusal in refusals:
-                if refusal.code is not Code.UNSCHEDULABLE:
+                if refusal.code is Code.UNRESOLVABLE:
                     unresolvable |= refusal.nodes & judged
             for refusal in refusals:
                 judged &= ~refusal.nodes

@@ -40,6 +40,9 @@ class Plugin:
     moving_task_order: ClassVar[bool] = False
     """Whether its order of tasks changes while tasks of a job are being placed."""
 
+    requires_minimums: ClassVar[bool] = False
+    """Whether it lets no job start, nor count as promised all it needs, below its minimum."""
+
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments
         self.session = session

@@ -70,6 +70,7 @@ class Session:
         self.own_shard = self._own_shard()
         self.fitting = Fitting(self)
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
+        self._owners: dict[Point, list[list[Plugin]]] = {}
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_release: list[Callable[[Task], None]] = []
 
@@ -111,9 +112,11 @@ class Session:
     def seat(self, tiers: Iterable[Iterable[tuple[Plugin, Callable[[str], bool]]]]) -> None:
         """Take plugins in, tier by tier, each with its switches, and let them open."""
         self._tiers = {point: [] for point in points.POINTS}
+        self._owners = {point: [] for point in points.POINTS}
         for tier in tiers:
-            for row in self._tiers.values():
-                row.append([])
+            for point in points.POINTS:
+                self._tiers[point].append([])
+                self._owners[point].append([])
             for plugin, is_enabled in tier:
                 self.plugins.append(plugin)
                 plugin.on_open()
@@ -137,6 +140,7 @@ class Session:
             else:
                 assert scope is Scope.ATTEMPT, f"{plugin.name}.{name}: only answers about nodes are kept"
                 self._tiers[point][-1].append(method)
+                self._owners[point][-1].append(plugin)
 
     def ask(self, point: Point, *question: Any) -> Any:
         """The combined answer of all plugins."""
@@ -145,6 +149,16 @@ class Session:
     @property
     def has_moving_task_order(self) -> bool:
         return any(plugin.moving_task_order for plugin in self.plugins)
+
+    @property
+    def requires_minimums(self) -> bool:
+        """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
+
+        ready, pipelined = self._owners[points.JOB_READY], self._owners[points.JOB_PIPELINED]
+        first_vote = next((tier for tier in pipelined if tier), [])
+        return any(plugin.requires_minimums for tier in ready for plugin in tier) and any(
+            plugin.requires_minimums for plugin in first_vote
+        )
 
     def has_answer(self, point: Point) -> bool:
         return any(self._tiers.get(point, ()))
@@ -270,6 +284,7 @@ class Session:
         for listen in self._on_release:
             listen(task)
         self.nodes.lift(task)
+        task.near = ""
         job.move(task, Status.PENDING)
 
     def start_release(self, task: Task) -> None:

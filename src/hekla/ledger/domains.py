@@ -45,9 +45,10 @@ class Domains:
         self.warnings: list[Complaint] = []
         self.by_name: dict[str, Domain] = {}
         self.tier_of_name: dict[str, int] = {}
-        for hypernode in hypernodes:
+        usable = [hypernode for hypernode in hypernodes if hypernode.metadata.name != TOP]
+        for hypernode in usable:
             self._add(hypernode)
-        for hypernode in hypernodes:
+        for hypernode in usable:
             self._adopt(hypernode)
         self._refuse_cycles()
         self.is_ready = not self.complaints

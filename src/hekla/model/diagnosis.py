@@ -75,7 +75,7 @@ class Diagnosis:
 
 def refused_everywhere(reason: str, nodes: int, code: Code) -> Diagnosis:
     """One reason that holds on every node alike."""
-    unresolvable = np.full(nodes, code is not Code.UNSCHEDULABLE)
+    unresolvable = np.full(nodes, code is Code.UNRESOLVABLE)
     return Diagnosis(nodes, (Reason(reason, nodes),) if nodes else (), unresolvable)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 DEFAULT_PRIORITY = 1
 NOWHERE = -1
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -118,14 +120,9 @@ def task_of(pod: Pod) -> Task:
 
 def priority_of(pod: Pod) -> int:
     """The annotation wins over the pod's own priority; neither means 1."""
-    text = pod.metadata.annotations.get(TASK_PRIORITY)
-    if text is not None:
-        try:
-            override = int(text)
-        except ValueError:
-            override = None
-        if override is not None and -(2**31) <= override < 2**31:
-            return override
+    text = pod.metadata.annotations.get(TASK_PRIORITY, "")
+    if _INTEGER.fullmatch(text) and -(2**31) <= int(text) < 2**31:
+        return int(text)
     return DEFAULT_PRIORITY if pod.spec.priority is None else pod.spec.priority
 
 
@@ -138,4 +135,6 @@ def flag(annotations: dict[str, str], labels: dict[str, str], key: str, *, defau
 def pod_index(name: str) -> int | None:
     """The number at the end of `job-role-3`; None where the name has no such form."""
     parts = name.rsplit("-", 2)
-    return int(parts[-1]) if len(parts) == 3 and parts[-1].isdecimal() else None
+    if len(parts) < 3 or not _INTEGER.fullmatch(parts[-1]) or int(parts[-1]) >= 2**63:
+        return None
+    return int(parts[-1])

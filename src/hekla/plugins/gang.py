@@ -31,6 +31,7 @@ class Gang(Plugin):
     """All formulas are those of the roster; this says which of them answers which question."""
 
     name = "gang"
+    requires_minimums = True
 
     @answers(JOB_VALID)
     def too_few_pods(self, job: Job) -> Objection | None:
