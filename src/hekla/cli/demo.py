@@ -49,8 +49,9 @@ what to try next
 def demo(pace: float, folder: Path | None) -> None:
     """Watch gangs, queues, backfill, preemption, reclaim and shuffle at work on a cluster in this process.
 
-    Two teams share four nodes: research fills them, an urgent job preempts, production reclaims its half,
-    and a node is cordoned and emptied. Time is virtual; nothing outside this process is touched.
+    Four nodes in two racks, shared by a tree of queues: a gang gets one rack, research borrows the rest, an
+    urgent job preempts, production reclaims its part, and a node is cordoned and emptied. Time is virtual;
+    nothing outside this process is touched.
     """
     if folder is not None:
         export(folder)

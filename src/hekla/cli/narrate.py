@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from hekla.cli.table import counted
 from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.framework.session import Session
+from hekla.ledger.domains import TOP
 from hekla.model.job import COMPLETED, INQUEUE
 from hekla.model.status import TERMINATED_SET
 from hekla.scheduler.cycle import CycleReport
@@ -60,7 +62,13 @@ def _binds(session: Session, decisions: Iterable[Decision]) -> Iterator[str]:
     for uid, nodes in nodes_of.items():
         count = sum(nodes.values())
         places = ", ".join(f"{node} ×{times}" if times > 1 else node for node, times in nodes.items())  # noqa: RUF001
-        yield f"binds {count} {'pod' if count == 1 else 'pods'} of {_name(session, uid)} ({places})"
+        yield f"binds {counted(count, 'pod')} of {_name(session, uid)}{_domain(session, uid)} ({places})"
+
+
+def _domain(session: Session, uid: str) -> str:
+    """The network domain that the job asked for and got."""
+    job = session.jobs[uid]
+    return f" in {job.domain}" if job.has_topology and job.domain and job.domain != TOP else ""
 
 
 def _evictions(session: Session, decisions: Iterable[Decision]) -> Iterator[str]:

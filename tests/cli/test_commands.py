@@ -1,0 +1,158 @@
+"""The commands as users and scripts meet them: what is printed, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 2, pods: 10}}}"
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: solo}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: 1}}}]}
+"""
+ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle")
+
+
+def hekla(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Path:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(f"{NODE}\n---{POD}")
+    return file
+
+
+def scenario(tmp_path: Path, name: str, conf: str = 'actions: "allocate"\ntiers: []\n') -> Path:
+    node = yaml.safe_load(NODE)
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "q"}}
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "ns"},
+        "spec": {"queue": "q", "minMember": 1},
+        "status": {"phase": "Inqueue"},
+    }
+    pod = yaml.safe_load(POD)
+    pod["metadata"] |= {"namespace": "ns", "annotations": {"scheduling.k8s.io/group-name": "g"}}
+    file = tmp_path / f"{name}.json"
+    file.write_text(json.dumps({"name": name, "conf": conf, "objects": [node, queue, group, pod]}))
+    return file
+
+
+def test_decide_prints_a_table_for_people(manifests: Path) -> None:
+    told = hekla("decide", manifests)
+    assert told.returncode == 0
+    assert "default/solo   n1" in told.stdout
+    assert "1 bound, 0 evicted, 0 promised room" in told.stdout
+
+
+def test_decide_reads_manifests_from_standard_input() -> None:
+    assert "default/solo   n1" in hekla("decide", "-", stdin=f"{NODE}\n---{POD}").stdout
+
+
+@pytest.mark.parametrize("style", ["json", "yaml"])
+def test_decide_prints_data_for_scripts(manifests: Path, style: str) -> None:
+    told = yaml.safe_load(hekla("decide", manifests, "-o", style).stdout)
+    assert told["binds"] == {"default/solo": "n1"}
+    assert set(told) == {"name", "binds", "evictions", "pipelined", "podGroups", "times"}
+
+
+def test_several_scenarios_give_one_line_each_and_a_broken_one_costs_only_its_own(tmp_path: Path) -> None:
+    files = [
+        scenario(tmp_path, "a"),
+        scenario(tmp_path, "b", conf='actions: "alocate"'),
+        scenario(tmp_path, "c"),
+    ]
+    told = hekla("decide", *files)
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [line["name"] for line in lines] == ["a", "b", "c"]
+    assert [line.get("binds") for line in lines] == [{"ns/solo": "n1"}, None, {"ns/solo": "n1"}]
+    assert 'did you mean "allocate"' in lines[1]["error"]
+    assert told.returncode == 1
+
+
+def test_the_same_input_gives_the_same_output(tmp_path: Path) -> None:
+    file = scenario(tmp_path, "a")
+    first, second = (json.loads(hekla("decide", file, "-o", "json").stdout) for _ in range(2))
+    assert {**first, "times": {}} == {**second, "times": {}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["decide"], 2, "Missing argument"),
+        (["decide", "nowhere.yaml"], 1, 'error: no file or folder "nowhere.yaml"'),
+        (["decide", "-", "--conf", "nowhere.conf"], 1, 'error: cannot read "nowhere.conf"'),
+        (["decide", "-", "--plugin", "nowhere:Class"], 1, 'error: cannot import "nowhere"'),
+        (["decide", "-", "--plugin", "nonsense"], 1, "write module:Class or file.py:Class"),
+        (["plugins", "binpak"], 1, 'error: no plugin "binpak"'),
+        (["frobnicate"], 2, "No such command"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_wrong_is_said_in_one_line(arguments: list[str], code: int, said: str) -> None:
+    told = hekla(*arguments, stdin=f"{NODE}\n---{POD}")
+    assert told.returncode == code
+    assert said in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_explain_of_one_job_and_of_a_name_that_nobody_has(manifests: Path) -> None:
+    assert "nothing waits" in hekla("explain", manifests).stdout
+    unknown = hekla("explain", manifests, "--job", "nobody")
+    assert unknown.returncode == 1
+    assert 'no pod group "nobody"' in unknown.stderr
+
+
+def test_run_tells_what_became_of_every_job(manifests: Path) -> None:
+    told = json.loads(hekla("run", manifests, "-o", "json").stdout)
+    (job,) = told["jobs"]
+    assert (job["state"], job["bound"], job["waitedSeconds"]) == ("Completed", 1, 0.0)
+
+
+def test_conf_check_fails_on_errors_and_strictly_on_warnings(tmp_path: Path) -> None:
+    file = tmp_path / "s.conf"
+    file.write_text('actions: "allocate"\ntiers: []\ncolour: red\n')
+    assert hekla("conf", "check", file).returncode == 0
+    assert hekla("conf", "check", "--strict", file).returncode == 1
+    file.write_text('actions: "alocate"\n')
+    assert hekla("conf", "check", file).returncode == 1
+
+
+@pytest.mark.parametrize(
+    "preset", ["default", "helm", "basic", "fair-sharing", "everything", "priority-first"]
+)
+def test_every_preset_is_free_of_mistakes(preset: str) -> None:
+    shown = hekla("conf", "show", "--preset", preset, "--strict")
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
+def test_the_demo_shows_every_action_at_work_and_ends_with_nothing_waiting() -> None:
+    told = hekla("demo").stdout
+    counts = {
+        line.split()[0]: int(line.split()[1])
+        for line in told.splitlines()
+        if "time" in line and line[:2] == "  "
+    }
+    assert {action: counts[action] > 0 for action in ACTIONS} == dict.fromkeys(ACTIONS, True)
+    assert "of train in rack-1" in told
+    assert "still waiting" not in told
+
+
+def test_the_files_of_the_demo_can_be_taken_home_and_run(tmp_path: Path) -> None:
+    exported = hekla("demo", "--export", tmp_path / "mine")
+    assert exported.returncode == 0
+    command = exported.stdout.splitlines()[-1].split()[1:]
+    assert "default/train" in hekla(*command).stdout
