@@ -13,6 +13,7 @@ from rich.text import Text
 from hekla.ledger.axis import CPU_COLUMN
 from hekla.model.job import Job
 from hekla.model.status import Status
+from hekla.model.task import NOWHERE, Task
 from hekla.scheduler.cycle import CycleReport
 
 BAR = 16
@@ -75,7 +76,7 @@ class Screen:
             used = sum(
                 int(task.vector[CPU_COLUMN])
                 for task in session.tasks
-                if task.node >= 0 and task.job in session.jobs and session.jobs[task.job].queue == name
+                if is_there(task) and task.job in session.jobs and session.jobs[task.job].queue == name
             )
             grid.add_row(name, bar(used, total), f"{used / 1000:g} of {total / 1000:g}")
         return grid
@@ -88,10 +89,17 @@ class Screen:
         for row, name in enumerate(nodes.names[:ROWS]):
             used, total = int(nodes.used[row, CPU_COLUMN]), int(nodes.allocatable[row, CPU_COLUMN])
             mark = " (cordoned)" if nodes.nodes[row].manifest.spec.unschedulable else ""
-            grid.add_row(name, bar(used, total), f"{len(nodes.tasks_on[row])} pods{mark}")
+            grid.add_row(
+                name, bar(used, total), f"{sum(map(is_there, nodes.tasks_on[row].values()))} pods{mark}"
+            )
         if len(nodes) > ROWS:
             grid.add_row(f"and {len(nodes) - ROWS} more", "", "")
         return grid
+
+
+def is_there(task: Task) -> bool:
+    """Takes up room now; a promise does not."""
+    return task.node != NOWHERE and task.status is not Status.PIPELINED
 
 
 def bar(used: int, total: int) -> Text:
