@@ -56,8 +56,7 @@ class DomainSearch:
                 return promised
         gradients = session.gradients_of_job(self._job, session.domains.top)
         for gradient in gradients:
-            hopeful = [domain for domain in gradient if self._has_room(domain, worksheet)]
-            solutions = self._solutions(hopeful, worksheet)
+            solutions = self._solutions(self._with_room(gradient, worksheet), worksheet)
             if solutions:
                 scores = self._scores(solutions)
                 best = min(solutions, key=lambda name: (-scores[name], name))
@@ -112,19 +111,19 @@ class DomainSearch:
             scores |= session.domain_scores(sub_job, [domain])
         return scores
 
-    def _has_room(self, domain: Domain, worksheet: Worksheet) -> bool:
-        """Whether what will be idle in the domain could hold as many of the job's tasks as it lacks."""
-        roster = self._job.roster
+    def _with_room(self, gradient: list[Domain], worksheet: Worksheet) -> list[Domain]:
+        """The domains in which what will be idle could hold as many of the job's tasks as it lacks."""
+        session, roster = self._session, self._job.roster
         missing = self._job.minimum - roster.ready - roster.waiting - roster.pending_best_effort
         vectors = [task.vector for tasks in worksheet.tasks_of.values() for task in tasks]
-        if missing <= 0 or len(vectors) < missing or not self._session.requires_minimums:
-            return True
+        if missing <= 0 or len(vectors) < missing or not session.requires_minimums:
+            return gradient
         least = np.sort(np.stack(vectors), axis=0)[:missing].sum(axis=0)
-        room = np.maximum(self._session.nodes.future[domain.nodes], 0).sum(axis=0)
-        if bool((least <= room).all()):
-            return True
-        self._session.story.of_job(self._job.uid, f'domain "{domain.name}" has too little room for the gang')
-        return False
+        future = np.maximum(session.nodes.future, 0)
+        hopeful = [domain for domain in gradient if (least <= future[domain.nodes].sum(axis=0)).all()]
+        for name in sorted({d.name for d in gradient} - {d.name for d in hopeful}):
+            session.story.of_job(self._job.uid, f'domain "{name}" has too little room for the gang')
+        return hopeful
 
     def _scores(self, solutions: dict[str, Solution]) -> dict[str, float]:
         """How good each domain is for the whole job."""

@@ -73,6 +73,7 @@ class TaskClass:
             _united(never, verdict([fn(task, ALL_ROWS) for fn in judge.by_row], count))
             for judge, never in zip(fitting.judges, self._never, strict=True)
         ]
+        self._benches = list(zip(fitting.judges, self._never, self.judged, strict=True))
         self.is_open = np.ones(count, dtype=np.bool_)
         for bad, _ in self.judged:
             self.is_open &= ~bad
@@ -101,8 +102,8 @@ class TaskClass:
         self.fits_later[row] = all([future[column] >= amount for column, amount in self._needs])
         only = slice(row, row + 1)
         is_open = True
-        for judge, never, judged in zip(fitting.judges, self._never, self.judged, strict=True):
-            bad, hard = never[0][row], never[1][row]
+        for judge, never, judged in self._benches:
+            bad, hard = never[0].item(row), never[1].item(row)
             for ask in judge.by_row:
                 for refusal in ask(task, only) or ():
                     if refusal.nodes[0]:
@@ -110,7 +111,7 @@ class TaskClass:
             judged[0][row], judged[1][row] = bad, hard
             is_open = is_open and not bad
         self.is_open[row] = is_open
-        order, batch = float(self._order_once[row]), float(self._batch_once[row])
+        order, batch = self._order_once.item(row), self._batch_once.item(row)
         for score in fitting.order.by_row:
             order += _only(score(task, only))
         for score in fitting.batch.by_row:

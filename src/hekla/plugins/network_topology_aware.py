@@ -81,6 +81,10 @@ class NetworkTopologyAware(Plugin):
         self.weights = {columns[n]: w for n, w in self.arguments.weights().items() if n in columns}
         self.lowest, self.highest = self.domains.tiers[0], self.domains.tiers[-1]
         self._closeness: dict[str, Floats] = {}
+        self._size_of: dict[str, Amounts] = {}
+        nothing = (np.zeros(len(session.axis), dtype=np.int64), ())
+        self._latest_demand: tuple[tuple[str, int], tuple[Amounts, tuple[int, ...]]] = (("", -1), nothing)
+        """What waits of one sub-job: asked for every domain in a row, while nothing changes."""
         self._around = [np.flatnonzero(column) for column in self.inside.T]
         """Per node the domains that contain it."""
         self._closest = np.array([self.place_of.get(name, len(self.names)) for name in self.domains.closest])
@@ -144,6 +148,13 @@ class NetworkTopologyAware(Plugin):
         axis = self.session.axis
         if sub_job is None:
             return minimum_of(self.session, job), axis.compared(job.min_resources or {})
+        moment = (sub_job.uid, len(self.session.nodes.changed))
+        if self._latest_demand[0] != moment:
+            self._latest_demand = (moment, self._waiting_demand_of(sub_job))
+        return self._latest_demand[1]
+
+    def _waiting_demand_of(self, sub_job: SubJob) -> tuple[Amounts, tuple[int, ...]]:
+        axis = self.session.axis
         demand = np.zeros(len(axis), dtype=np.int64)
         asked: set[int] = set()
         for task in sub_job.roster.having(Status.PENDING).values():
@@ -154,7 +165,10 @@ class NetworkTopologyAware(Plugin):
     @answers(HYPERNODE_ORDER)
     def pack_domains(self, sub_job: SubJob, candidates: Sequence[Domain]) -> dict[str, float]:
         """Domains that the whole sub-job would fill up most; among equals, where more of it lies already."""
-        wanted = np.sum([task.vector for task in sub_job.roster.tasks.values()], axis=0)
+        wanted = self._size_of.get(sub_job.uid)
+        if wanted is None:
+            wanted = np.sum([task.vector for task in sub_job.roster.tasks.values()], axis=0)
+            self._size_of[sub_job.uid] = wanted
         places = np.array([self.place_of[domain.name] for domain in candidates])
         score = self._packing(wanted, places)
         best = score.max()

@@ -6,6 +6,7 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,14 +48,15 @@ def run_cycle(
     by_action: dict[str, list[Decision]] = {}
     with _timed(times, "open"):
         session = open_session(snapshot, conf, registry=registry, now=now, uid=uid, memory=memory)
-    for name in conf.actions:
-        action_class = registry.actions[name]
-        decided = len(session.decisions)
-        arguments: object = read_arguments(action_class.Arguments, conf.arguments_of(name), name)[0]
-        session.story.speaker = name
-        with _timed(times, name), _named(f'action "{name}"'):
-            action_class(arguments).run(session)
-        by_action[name] = by_action.get(name, []) + session.decisions[decided:]
+    with _without_collector():
+        for name in conf.actions:
+            action_class = registry.actions[name]
+            decided = len(session.decisions)
+            arguments: object = read_arguments(action_class.Arguments, conf.arguments_of(name), name)[0]
+            session.story.speaker = name
+            with _timed(times, name), _named(f'action "{name}"'):
+                action_class(arguments).run(session)
+            by_action[name] = by_action.get(name, []) + session.decisions[decided:]
     with _timed(times, "close"):
         close_session(session)
     return CycleReport(session, session.decisions, times, by_action)
@@ -94,6 +96,18 @@ def _timed(times: dict[str, float], name: str) -> Iterator[None]:
     start = stopwatch()
     yield
     times[name] = times.get(name, 0.0) + stopwatch() - start
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Actions make many objects and hardly a circle of them: looking for circles meanwhile costs time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @contextmanager
