@@ -180,3 +180,20 @@ def test_a_device_deserved_with_nought_is_no_measure_of_excess(gpus: dict[str, i
         tiers=("priority, gang, conformance, capacity",),
     )
     assert [task.status.name for task in story.cycle().session.tasks if task.name == "ja-0"] == ["RUNNING"]
+
+
+def test_room_that_is_promised_to_others_is_not_taken_by_the_next_task_of_a_row() -> None:
+    """n1 has idle room for both, but all of it beyond the first is promised to a job that waits."""
+    story = Story(
+        "promised room",
+        nodes=[node("n1", cpu=4), node("n2", cpu=3)],
+        jobs=[
+            job("old", tasks=1, cpu=3, running={"n2": 1}, priority=1, min_available=0),
+            job("waits", tasks=1, cpu=3, min_available=1, priority=5),
+            job("row", tasks=2, cpu=1, min_available=2, priority=1),
+        ],
+        actions="preempt, allocate",
+        tiers=KUBERNETES,
+    )
+    session = story.cycle().session
+    assert (session.nodes.future >= 0).all()

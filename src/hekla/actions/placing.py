@@ -75,10 +75,11 @@ class Run:
     def _put_right(self, task: Task, known: TaskClass, row: int) -> None:
         if not self._feasible[row]:
             return
-        is_candidate = bool(known.is_open[row] and known.fits_now[row])
-        self._among[row] = is_candidate
+        # Room now is not enough where more of it is promised to others than is being released.
+        passes = bool(known.is_open[row] and known.fits_later[row])
+        self._among[row] = is_candidate = passes and bool(known.fits_now[row])
         self._scores[row] = known.steady_scores[row] if is_candidate else -np.inf
-        if not (known.is_open[row] and known.fits_later[row]):
+        if not passes:
             self._finder.refuse(task, row)
 
 
