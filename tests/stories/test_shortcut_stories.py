@@ -183,17 +183,15 @@ def test_a_device_deserved_with_nought_is_no_measure_of_excess(gpus: dict[str, i
 
 
 def test_room_that_is_promised_to_others_is_not_taken_by_the_next_task_of_a_row() -> None:
-    """n1 has idle room for both, but all of it beyond the first is promised to a job that waits."""
+    """Four cores of n1 are idle, but preempt has promised two of them to another job."""
     story = Story(
         "promised room",
-        nodes=[node("n1", cpu=4), node("n2", cpu=3)],
+        nodes=[node("n1", cpu=4), node("n2", cpu=1)],
         jobs=[
-            job("old", tasks=1, cpu=3, running={"n2": 1}, priority=1, min_available=0),
-            job("waits", tasks=1, cpu=3, min_available=1, priority=5),
-            job("row", tasks=2, cpu=1, min_available=2, priority=1),
+            job("waits", tasks=1, cpu=2, priority=5),
+            job("row", tasks=3, cpu=1, priority=1, preemption_policy="Never"),
         ],
         actions="preempt, allocate",
         tiers=KUBERNETES,
     )
-    session = story.cycle().session
-    assert (session.nodes.future >= 0).all()
+    assert places(story) == {"waits-0": "n1", "row-0": "n1", "row-1": "n1", "row-2": "n2"}
