@@ -236,3 +236,56 @@ def test_victim_mode(action: str, story: Story) -> None:
 def test_same_queue_lower_priority(options: dict[str, object], priority: int, expected: object) -> None:
     story = duel("reclaim", "priority, conformance", priority=priority)
     assert with_options(story, "reclaim", **options).play() == expected
+
+
+# What looks like an oversight, and may be switched off
+
+TORN = Story(
+    "a gang of three that two cores can never hold",
+    ALONE,
+    [job("a", tasks=3, cpu=1)],
+    actions="preempt",
+    tiers=("priority, gang",),
+)
+
+
+@pytest.mark.parametrize(("options", "promised"), [({}, 2), ({"pipelineUnsatisfiedGangs": False}, 0)])
+def test_room_for_single_tasks_of_a_gang_is_kept_only_by_default(
+    options: dict[str, object], promised: int
+) -> None:
+    session = with_options(TORN, "preempt", **options).cycle().session
+    assert session.jobs["default/a"].roster.waiting == promised
+
+
+@pytest.mark.parametrize(("whole", "is_placed"), [(True, False), (False, True)])
+def test_an_elastic_job_may_ask_a_rack_for_its_minimum_alone(whole: bool, is_placed: bool) -> None:
+    story = Story(
+        "five tasks, two of them needed, in racks of four cores",
+        [node(f"n{at}", cpu=2) for at in range(1, 5)],
+        [job("a", tasks=5, cpu=1, min_available=2, topology=("hard", 1))],
+        actions="allocate",
+        tiers=(
+            "priority, gang",
+            ["predicates", plugin("network-topology-aware", {"hypernode.gradient.whole-demand": whole})],
+        ),
+        objects=racks(s0=["n1", "n2"], s1=["n3", "n4"]),
+    )
+    roster = story.cycle().session.jobs["default/a"].roster
+    assert (roster.is_ready, roster.ready > 0) == (is_placed, is_placed)
+
+
+@pytest.mark.parametrize(("options", "evicted"), [({}, 2), ({"evictWholeGang": True}, 3)])
+def test_the_rest_of_a_broken_gang_runs_on_only_by_default(options: dict[str, object], evicted: int) -> None:
+    story = Story(
+        "a gang of three over two racks, and an urgent job that needs one rack",
+        [node("n1", cpu=2), node("n2", cpu=1)],
+        [
+            job("low", tasks=3, cpu=1, running={"n1": 2, "n2": 1}, priority=LOW),
+            job("high", tasks=2, cpu=1, priority=HIGH, topology=("hard", 1)),
+        ],
+        actions="gangpreempt",
+        tiers=("priority, gang", "predicates, network-topology-aware"),
+        objects=racks(s0=["n1"], s1=["n2"]),
+    )
+    session = with_options(story, "gangpreempt", **options).cycle().session
+    assert sum(task.status.name == "RELEASING" for task in session.tasks) == evicted

@@ -29,6 +29,7 @@ from hekla.framework.statement import Operation, Statement
 from hekla.ledger.arrays import Amounts
 from hekla.ledger.domains import Domain
 from hekla.model.job import Job, SubJob
+from hekla.model.status import Status
 from hekla.model.task import PREEMPTABLE, Task, flag
 
 GoesFirst = Callable[[Bundle, Bundle], bool | None]
@@ -42,6 +43,9 @@ class GangEvictionArguments:
     most_domains: int = argument(8, key="maxDomains", minimum=1, help="how many network domains to try")
     breaks_gangs: bool = argument(
         True, key="allowWholeBundle", help="break whole gangs where their spare tasks do not suffice"
+    )
+    evicts_rest: bool = argument(
+        False, key="evictWholeGang", help="of a gang that is broken, evict what runs elsewhere too"
     )
 
 
@@ -96,11 +100,19 @@ class GangEviction:
         victims: list[Task] = []
         for bundle in self._bundles(job, domain, need, is_victim):
             victims += bundle.tasks
+            if self.arguments.evicts_rest and not bundle.is_safe:
+                victims += self._rest_of(bundle, victims)
             if (need <= room + total_of(victims))[asked].all():
                 plan = GangPlanner(self.session, job, self.kind, self.error_cache).plan(domain, victims)
                 if plan is not None:
                     return plan
         return None
+
+    def _rest_of(self, bundle: Bundle, victims: list[Task]) -> list[Task]:
+        """What else runs of a gang that is broken anyway."""
+        known = {task.uid for task in victims}
+        running = bundle.job.roster.among((Status.BOUND, Status.RUNNING))
+        return [task for task in running if task.is_preemptable and task.uid not in known]
 
     def _bundles(self, job: Job, domain: Domain, need: Amounts, is_victim: IsVictim) -> list[Bundle]:
         """Bundles in the domain that plugins let go, in the order they are to be evicted."""

@@ -27,7 +27,7 @@ from hekla.framework.eviction import (
     would_fit,
 )
 from hekla.framework.finder import NodeFinder, error_cache_argument
-from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
+from hekla.framework.orders import TaskLine, queues_in_order, tasks_in_order, victims_in_order
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Amounts, Mask
@@ -63,6 +63,11 @@ class PreemptArguments:
         "pipelined",
         key="commitOn",
         help="evict once the job will have all it needs, or only where it has it now (for study)",
+    )
+    keeps_torn_gangs: bool = argument(
+        True,
+        key="pipelineUnsatisfiedGangs",
+        help="inside a job, promise room to single tasks even where the gang will not be complete",
     )
     victim_mode: Literal["tiers", "intersectAll"] = victim_mode_argument()
 
@@ -133,11 +138,24 @@ class Preemption:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
         session = self.session
         tasks = tasks_in_order(session, ungated_tasks(job))
+        if not self.arguments.keeps_torn_gangs:
+            self._inside_whole(job, tasks)
+            return
         while tasks:
             task = tasks.popleft()
             with session.statement() as statement:
                 if not self.make_room(statement, task, self._of_same_job(task)):
                     return
+                statement.commit()
+
+    def _inside_whole(self, job: Job, tasks: TaskLine) -> None:
+        """The same, but nothing of it stays unless the gang will be complete."""
+        with self.session.statement() as statement:
+            while tasks:
+                task = tasks.popleft()
+                if not self.make_room(statement, task, self._of_same_job(task)):
+                    break
+            if self._suffices(job):
                 statement.commit()
 
     def _of_other_jobs(self, task: Task) -> Filter:

@@ -56,6 +56,12 @@ class NetworkTopologyArguments:
         help="how many domains a gang-aware eviction looks at",
     )
 
+    asks_for_all: bool = argument(
+        True,
+        key="hypernode.gradient.whole-demand",
+        help="a domain must be large enough for all that waits of a part, not just for its minimum",
+    )
+
     def weights(self) -> dict[str, int]:
         listed = {name: self.per_resource.get(name, 1) for name in listed_names(self.resources)}
         return {CPU: self.cpu, MEMORY: self.memory, **listed}
@@ -157,7 +163,11 @@ class NetworkTopologyAware(Plugin):
         axis = self.session.axis
         demand = np.zeros(len(axis), dtype=np.int64)
         asked: set[int] = set()
-        for task in sub_job.roster.having(Status.PENDING).values():
+        waiting = list(sub_job.roster.having(Status.PENDING).values())
+        if not self.arguments.asks_for_all:
+            missing = max(0, sub_job.roster.minimum - sub_job.roster.ready - sub_job.roster.waiting)
+            waiting = sorted(waiting, key=lambda task: task.uid)[:missing]
+        for task in waiting:
             demand += task.vector
             asked.update(task.asked)
         return demand, tuple(asked or axis.compared({}))
