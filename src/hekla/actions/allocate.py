@@ -16,8 +16,7 @@ from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
 from hekla.framework.action import Action
 from hekla.framework.finder import error_cache_argument
-from hekla.framework.heap import Heap
-from hekla.framework.orders import jobs_in_order, queues_in_order
+from hekla.framework.orders import Turns
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.model.job import INQUEUE, Job
@@ -70,30 +69,24 @@ class Allocate(Action):
             agenda.queues.push(queue)
 
 
-class Agenda:
+class Agenda(Turns):
     """What there is to place: queues, their jobs, and each job's tasks in order."""
 
     def __init__(self, session: Session, *, keeps_nominations: bool) -> None:
-        self.queues = queues_in_order(session)
-        self.jobs_of: dict[str, Heap[Job]] = {}
+        super().__init__(session)
         self.worksheets: dict[str, Worksheet] = {}
         admits_itself = "enqueue" not in session.conf.actions
-        for job in sorted(session.jobs.values(), key=lambda job: job.uid):
+        for _, job in sorted(session.jobs.items()):
             if job.is_pending and admits_itself:
                 job.phase = INQUEUE
-            if session.is_eligible(job) and has_its_network(session, job):
-                if keeps_nominations:
-                    nominate_from_pods(session, job)
-                self._add(session, job, worksheet_of(session, job))
-
-    def _add(self, session: Session, job: Job, worksheet: Worksheet) -> None:
-        if not worksheet:
-            return
-        self.worksheets[job.uid] = worksheet
-        if job.queue not in self.jobs_of:
-            self.jobs_of[job.queue] = jobs_in_order(session)
-            self.queues.push(session.queues[job.queue])
-        self.jobs_of[job.queue].push(job)
+            if not session.is_eligible(job) or not has_its_network(session, job):
+                continue
+            if keeps_nominations:
+                nominate_from_pods(session, job)
+            worksheet = worksheet_of(session, job)
+            if worksheet:
+                self.worksheets[job.uid] = worksheet
+                self.add(job)
 
 
 def has_its_network(session: Session, job: Job) -> bool:

@@ -14,8 +14,7 @@ from hekla.actions.reserved_room import backfill_reserved_room
 from hekla.conf import argument
 from hekla.framework.action import Action
 from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
-from hekla.framework.heap import Heap
-from hekla.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
+from hekla.framework.orders import Turns, tasks_in_order
 from hekla.framework.session import Session
 from hekla.model.diagnosis import Diagnosis, Reason, refused_everywhere
 from hekla.model.job import Job
@@ -47,18 +46,14 @@ class Backfill(Action):
 
 def in_order(session: Session) -> Iterator[Task]:
     """All tasks of the first job of the first queue, then of its next job, then of the next queue."""
-    queues = queues_in_order(session)
-    jobs_of: dict[str, Heap[Job]] = {}
+    turns = Turns(session)
     tasks_of: dict[str, list[Task]] = {}
-    for job in sorted(session.jobs.values(), key=lambda job: job.uid):
+    for _, job in sorted(session.jobs.items()):
         if session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
             tasks_of[job.uid] = tasks
-            if job.queue not in jobs_of:
-                jobs_of[job.queue] = jobs_in_order(session)
-                queues.push(session.queues[job.queue])
-            jobs_of[job.queue].push(job)
-    while queues:
-        jobs = jobs_of[queues.pop().name]
+            turns.add(job)
+    while turns.queues:
+        jobs = turns.jobs_of[turns.queues.pop().name]
         while jobs:
             yield from tasks_in_order(session, tasks_of[jobs.pop().uid])
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.action import Action
-from hekla.framework.heap import Heap
-from hekla.framework.orders import jobs_in_order, queues_in_order
+from hekla.framework.orders import Turns
 from hekla.framework.session import Session
 from hekla.model.job import INQUEUE, Job
 
@@ -35,22 +34,19 @@ class Enqueue(Action):
     Arguments = EnqueueArguments
 
     def run(self, session: Session) -> None:
-        queues = queues_in_order(session)
-        waiting: dict[str, Heap[Job]] = {}
-        for job in sorted(session.jobs.values(), key=lambda job: job.uid):
-            if job.queue not in waiting:
-                waiting[job.queue] = jobs_in_order(session)
-                queues.push(session.queues[job.queue])
+        turns = Turns(session)
+        for _, job in sorted(session.jobs.items()):
+            turns.add_queue(job.queue)
             if job.is_pending:
-                waiting[job.queue].push(job)
-        while queues:
-            queue = queues.pop()
-            jobs = waiting[queue.name]
+                turns.add(job)
+        while turns.queues:
+            queue = turns.queues.pop()
+            jobs = turns.jobs_of[queue.name]
             while jobs and self.arguments.drains_queues:
                 self.consider(session, jobs.pop())
             if jobs:
                 self.consider(session, jobs.pop())
-                queues.push(queue)
+                turns.queues.push(queue)
 
     def consider(self, session: Session, job: Job) -> None:
         """Admit the job, unless a check that was asked for finds it incomplete."""

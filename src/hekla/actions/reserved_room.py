@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hekla.framework.eviction import ungated_tasks
-from hekla.framework.heap import Heap
-from hekla.framework.orders import jobs_in_order, queues_in_order, tasks_in_order, victims_in_order
+from hekla.framework.eviction import candidates_on, ungated_tasks
+from hekla.framework.orders import Turns, tasks_in_order, victims_in_order
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask
@@ -23,16 +22,12 @@ from hekla.model.task import Task
 
 def backfill_reserved_room(session: Session) -> None:
     """Queue by queue, job by job: whoever becomes ready keeps what it took."""
-    jobs_of: dict[str, Heap[Job]] = {}
-    queues = queues_in_order(session)
+    turns = Turns(session)
     for _, job in sorted(session.jobs.items()):
         if session.is_eligible(job) and asking_tasks(job):
-            if job.queue not in jobs_of:
-                jobs_of[job.queue] = jobs_in_order(session)
-                queues.push(session.queues[job.queue])
-            jobs_of[job.queue].push(job)
-    while queues:
-        jobs = jobs_of[queues.pop().name]
+            turns.add(job)
+    while turns.queues:
+        jobs = turns.jobs_of[turns.queues.pop().name]
         while jobs:
             job = jobs.pop()
             if place_with_reserved_room(session, job) and asking_tasks(job):
@@ -52,16 +47,10 @@ def place_with_reserved_room(session: Session, job: Job) -> bool:
                 continue
             if session.is_ready(job):
                 statement.commit()
-                bind_held(session, job)
+                # It starts whole: what the session kept for it earlier is bound with the rest.
+                session.bind_placed(job)
                 return True
     return False
-
-
-def bind_held(session: Session, job: Job) -> None:
-    """A job that may start does so whole: what the session kept for it earlier is bound with the rest."""
-    for task in list(job.roster.having(Status.ALLOCATED).values()):
-        task.last = None
-        session.bind(task)
 
 
 def take_place(session: Session, statement: Statement, task: Task) -> bool:
@@ -93,33 +82,23 @@ def take_reserved_place(session: Session, statement: Statement, task: Task) -> b
 
 def rows_held(session: Session, task: Task) -> list[int]:
     """Nodes on which some job of the queue holds places that it cannot use yet."""
-    queue = session.jobs[task.job].queue
-    holders = [
-        job
-        for job in session.jobs.values()
-        if job.queue == queue and job.uid != task.job and not session.is_ready(job)
-    ]
+    holders = [job for job in session.jobs.values() if may_give(session, job, task)]
     return sorted({held.node for job in holders for held in job.roster.having(Status.ALLOCATED).values()})
+
+
+def may_give(session: Session, job: Job, task: Task) -> bool:
+    """Another job of the same queue that cannot start; how important it is plays no part."""
+    return job.queue == session.jobs[task.job].queue and job.uid != task.job and not session.is_ready(job)
 
 
 def givers_on(session: Session, task: Task, row: int) -> list[Task]:
     """The fewest held places that make room for the task on this node; none where they do not suffice."""
-    queue = session.jobs[task.job].queue
 
-    def may_give(held: Task) -> bool:
-        job = session.jobs.get(held.job)
-        return (
-            job is not None
-            and held.status is Status.ALLOCATED
-            and job.queue == queue
-            and job.uid != task.job
-            and not session.is_ready(job)
-        )
+    def is_held(other: Task) -> bool:
+        job = session.jobs.get(other.job)
+        return other.status is Status.ALLOCATED and job is not None and may_give(session, job, task)
 
-    on_node = session.nodes.tasks_on[row]
-    waiting = victims_in_order(
-        session, (on_node[key] for key in sorted(on_node) if may_give(on_node[key])), task
-    )
+    waiting = victims_in_order(session, candidates_on(session, row, is_held), task)
     room, columns = session.nodes.idle[row].copy(), list(task.asked)
     chosen: list[Task] = []
     while waiting and not (room >= task.vector)[columns].all():

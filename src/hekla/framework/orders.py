@@ -40,6 +40,24 @@ def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:
     return Heap(lambda left, right: job_goes_first(session, left, right), jobs)
 
 
+class Turns:
+    """Whose turn it is: queues in order, and of each queue the jobs in order."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.queues = queues_in_order(session)
+        self.jobs_of: dict[str, Heap[Job]] = {}
+
+    def add_queue(self, name: str) -> None:
+        if name not in self.jobs_of:
+            self.jobs_of[name] = jobs_in_order(self._session)
+            self.queues.push(self._session.queues[name])
+
+    def add(self, job: Job) -> None:
+        self.add_queue(job.queue)
+        self.jobs_of[job.queue].push(job)
+
+
 class MovingLine:
     """Tasks whose order moves while they wait: each is chosen when it is taken, as from Volcano's heap."""
 

@@ -318,10 +318,14 @@ class Session:
             return False
         job = self.jobs[task.job]
         if self.is_ready(job):
-            for placed in list(job.roster.having(Status.ALLOCATED).values()):
-                placed.last = None
-                self.bind(placed)
+            self.bind_placed(job)
         return True
+
+    def bind_placed(self, job: Job) -> None:
+        """Send everything to its node that the job was given in this session."""
+        for task in list(job.roster.having(Status.ALLOCATED).values()):
+            task.last = None
+            self.bind(task)
 
     def evict_at_once(self, task: Task, reason: str) -> None:
         """Evict a task outside any statement, for nobody in particular."""
