@@ -65,7 +65,3 @@ def main() -> None:
     except HeklaError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; closing stderr keeps Python quiet about it.
-        sys.stderr.close()
-        sys.exit(0)
