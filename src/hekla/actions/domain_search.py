@@ -101,7 +101,9 @@ class DomainSearch:
         is being released: then every trial that succeeds does so in one go.
         """
         session, job = self._session, self._job
-        if job.has_policies or self._asks_anew or session.nodes.releasing.any():
+        if not session.shortcuts.known_scores or job.has_policies or self._asks_anew:
+            return None
+        if session.nodes.releasing.any():
             return None
         (sub_job,) = worksheet.sub_jobs
         scores: dict[str, float] = {}
@@ -114,6 +116,8 @@ class DomainSearch:
     def _with_room(self, gradient: list[Domain], worksheet: Worksheet) -> list[Domain]:
         """The domains in which what will be idle could hold as many of the job's tasks as it lacks."""
         session, roster = self._session, self._job.roster
+        if not session.shortcuts.upper_bounds:
+            return gradient
         missing = self._job.minimum - roster.ready - roster.waiting - roster.pending_best_effort
         vectors = [task.vector for tasks in worksheet.tasks_of.values() for task in tasks]
         if missing <= 0 or len(vectors) < missing or not session.requires_minimums:

@@ -63,6 +63,8 @@ def would_fit(session: Session, task: Task, held: Amounts) -> Mask:
 
     An upper bound is enough: it only spares nodes the closer look that would refuse them too.
     """
+    if not session.shortcuts.upper_bounds:
+        return np.ones(len(session.nodes), dtype=np.bool_)
     return covers(session.nodes.future + held, task)
 
 

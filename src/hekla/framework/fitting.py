@@ -80,7 +80,8 @@ class Fitting:
     def is_steady(self) -> bool:
         """Whether no plugin has to be asked again for every single task."""
         return (
-            not any(judge.always for judge in self.judges)
+            self.session.shortcuts.runs
+            and not any(judge.always for judge in self.judges)
             and not self.session.has_answer(BEST_NODE)
             and self.session.snapshot.shard.mode != "soft"
         )

@@ -14,6 +14,7 @@ from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
 from hekla.framework.plugin import Objection, Plugin
 from hekla.framework.points import Point, Purpose, Scope
+from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.framework.statement import Statement, bind_decision
 from hekla.framework.story import Story
 from hekla.framework.topology import settle_topology
@@ -45,11 +46,13 @@ class Session:
         now: float = 0.0,
         uid: str = "cycle-1",
         memory: dict[str, float] | None = None,
+        shortcuts: Shortcuts = EVERY_SHORTCUT,
     ) -> None:
         self.snapshot = snapshot
         self.conf = conf
         self.now = now
         self.uid = uid
+        self.shortcuts = shortcuts
         self.memory: dict[str, float] = {} if memory is None else memory
         """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
         self.jobs: dict[str, Job] = snapshot.jobs

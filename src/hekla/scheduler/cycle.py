@@ -19,6 +19,7 @@ from hekla.framework.decisions import Decision
 from hekla.framework.plugin import Plugin
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
+from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.model.snapshot import Snapshot
 from hekla.scheduler.builtin import BUILTIN
 
@@ -42,12 +43,15 @@ def run_cycle(
     now: float = 0.0,
     uid: str = "cycle-1",
     memory: dict[str, float] | None = None,
+    shortcuts: Shortcuts = EVERY_SHORTCUT,
 ) -> CycleReport:
     """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next."""
     times: dict[str, float] = {}
     by_action: dict[str, list[Decision]] = {}
     with _timed(times, "open"):
-        session = open_session(snapshot, conf, registry=registry, now=now, uid=uid, memory=memory)
+        session = open_session(
+            snapshot, conf, registry=registry, now=now, uid=uid, memory=memory, shortcuts=shortcuts
+        )
     with _without_collector():
         for name in conf.actions:
             action_class = registry.actions[name]
@@ -70,9 +74,10 @@ def open_session(
     now: float = 0.0,
     uid: str = "cycle-1",
     memory: dict[str, float] | None = None,
+    shortcuts: Shortcuts = EVERY_SHORTCUT,
 ) -> Session:
     """A session over the snapshot, with the configured plugins in their seats."""
-    session = Session(snapshot, conf, now=now, uid=uid, memory=memory)
+    session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts)
     seats = []
     for tier in conf.tiers:
         row = []

@@ -15,6 +15,7 @@ from hypothesis.strategies import DrawFn
 
 from hekla.conf import Conf
 from hekla.framework.session import Session
+from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.model.load import NodeLoad
 from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.model.task import REVOCABLE_ZONE
@@ -57,8 +58,8 @@ class Cluster:
         """An open session, before any action has run."""
         return open_session(self.snapshot(), conf, now=NOW, memory=_long_rested())
 
-    def cycle(self, conf: Conf) -> CycleReport:
-        return run_cycle(self.snapshot(), conf, now=NOW, memory=_long_rested())
+    def cycle(self, conf: Conf, shortcuts: Shortcuts = EVERY_SHORTCUT) -> CycleReport:
+        return run_cycle(self.snapshot(), conf, now=NOW, memory=_long_rested(), shortcuts=shortcuts)
 
     def with_others(self, others: Sequence[Manifest]) -> Cluster:
         return replace(self, others=tuple(others))

@@ -1,0 +1,25 @@
+"""Shortcuts: ways to decide sooner that never change a decision.
+
+Each can be switched off. With all of them off the session goes the long, obvious way, and a law
+in the tests holds the two to the same decisions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shortcuts:
+    """Which of them are taken."""
+
+    runs: bool = True
+    """Tasks in a row that look alike are placed together, not one search after another."""
+    known_scores: bool = True
+    """Network domains whose score is known beforehand are tried best first, up to the first that will do."""
+    upper_bounds: bool = True
+    """Nodes and domains that could not do at the very best are not looked at more closely."""
+
+
+EVERY_SHORTCUT = Shortcuts()
+NO_SHORTCUT = Shortcuts(runs=False, known_scores=False, upper_bounds=False)
