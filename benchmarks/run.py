@@ -24,9 +24,9 @@ from clusters import SHAPES
 from hekla.cli.table import table
 from hekla.conf import PRESETS, read_conf, require
 from hekla.framework.decisions import Bind, Evict
-from hekla.model.snapshot import take_snapshot
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
+from hekla.state.snapshot import take_snapshot
 
 HERE = Path(__file__).parent
 REFERENCE = 0.12

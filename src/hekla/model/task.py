@@ -83,6 +83,12 @@ class Task:
     def __hash__(self) -> int:
         return id(self)
 
+    def forget_session(self) -> None:
+        """What a session noted down about the task is void."""
+        self.near = ""
+        self.evicted = False
+        self.last = None
+
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
 

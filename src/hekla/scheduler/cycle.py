@@ -20,8 +20,8 @@ from hekla.framework.plugin import Plugin
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
-from hekla.model.snapshot import Snapshot
 from hekla.scheduler.builtin import BUILTIN
+from hekla.state.snapshot import Snapshot
 
 
 @dataclass
