@@ -6,12 +6,12 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hekla.clock import stopwatch
+from hekla.collector import without_collector
 from hekla.conf import Conf, read_arguments
 from hekla.errors import HeklaError, PluginError
 from hekla.framework.closing import close_session
@@ -48,11 +48,11 @@ def run_cycle(
     """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next."""
     times: dict[str, float] = {}
     by_action: dict[str, list[Decision]] = {}
-    with _timed(times, "open"):
-        session = open_session(
-            snapshot, conf, registry=registry, now=now, uid=uid, memory=memory, shortcuts=shortcuts
-        )
-    with _without_collector():
+    with without_collector():
+        with _timed(times, "open"):
+            session = open_session(
+                snapshot, conf, registry=registry, now=now, uid=uid, memory=memory, shortcuts=shortcuts
+            )
         for name in conf.actions:
             action_class = registry.actions[name]
             decided = len(session.decisions)
@@ -61,8 +61,8 @@ def run_cycle(
             with _timed(times, name), _named(f'action "{name}"'):
                 action_class(arguments).run(session)
             by_action[name] = by_action.get(name, []) + session.decisions[decided:]
-    with _timed(times, "close"):
-        close_session(session)
+        with _timed(times, "close"):
+            close_session(session)
     return CycleReport(session, session.decisions, times, by_action)
 
 
@@ -101,18 +101,6 @@ def _timed(times: dict[str, float], name: str) -> Iterator[None]:
     start = stopwatch()
     yield
     times[name] = times.get(name, 0.0) + stopwatch() - start
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Actions make many objects and hardly a circle of them: looking for circles meanwhile costs time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from hekla.collector import without_collector
 from hekla.errors import InputError
 from hekla.ledger.arrays import Amounts
 from hekla.ledger.axis import Axis
@@ -152,7 +153,11 @@ class LiveState:
 
     def take_in(self) -> None:
         """Bring everything up to what was noted."""
-        self.rewind()
+        with without_collector():
+            self.rewind()
+            self._take_in()
+
+    def _take_in(self) -> None:
         noted, self._noted = self._noted, {}
         for kind, changes in noted.items():
             self._file(kind, changes)
@@ -166,7 +171,8 @@ class LiveState:
         if nodes:
             self._take_in_nodes(nodes)
         if queues:
-            self._take_in_queues(queues)
+            moved = self._take_in_queues(queues)
+            jobs = {**self._waiting_for(moved), **jobs}
         self._take_in_jobs(jobs)
         self._take_in_tasks(tasks)
         self._settle_touched()
@@ -283,7 +289,8 @@ class LiveState:
         ]
         self._load(come_back)
 
-    def _take_in_queues(self, changed: Mapping[str, Queue | None]) -> None:
+    def _take_in_queues(self, changed: Mapping[str, Queue | None]) -> set[str]:
+        """The names of queues that came or went."""
         old = set(self.queues)
         self.queues.update({name: queue for name, queue in changed.items() if queue is not None})
         for name, queue in changed.items():
@@ -291,15 +298,18 @@ class LiveState:
                 self.queues.pop(name, None)
         order = self.manifests.get(QueueManifest, {})
         self.queues = {name: self.queues[name] for name in order if name in self.queues}
-        if moved := old ^ set(self.queues):
-            groups = self.manifests.get(PodGroup, {})
-            self._take_in_jobs(
-                {
-                    key: self._read(PodGroup, {PodGroup: {key: group}}, self._job_of)[key]
-                    for key, group in groups.items()
-                    if isinstance(group, PodGroup) and (group.spec.queue or self._default_queue) in moved
-                }
-            )
+        return old ^ set(self.queues)
+
+    def _waiting_for(self, queues: set[str]) -> dict[str, Job | None]:
+        """The jobs that ask for one of these queues, which are to be looked at anew."""
+        known = {uid: job for uid, job in self.jobs.items() if job.queue in queues}
+        turned_away = {
+            key: manifest
+            for (kind, key) in self._faults
+            if kind is PodGroup and isinstance(manifest := self.manifests[kind].get(key), PodGroup)
+        }
+        asked = {**{uid: job.pod_group for uid, job in known.items()}, **turned_away}
+        return self._read(PodGroup, {PodGroup: dict(asked)}, self._job_of)
 
     def _take_in_priorities(self) -> None:
         classes = [c for c in self.manifests[PriorityClass].values() if isinstance(c, PriorityClass)]
