@@ -12,6 +12,7 @@ import numpy as np
 from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue, UpdateShard
 from hekla.framework.messages import reason_of, status_line
 from hekla.ledger.arrays import Amounts
+from hekla.ledger.demand import sum_of
 from hekla.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
 from hekla.model.queue import ROOT
 from hekla.model.resources import read_resources
@@ -21,7 +22,6 @@ from hekla.model.task import Task
 from hekla.objects import Condition, NodeShard
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import PodGroupStatus
-from hekla.state.live import sum_of
 
 if TYPE_CHECKING:
     from hekla.framework.session import Session

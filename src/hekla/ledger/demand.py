@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ from hekla.ledger.arrays import Amounts
 from hekla.ledger.axis import Axis
 from hekla.model.job import INQUEUE, RUNNING, Job
 from hekla.model.resources import EPHEMERAL_STORAGE
+from hekla.model.task import Task
 
 
 class Books(Protocol):
@@ -57,3 +59,17 @@ def waiting_demand(books: Books, job: Job) -> Amounts | None:
     if job.min_resources is None or not (job.phase == INQUEUE or is_running_elastic(job)):
         return None
     return less_gated(books, job, reserved(books, job))
+
+
+def sum_of(tasks: Iterable[Task], zero: Amounts) -> Amounts:
+    """What tasks ask for together; those that ask for the same are counted, not added one by one."""
+    counts: dict[int, int] = {}
+    vectors: dict[int, Amounts] = {}
+    for task in tasks:
+        at = id(task.vector)
+        counts[at] = counts.get(at, 0) + 1
+        vectors[at] = task.vector
+    total = zero.copy()
+    for at, count in counts.items():
+        total += count * vectors[at]
+    return total

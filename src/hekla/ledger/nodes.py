@@ -7,7 +7,7 @@ was added restores a row exactly, in whatever order operations are undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 import numpy as np
@@ -52,14 +52,14 @@ class NodeLedger:
             self._derived[make] = make(self.nodes)
         return cast("Thing", self._derived[make])
 
-    def replace(self, row: int, node: Node) -> None:
-        """The node looks different now; what is on it stays."""
-        before, self.nodes[row] = self.nodes[row], node
-        if before.allocatable != node.allocatable:
+    def replace(self, nodes: Mapping[int, Node]) -> None:
+        """Nodes look different now, by row; what is on them stays."""
+        for row, node in nodes.items():
+            self.nodes[row] = node
+            self.pod_limit[row] = node.pod_limit
             more = self.axis.vector(node.allocatable) - self.allocatable[row]
             for table in (self.allocatable, self.idle, self.future):
                 table[row] += more
-        self.pod_limit[row] = node.pod_limit
         self._learn()
 
     def lay_anew(self, nodes: Sequence[Node], rows: Indices) -> list[Task]:

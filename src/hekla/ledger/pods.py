@@ -7,7 +7,7 @@ a pod that is being evicted no longer does, and oversubscription is not known he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -42,9 +42,10 @@ class PodLedger:
 
     # Facts
 
-    def replace(self, row: int, node: Node) -> None:
-        """The node looks different now; what is on it stays."""
-        self.allocatable[row] = self._nodes.axis.vector(node.promised)
+    def replace(self, nodes: Mapping[int, Node]) -> None:
+        """Nodes look different now, by row; what is on them stays."""
+        for row, node in nodes.items():
+            self.allocatable[row] = self._nodes.axis.vector(node.promised)
 
     def lay_anew(self, rows: Indices) -> None:
         """The nodes are those of the node ledger now; `rows` says where each stood before, or NOWHERE."""
