@@ -13,7 +13,7 @@ class Cluster(Protocol):
     """Delivers facts and carries out decisions; embedded, simulated or real."""
 
     def snapshot(self) -> Snapshot:
-        """The facts of this moment, made anew: the session may change them."""
+        """The facts of this moment; the session may suppose others until the next one is taken."""
         ...
 
     def apply(self, decisions: Sequence[Decision]) -> None:

@@ -22,6 +22,7 @@ from hekla.cluster.embedded.reactions import Reactions
 from hekla.cluster.embedded.rooms import Rooms, is_finished
 from hekla.cluster.embedded.store import M, Store
 from hekla.cluster.embedded.timeline import Arrival, PodDue, Timeline
+from hekla.collector import without_collector
 from hekla.controllers import JobController, JobOptions
 from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.requests import follows, job_owner
@@ -95,8 +96,9 @@ class EmbeddedCluster:
 
     def submit(self, objects: Iterable[Manifest]) -> None:
         """Hand in objects, now or when their annotation says that they arrive."""
-        self._intake.submit(objects)
-        self._reactions.drain()
+        with without_collector():
+            self._intake.submit(objects)
+            self._reactions.drain()
 
     def replace(self, manifest: Manifest) -> None:
         """Put a changed version of an object in the place of the one it has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hekla.errors import InputError
 from hekla.model.node import node_of
-from hekla.model.requests import request_of
+from hekla.model.requests import demand_of
 from hekla.model.resources import PODS, Resources
 from hekla.objects import Manifest, Node, Pod
 
@@ -69,6 +69,6 @@ class Rooms:
 def readable_request_of(pod: Pod) -> Resources:
     """What the pod asks for; a request that cannot be read has been complained of and counts as none."""
     try:
-        return request_of(pod)
+        return demand_of(pod)[0]
     except InputError:
         return {}
