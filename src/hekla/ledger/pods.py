@@ -111,6 +111,9 @@ class PodLedger:
             tally.move(task, row, sign)
         self._changed.append(row)
 
+    def holds(self, task: Task) -> bool:
+        return task.node != NOWHERE and task.key in self.pods_on[task.node]
+
     def counter(self, key: Hashable, weigh: Weigh, *, label: tuple[str, str] | None = None) -> Counts:
         """A live count per node of what `weigh` gives for each pod on it; counted once per key.
 
@@ -126,12 +129,16 @@ class PodLedger:
             asked.append((weigh, counts))
         return self._counters[key]
 
-    def tally(self, key: Hashable, things_of: Callable[[Task], Iterable[Thing]]) -> Tally[Thing]:
-        """Live counts per node of all that `things_of` names for each pod on it; one per key."""
+    def tally(
+        self, key: Hashable, things_of: Callable[[Task], Iterable[Thing]], among: Iterable[Task]
+    ) -> Tally[Thing]:
+        """Live counts per node of all that `things_of` names for each pod on it; one per key.
+
+        At first only the tasks in `among` are looked at: others carry nothing.
+        """
         if key not in self._tallies:
             tally = Tally(things_of, len(self.pods_on))
-            for row, pods in enumerate(self.pods_on):
-                for task in pods.values():
-                    tally.move(task, row, 1)
+            for task in filter(self.holds, among):
+                tally.move(task, task.node, 1)
             self._tallies[key] = cast("Tally[Hashable]", tally)
         return cast("Tally[Thing]", self._tallies[key])

@@ -52,11 +52,11 @@ def has_pod_affinity(task: Task) -> bool:
     return affinity is not None and not (affinity.pod_affinity is None and affinity.pod_anti_affinity is None)
 
 
-def nodes_hosting(session: Session, wanted: Callable[[Task], object]) -> Mask:
-    """Nodes with at least one such pod at this moment; -> (N,)"""
-    return np.array(
-        [any(wanted(task) for task in pods.values()) for pods in session.pods.pods_on], dtype=np.bool_
-    )
+def nodes_hosting(session: Session, tasks: Iterable[Task]) -> Mask:
+    """Nodes with at least one of these pods at this moment; -> (N,)"""
+    hosts = np.zeros(len(session.nodes), dtype=np.bool_)
+    hosts[[task.node for task in tasks if session.pods.holds(task)]] = True
+    return hosts
 
 
 class TermReader:

@@ -18,7 +18,7 @@ from hekla.ledger.labels import LabelColumn
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import Task
 from hekla.plugins.class_memory import ClassMemory
-from hekla.plugins.pod_affinity import Addressed, Term, TermReader, nodes_hosting
+from hekla.plugins.pod_affinity import Addressed, Term, TermReader, has_pod_affinity, nodes_hosting
 
 LACKS_COMPANY = "node(s) didn't match pod affinity rules"
 MEETS_FOES = "node(s) didn't match pod anti-affinity rules"
@@ -43,9 +43,10 @@ class PodAffinityFilter:
         self._session = session
         self._reader = TermReader(session)
         self._wishes = ClassMemory(session, self._wishes_of)
-        tally = session.pods.tally("required anti-affinity", self._reader.required_apart)
+        with_affinity = session.tasks.having(has_pod_affinity)
+        tally = session.pods.tally("required anti-affinity", self._reader.required_apart, with_affinity)
         self._repelling = Addressed(session, tally, _itself)
-        self._frozen = nodes_hosting(session, self._reader.required_apart)
+        self._frozen = nodes_hosting(session, filter(self._reader.required_apart, with_affinity))
         self._any_frozen = bool(self._frozen.any())
         self._unconcerned: set[str] = set()
 

@@ -32,9 +32,10 @@ class PodAffinityScore:
         self._session = session
         self._reader = TermReader(session)
         self._own = ClassMemory(session, self._own_counts)
-        tally = session.pods.tally("preferred affinity", self._reader.leanings)
+        with_affinity = session.tasks.having(has_pod_affinity)
+        tally = session.pods.tally("preferred affinity", self._reader.leanings, with_affinity)
         self._others = Addressed(session, tally, _term_of)
-        self._frozen = nodes_hosting(session, has_pod_affinity)
+        self._frozen = nodes_hosting(session, with_affinity)
 
     def raw(self, task: Task) -> Counts | None:
         """-> (N,); None where no preference concerns the task"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
 from hekla.model.task import Task
 
@@ -21,7 +21,7 @@ class TaskBook:
     def __init__(self) -> None:
         self._by_key: dict[str, Task] = {}
         self._censuses: dict[ThingsOf, Counter[Hashable]] = {}
-        self._having: dict[Trait, int] = {}
+        self._having: dict[Trait, dict[str, Task]] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -41,19 +41,23 @@ class TaskBook:
         """Take the task in, in the place of the one its pod had before."""
         before = self._by_key.get(task.key)
         if before is not None:
-            self._count(before, -1)
+            self._strike_out(before)
         self._by_key[task.key] = task
-        self._count(task, 1)
+        self._enter(task)
 
     def remove(self, task: Task) -> None:
         del self._by_key[task.key]
-        self._count(task, -1)
+        self._strike_out(task)
+
+    def having(self, trait: Trait) -> Collection[Task]:
+        """The tasks with the trait, in no order to rely on; a live view."""
+        if trait not in self._having:
+            self._having[trait] = {task.key: task for task in self if trait(task)}
+        return self._having[trait].values()
 
     def some(self, trait: Trait) -> bool:
         """Whether any task has the trait."""
-        if trait not in self._having:
-            self._having[trait] = sum(bool(trait(task)) for task in self)
-        return self._having[trait] > 0
+        return len(self.having(trait)) > 0
 
     def census(self, things_of: ThingsOf) -> Mapping[Hashable, int]:
         """How many tasks carry each thing; a live view, without zeros."""
@@ -61,12 +65,18 @@ class TaskBook:
             self._censuses[things_of] = Counter(thing for task in self for thing in things_of(task))
         return self._censuses[things_of]
 
-    def _count(self, task: Task, sign: int) -> None:
-        for trait in self._having:
+    def _enter(self, task: Task) -> None:
+        for trait, tasks in self._having.items():
             if trait(task):
-                self._having[trait] += sign
+                tasks[task.key] = task
+        for things_of, counts in self._censuses.items():
+            counts.update(things_of(task))
+
+    def _strike_out(self, task: Task) -> None:
+        for tasks in self._having.values():
+            tasks.pop(task.key, None)
         for things_of, counts in self._censuses.items():
             for thing in things_of(task):
-                counts[thing] += sign
+                counts[thing] -= 1
                 if not counts[thing]:
                     del counts[thing]
