@@ -179,10 +179,10 @@ def test_sums_are_those_of_session_open() -> None:
         pod("runs", on="n1", cpu=1),
         pod("leaves", on="n3", cpu=1, is_leaving=True),
     )
-    cpu = session.axis.column_of["cpu"]
+    cpu, found = session.axis.column_of["cpu"], session.domains
     sums = {
-        name: tuple(int(part[cpu]) for part in (domain.idle, domain.future, domain.allocatable))
-        for name, domain in session.domains.by_name.items()
+        name: tuple(int(part[domain.place, cpu]) for part in (found.idle, found.future, found.allocatable))
+        for name, domain in found.by_name.items()
     }
     assert sums == {
         "s0": (3000, 3000, 4000),

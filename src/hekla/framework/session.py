@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -257,6 +257,36 @@ class Session:
         """How good each domain is for the sub-job."""
         given: dict[str, float] = self.ask(points.HYPERNODE_ORDER, sub_job, candidates)
         return {domain.name: given.get(domain.name, 0.0) for domain in candidates}
+
+    def domain_scores_alone(self, sub_job: SubJob, candidates: Sequence[Domain]) -> Floats:
+        """How good each domain is as the only candidate."""
+        total = np.zeros(len(candidates))
+        for plugin in self._who_answers(points.HYPERNODE_ORDER):
+            given = plugin.scores_alone(sub_job, candidates)
+            if given is None:
+                asked = [self.domain_scores(sub_job, [domain])[domain.name] for domain in candidates]
+                return np.array(asked, dtype=np.float64)
+            total += given
+        return total
+
+    def compares_domains(self, sub_job: SubJob) -> bool:
+        """Whether a domain's score may depend on which others are candidates."""
+        return any(plugin.compares_domains(sub_job) for plugin in self._who_answers(points.HYPERNODE_ORDER))
+
+    def has_only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> bool:
+        """Whether below each of these bounds, of the hopeful domains there is just the bound to try."""
+        plugins = self._who_answers(points.HYPERNODE_GRADIENT)
+        given = plugins[0].only_choices(job, sub_job, bounds, hopeful) if len(plugins) == 1 else None
+        if given is not None:
+            return bool(given.all())
+        return all(
+            [d for group in self.gradients_of_sub_job(job, sub_job, bound) for d in group if hopeful[d.place]]
+            == [bound]
+            for bound in bounds
+        )
+
+    def _who_answers(self, point: Point) -> list[Plugin]:
+        return [plugin for tier in self._owners.get(point, ()) for plugin in tier]
 
     def spell(self, resource: str, amount: int) -> str:
         """An amount as people write it: cores, GiB, devices."""
