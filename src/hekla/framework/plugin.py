@@ -44,7 +44,7 @@ class Plugin:
     """Whether its order of tasks changes while tasks of a job are being placed."""
 
     requires_minimums: ClassVar[bool] = False
-    """Whether it lets no job start, nor count as promised all it needs, below its minimum."""
+    """Whether it lets no job or sub-job start, nor count as promised all it needs, below its minimum."""
 
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments

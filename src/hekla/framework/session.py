@@ -156,10 +156,16 @@ class Session:
     @property
     def requires_minimums(self) -> bool:
         """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
+        return self._insists(points.JOB_READY, points.JOB_PIPELINED)
 
-        ready, pipelined = self._owners[points.JOB_READY], self._owners[points.JOB_PIPELINED]
-        first_vote = next((tier for tier in pipelined if tier), [])
-        return any(plugin.requires_minimums for tier in ready for plugin in tier) and any(
+    @property
+    def requires_minimums_of_parts(self) -> bool:
+        """The same for the sub-jobs of jobs with policies."""
+        return self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
+
+    def _insists(self, ready: Point, pipelined: Point) -> bool:
+        first_vote = next((tier for tier in self._owners[pipelined] if tier), [])
+        return any(plugin.requires_minimums for plugin in self._who_answers(ready)) and any(
             plugin.requires_minimums for plugin in first_vote
         )
 
@@ -273,17 +279,15 @@ class Session:
         """Whether a domain's score may depend on which others are candidates."""
         return any(plugin.compares_domains(sub_job) for plugin in self._who_answers(points.HYPERNODE_ORDER))
 
-    def has_only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> bool:
-        """Whether below each of these bounds, of the hopeful domains there is just the bound to try."""
+    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
+        """For each bound, whether of the hopeful domains below it there is just the bound to try."""
         plugins = self._who_answers(points.HYPERNODE_GRADIENT)
         given = plugins[0].only_choices(job, sub_job, bounds, hopeful) if len(plugins) == 1 else None
         if given is not None:
-            return bool(given.all())
-        return all(
-            [d for group in self.gradients_of_sub_job(job, sub_job, bound) for d in group if hopeful[d.place]]
-            == [bound]
-            for bound in bounds
-        )
+            return given
+        gradients = [self.gradients_of_sub_job(job, sub_job, bound) for bound in bounds]
+        choices = [[d for group in groups for d in group if hopeful[d.place]] for groups in gradients]
+        return np.array([found == [bound] for found, bound in zip(choices, bounds, strict=True)], np.bool_)
 
     def _who_answers(self, point: Point) -> list[Plugin]:
         return [plugin for tier in self._owners.get(point, ()) for plugin in tier]

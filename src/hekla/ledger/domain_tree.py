@@ -241,6 +241,11 @@ class DomainTree:
         np.cumsum(amounts[self._members], axis=0, out=running[1:])
         return np.asarray(running[self._starts[1:]] - running[self._starts[:-1]])
 
+    def touched_by(self, nodes: Mask) -> Mask:
+        """The domains that hold any of these nodes; (N,) -> (domains,)"""
+        running = np.append(0, np.cumsum(nodes[self._members]))
+        return np.asarray(running[self._starts[1:]] > running[self._starts[:-1]])
+
     def per_node(self, tier: int) -> Indices:
         """Per node its domain of a tier, the last one where several hold it; one past the end for none."""
         found = np.full(len(self._names), len(self.all), dtype=np.intp)
