@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -26,21 +26,23 @@ class Hopes:
         self._job = job
         self._failed: dict[str, Mask] = {}
         self._everywhere = np.ones(len(session.domains.by_name), dtype=np.bool_)
+        self._latest: tuple[Hashable, Mask] = (None, self._everywhere)
 
     def of_job(self, worksheet: Worksheet) -> Mask:
         """Domains that could hold as many of the job's tasks as it lacks."""
         tasks = [task for tasks in worksheet.tasks_of.values() for task in tasks]
-        return (
-            self._with_room(self._job.roster, tasks) if self._session.requires_minimums else self._everywhere
-        )
+        return self._of(self._job.roster, tasks, insists=self._session.requires_minimums)
 
-    def of_sub_job(self, sub_job: SubJob, tasks: Iterable[Task], *, is_first: bool) -> Mask:
-        """The same for one part of it; `is_first` where nothing else of the job is being tried before it."""
+    def of_sub_job(self, sub_job: SubJob, tasks: Iterable[Task]) -> Mask:
+        """The same for one part of it."""
         session = self._session
         insists = session.requires_minimums_of_parts if self._job.has_policies else session.requires_minimums
-        hopeful = self._with_room(sub_job.roster, list(tasks)) if insists else self._everywhere
-        failed = self._failed.get(sub_job.uid) if is_first else None
-        return hopeful if failed is None else hopeful & ~failed
+        return self._of(sub_job.roster, list(tasks), insists=insists)
+
+    def not_failed(self, sub_job: SubJob) -> Mask:
+        """Domains in which the part has not failed yet, when tried before all others."""
+        failed = self._failed.get(sub_job.uid)
+        return self._everywhere if failed is None else ~failed
 
     def fails(self, sub_job: SubJob, domain: Domain) -> None:
         """Tried first of all, the part found no place there; nor would it if that were tried again."""
@@ -48,12 +50,19 @@ class Hopes:
             nowhere = np.zeros_like(self._everywhere)
             self._failed.setdefault(sub_job.uid, nowhere)[domain.place] = True
 
+    def _of(self, roster: Roster, tasks: Sequence[Task], *, insists: bool) -> Mask:
+        """For these tasks, where a plugin insists on minimums; kept while nothing changes."""
+        if not insists or not self._session.shortcuts.upper_bounds:
+            return self._everywhere
+        key = (roster, len(tasks), len(self._session.nodes.changed))
+        if self._latest[0] != key:
+            self._latest = (key, self._with_room(roster, tasks))
+        return self._latest[1]
+
     def _with_room(self, roster: Roster, tasks: Sequence[Task]) -> Mask:
         missing = roster.minimum - roster.ready - roster.waiting - roster.pending_best_effort
-        if not self._session.shortcuts.upper_bounds or missing <= 0 or len(tasks) < missing:
-            return self._everywhere
-        # What holds tasks back at a gate is told to the queue while they are being tried.
-        if any(task.is_gated for task in tasks):
+        # Gates are opened while tasks are being tried, wherever that is.
+        if missing <= 0 or len(tasks) < missing or any([task.is_gated for task in tasks]):
             return self._everywhere
         return np.asarray((self._session.domains.room() >= least_of(tasks, missing)).all(axis=1))
 
@@ -70,7 +79,7 @@ class Hopes:
 def least_of(tasks: Sequence[Task], count: int) -> Amounts:
     """The least that so many of these tasks ask for together."""
     first = tasks[0].vector
-    if all(task.vector is first for task in tasks):
+    if all([task.vector is first for task in tasks]):
         return first * count
     ordered = np.sort(np.stack([task.vector for task in tasks]), axis=0)
     return np.asarray(ordered[:count].sum(axis=0), dtype=np.int64)

@@ -63,7 +63,7 @@ class DomainSearch:
         gradients = session.gradients_of_job(self._job, session.domains.top)
         hopeful = self._hopes.of_job(worksheet)
         for gradient in gradients:
-            best = self._best_of(self._those(gradient, hopeful), worksheet)
+            best = self._best_of(self._those(gradient, hopeful, are_told=True), worksheet)
             if best is not None:
                 return best if best[1].trial.settle_in(statement) else None
         if not gradients:
@@ -86,16 +86,20 @@ class DomainSearch:
             statement.merge(attempt)
         return session.domains.common_of(solution.domain_of.values()), solution
 
-    def _those(self, gradient: Sequence[Domain], hopeful: Mask) -> list[Domain]:
+    def _those(self, gradient: Sequence[Domain], hopeful: Mask, *, are_told: bool) -> list[Domain]:
         """The hopeful domains of a group; of the others the story is told."""
         if hopeful.all():
             return list(gradient)
-        is_hopeful = hopeful[[domain.place for domain in gradient]].tolist()
-        self._hopes.tell([domain for domain, hope in zip(gradient, is_hopeful, strict=True) if not hope])
-        return [domain for domain, hope in zip(gradient, is_hopeful, strict=True) if hope]
+        marked = list(zip(gradient, hopeful[[domain.place for domain in gradient]].tolist(), strict=True))
+        if are_told:
+            self._hopes.tell([domain for domain, is_hopeful in marked if not is_hopeful])
+        return [domain for domain, is_hopeful in marked if is_hopeful]
 
     def _best_of(self, group: Sequence[Domain], worksheet: Worksheet) -> tuple[str, Solution] | None:
         """The best domain and its solution; of those with a known score the first that will do is enough."""
+        if len(group) == 1 and self._session.shortcuts.kept_trials:
+            only = self._try_job(group[0], worksheet)
+            return None if only is None else (group[0].name, only)
         known = self._known_scores(group, worksheet)
         unknown = [domain for domain, is_open in zip(group, np.isnan(known).tolist(), strict=True) if is_open]
         solutions = {domain.name: s for domain in unknown if (s := self._undone(domain, worksheet))}
@@ -130,9 +134,9 @@ class DomainSearch:
             return unknown
         (sub_job,) = worksheet.sub_jobs
         tasks = worksheet.tasks_of[sub_job.uid]
-        if sub_job.nominated or any(task.is_gated for task in tasks):
+        if sub_job.nominated or any([task.is_gated for task in tasks]):
             return unknown
-        hopeful = self._hopes.of_sub_job(sub_job, tasks, is_first=True)
+        hopeful = self._hopes.of_sub_job(sub_job, tasks) & self._hopes.not_failed(sub_job)
         is_known = session.only_choices(job, sub_job, group, hopeful) & ~self._with_releases(group)
         return np.where(is_known, session.domain_scores_alone(sub_job, group), unknown)
 
@@ -199,10 +203,9 @@ class DomainSearch:
         if not gradients:
             where = f'domain "{bound.name}" has none that is'
             session.story.of_job(self._job.uid, f"{where} large enough for all that waits of it together")
-        is_first = not solution.trial
-        hopeful = self._hopes.of_sub_job(sub_job, tasks, is_first=is_first)
+        hopeful, is_first = self._hopes.of_sub_job(sub_job, tasks), not solution.trial
         for gradient in gradients:
-            group = [domain for domain in gradient if hopeful[domain.place]]
+            group = self._those(gradient, hopeful, are_told=self._job.has_policies)
             best = self._best_placement(sub_job, tasks, group, is_first=is_first)
             if best is None:
                 continue
@@ -225,6 +228,8 @@ class DomainSearch:
         do, the first one that will do is enough.
         """
         session = self._session
+        if is_first:
+            group = self._those(group, self._hopes.not_failed(sub_job), are_told=False)
         if self._is_known(sub_job, tasks, group):
             alone = session.domain_scores_alone(sub_job, group)
             for domain, score in best_first(group, alone, session.domains.tree):
@@ -251,7 +256,8 @@ class DomainSearch:
         session = self._session
         return (
             session.shortcuts.known_scores
-            and not any(task.is_gated for task in tasks)
+            and not self._asks_anew
+            and not any([task.is_gated for task in tasks])
             and (len(group) == 1 or not session.compares_domains(sub_job))
         )
 

@@ -45,14 +45,21 @@ class Presence:
 
     def shares(self, sub_job: SubJob) -> Floats:
         """The part of the sub-job's tasks that lies in each domain, and 0 at the end; -> (domains + 1,)"""
-        known = self._known.get(sub_job.roster)
-        if known is None:
-            known = self._known[sub_job.roster] = self._look_up(sub_job.roster)
-        return np.divide(known.counts, len(sub_job.roster), dtype=np.float64)
+        return np.divide(self._of(sub_job.roster).counts, len(sub_job.roster), dtype=np.float64)
+
+    def share_in(self, sub_job: SubJob, place: int) -> float:
+        """The same for one domain."""
+        return self._of(sub_job.roster).counts.item(place) / len(sub_job.roster)
 
     def is_anywhere(self, sub_job: SubJob) -> bool:
         """Whether any task of the sub-job lies on a node."""
         return any(task.node != NOWHERE for task in sub_job.roster.tasks.values())
+
+    def _of(self, roster: Roster) -> Whereabouts:
+        known = self._known.get(roster)
+        if known is None:
+            known = self._known[roster] = self._look_up(roster)
+        return known
 
     def _look_up(self, roster: Roster) -> Whereabouts:
         found = Whereabouts(self._tree, np.zeros(len(self._tree.all) + 1, dtype=np.int64))

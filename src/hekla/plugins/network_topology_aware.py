@@ -129,7 +129,7 @@ class NetworkTopologyAware(Plugin):
         """The bounds below which nothing but themselves is to be tried; one answer per bound."""
         wish, places = wish_of(job, sub_job), places_of(bounds)
         if wish is None:
-            return np.ones(len(bounds), dtype=np.bool_)
+            return np.asarray(hopeful[places])
         may_hold = self._may_hold(job, sub_job, wish, Purpose.ALLOCATE)
         choices = self.tree.count_below(may_hold & hopeful)
         is_only: Mask = may_hold[places] & hopeful[places] & (choices[places] == 1)
@@ -263,13 +263,18 @@ class NetworkTopologyAware(Plugin):
             return self._packed_domains(task) if self.arguments.packs_normal_pods else None
         if not task.near:
             return None
-        rows = np.flatnonzero(among)
-        closest = self._closest[rows]
-        score = self._closeness_to(task.near)[closest]
-        ties = score == score.max()
-        if np.count_nonzero(ties) > 1:
-            score = np.where(ties, score + self._presence.shares(sub_job)[closest], score)
-        scores = np.zeros(len(among))
+        (rows,), scores = among.nonzero(), np.zeros(len(among))
+        closest, closeness = self._closest[rows], self._closeness_to(task.near)
+        score: Floats | float
+        if (closest == closest[0]).all():
+            score = closeness.item(closest[0])
+            if len(rows) > 1:
+                score += self._presence.share_in(sub_job, int(closest[0]))
+        else:
+            score = closeness[closest]
+            ties = score == score.max()
+            if np.count_nonzero(ties) > 1:
+                score = np.where(ties, score + self._presence.shares(sub_job)[closest], score)
         scores[rows] = score * float(MAX_SCORE * self.arguments.weight)
         return scores
 
