@@ -318,6 +318,23 @@ def test_releases(story: Story) -> None:
     assert story.play() == story.expect
 
 
+def test_a_rack_where_a_job_is_promised_room_in_two_rounds_scores_twice() -> None:
+    """As in Volcano. The large task stops the first round; the last one follows in a second."""
+    names = [f"r{at}" for at in range(20)]
+    leaving = [pod(f"old-{name}", on=name, cpu="500m", is_leaving=True) for name in names]
+    group = job("a", tasks=0, roles=[Role("w", 0, 2)], min_available=2, topology=HARD).pod_group
+    sizes = (1, 1, 2, 1)
+    pods = [pod(f"a-w-{at}", job="a", role="w", cpu=cpu) for at, cpu in enumerate(sizes)]
+    story = Story(
+        "half free racks, and one that would be filled up more",
+        [node("q", cpu=6), *(node(name, cpu=1) for name in names)],
+        [*leaving, JobObjects(group, tuple(pods), None)],
+        objects=racks(whole=["q"], halves=names),
+        tiers=TIERS,
+    )
+    assert story.play() == {"a": {"pipelined": {"r0": 1, "r1": 1, "r2": 1}}}
+
+
 # Parts
 
 
@@ -335,6 +352,19 @@ def test_each_part_goes_to_the_fullest_rack_that_will_do() -> None:
         bind.pod.removeprefix("default/a-"): "s0" if bind.node in NAMES[:2] else "s1" for bind in binds
     }
     assert racks_of == {f"{part}-{at}": "s1" if part == "x" else "s0" for part in "xyz" for at in (0, 1)}
+
+
+def test_a_rack_in_which_a_part_failed_next_to_another_is_tried_again_without_it() -> None:
+    roles = [Role(part, 1, shape={"labels": {"group": part}}) for part in "xy"]
+    parts = job("a", roles=roles, cpu=2, topology=HARD_2, sub_groups=[sub_group("g", minimum=2, wish=HARD)])
+    story = Story(
+        "two parts that do not fit into the first rack together",
+        [node("n1", cpu=3), node("n2", cpu=1), node("n3", cpu=4)],
+        [pod("old", on="n3", cpu=2), parts],
+        objects=[*racks(s0=["n1", "n2"], s1=["n3"]), hypernode("s2", tier=2, hypernodes=["s0", "s1"])],
+        tiers=TIERS,
+    )
+    assert story.play() == {"a": {"n1": 1, "n3": 1}}
 
 
 def test_a_part_that_a_rack_has_no_room_for_says_so() -> None:
