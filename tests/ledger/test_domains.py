@@ -9,6 +9,7 @@ import pytest
 from hekla.framework.session import Session
 from hekla.ledger.domains import TOP, Domains
 from hekla.objects import HyperNode, LabelSelector
+from hekla.objects.meta import LabelRequirement
 from hekla.testing import Story, hypernode, job, node, plugin, pod, racks, session_of
 
 NAMES = ("n1", "n2", "n3", "n4")
@@ -62,6 +63,26 @@ def test_members(hypernode: HyperNode, expected: list[str]) -> None:
     found = domains(hypernode)
     assert members(found, "s") == expected
     assert (found.is_ready, said(found)) == (True, ([], []))
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "expected"),
+    [
+        ("In", ("a", "c"), ["n1", "n2"]),
+        ("In", (), []),
+        ("NotIn", ("a",), ["n3", "n4", "n5"]),
+        ("Exists", (), ["n1", "n2", "n3", "n4"]),
+        ("DoesNotExist", (), ["n5"]),
+        ("Resembles", ("a",), []),
+    ],
+)
+def test_members_by_requirements_on_labels(
+    operator: str, values: tuple[str, ...], expected: list[str]
+) -> None:
+    wanted = LabelSelector(match_expressions=(LabelRequirement("row", operator, values),))
+    session = session_of(*NODES, node("n5"), hypernode("s", labels=wanted))
+    rows = session.domains.by_name["s"].rows
+    assert [session.nodes.names[row] for row in rows] == expected
 
 
 def test_a_pattern_that_is_none_has_no_members_and_is_told() -> None:
@@ -179,10 +200,10 @@ def test_sums_are_those_of_session_open() -> None:
         pod("runs", on="n1", cpu=1),
         pod("leaves", on="n3", cpu=1, is_leaving=True),
     )
-    cpu = session.axis.column_of["cpu"]
+    cpu, found = session.axis.column_of["cpu"], session.domains
     sums = {
-        name: tuple(int(part[cpu]) for part in (domain.idle, domain.future, domain.allocatable))
-        for name, domain in session.domains.by_name.items()
+        name: tuple(int(part[domain.place, cpu]) for part in (found.idle, found.future, found.allocatable))
+        for name, domain in found.by_name.items()
     }
     assert sums == {
         "s0": (3000, 3000, 4000),
@@ -190,6 +211,22 @@ def test_sums_are_those_of_session_open() -> None:
         "s2": (4000, 5000, 6000),
         TOP: (6000, 7000, 8000),
     }
+
+
+def test_a_tree_may_be_kept_for_the_next_session() -> None:
+    before = session_of(*NODES, *SPINE)
+    after = session_of(*NODES, *SPINE, pod("runs", on="n1", cpu=1))
+    kept = Domains(after.nodes, before.domains.tree)
+    assert kept.tree is before.domains.tree
+    assert (kept.idle == after.domains.idle).all()
+    assert (kept.room() == after.domains.room()).all()
+    assert kept.closest == after.domains.closest
+
+
+def test_without_nodes_there_is_still_a_tree() -> None:
+    found = session_of(*SPINE).domains
+    assert [len(domain.rows) for domain in found.by_name.values()] == [0, 0, 0, 0]
+    assert (found.ancestors("s0"), found.closest) == (["s0", "s2", TOP], [])
 
 
 def test_tier_names_stand_for_tiers_and_the_last_one_wins() -> None:

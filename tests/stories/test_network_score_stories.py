@@ -144,6 +144,6 @@ def test_used_amounts_follow_the_placements() -> None:
     with session.statement() as statement:
         statement.allocate(session.tasks[0], 0)
         cpu = session.axis.column_of["cpu"]
-        used = dict(zip(topology.names, topology.used[:, cpu].tolist(), strict=True))
+        used = dict(zip(session.domains.by_name, topology.used[:, cpu].tolist(), strict=True))
         assert used == {"s0": 2000, "s1": 0, "s3": 0, "left": 2000, "right": 0, TOP: 2000}
     assert (topology.used == before).all()

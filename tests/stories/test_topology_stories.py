@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.framework.decisions import Bind, Tell
+from hekla.framework.decisions import Bind, OpenGate, Tell
 from hekla.framework.explain import explain
-from hekla.testing import Story, hypernode, job, node, plugin, pod, racks
+from hekla.testing import JobObjects, Role, Story, hypernode, job, node, plugin, pod, racks, sub_group
 
 TIERS = ("priority, gang", "predicates, network-topology-aware")
 NAMES = ("n1", "n2", "n3", "n4")
@@ -247,6 +247,130 @@ def test_explain_names_the_domain_of_each_refusal() -> None:
 def test_explain_says_why_no_domain_was_tried() -> None:
     story = Story("five", **SPINE, jobs=[job("a", tasks=5, cpu=1, min_available=2, topology=HARD)])
     assert len(explained(story)) > 1
+
+
+def test_many_domains_without_room_are_told_together() -> None:
+    names = [f"n{at}" for at in range(10)]
+    tree = racks(**{f"s{at}": [name] for at, name in enumerate(names)})
+    wide = job("a", tasks=3, cpu=1, topology=HARD)
+    reasons = explained(Story("ten racks", machines(*names), [wide], objects=tree, tiers=TIERS))
+    assert len(reasons) == 9
+    assert reasons[-2:] == (
+        'allocate: domain "s6" has too little room for the gang',
+        "allocate: 3 more have too little room for the gang",
+    )
+
+
+# What the search leaves behind
+
+
+def test_a_trial_that_stands_leaves_nothing_with_its_tasks() -> None:
+    jobs = [pod("old", on="n3", cpu=1), job("a", tasks=2, cpu=2, topology=HARD)]
+    session = Story("a search", **SPINE, jobs=jobs).cycle().session
+    placed = session.jobs["default/a"].tasks.values()
+    assert [(task.node_name, task.near, task.last) for task in placed] == [("n1", "", None), ("n2", "", None)]
+
+
+GATE = "scheduling.volcano.sh/queue-allocation-gate"
+
+
+def test_gates_are_opened_though_no_domain_has_room_for_the_gang() -> None:
+    gated = job("a", tasks=2, cpu=1, gates=[GATE], annotations={GATE: "true"}, topology=HARD)
+    story = Story(
+        "gated",
+        **SPINE,
+        jobs=[job("first", tasks=4, cpu=2), gated],
+        configurations={"allocate": {"schedulingGatesQueueAdmission": True}},
+    )
+    assert sum(isinstance(decision, OpenGate) for decision in story.cycle().decisions) == 2
+
+
+# Something is being released
+
+LEAVING = [
+    Story(
+        "a rack that somebody is leaving is the fuller one and filled up",
+        **SPINE,
+        jobs=[pod("leaves", on="n3", cpu=1, is_leaving=True), job("a", tasks=2, cpu=1, topology=HARD)],
+        expect={"a": {"n3": 1, "n4": 1}},
+    ),
+    Story(
+        "a rack that would be overfull until somebody has left it comes after one that is free",
+        **SPINE,
+        jobs=[pod("leaves", on="n3", cpu=2, is_leaving=True), job("a", tasks=4, cpu=1, topology=HARD)],
+        expect={"a": {"n1": 2, "n2": 2}},
+    ),
+    Story(
+        "where only the room that is being left will do, it is promised",
+        **SPINE,
+        jobs=[
+            pod("stays", on="n1", cpu=2),
+            pod("leaves", on="n3", cpu=2, is_leaving=True),
+            job("a", tasks=4, cpu=1, topology=HARD),
+        ],
+        expect={"a": {"held": {"n4": 2}, "pipelined": {"n3": 2}}},
+    ),
+]
+
+
+@pytest.mark.parametrize("story", LEAVING, ids=str)
+def test_releases(story: Story) -> None:
+    assert story.play() == story.expect
+
+
+def test_a_rack_where_a_job_is_promised_room_in_two_rounds_scores_twice() -> None:
+    """As in Volcano. The large task stops the first round; the last one follows in a second."""
+    names = [f"r{at}" for at in range(20)]
+    leaving = [pod(f"old-{name}", on=name, cpu="500m", is_leaving=True) for name in names]
+    group = job("a", tasks=0, roles=[Role("w", 0, 2)], min_available=2, topology=HARD).pod_group
+    sizes = (1, 1, 2, 1)
+    pods = [pod(f"a-w-{at}", job="a", role="w", cpu=cpu) for at, cpu in enumerate(sizes)]
+    story = Story(
+        "half free racks, and one that would be filled up more",
+        [node("q", cpu=6), *(node(name, cpu=1) for name in names)],
+        [*leaving, JobObjects(group, tuple(pods), None)],
+        objects=racks(whole=["q"], halves=names),
+        tiers=TIERS,
+    )
+    assert story.play() == {"a": {"pipelined": {"r0": 1, "r1": 1, "r2": 1}}}
+
+
+# Parts
+
+
+def of_parts(*parts: str) -> JobObjects:
+    """A job of parts of two tasks each, each part in a rack and the whole in a spine."""
+    roles = [Role(part, 2, shape={"labels": {"group": part}}) for part in parts]
+    policy = sub_group("parts", size=2, minimum=len(parts), wish=HARD)
+    return job("a", roles=roles, cpu=1, topology=HARD_2, sub_groups=[policy])
+
+
+def test_each_part_goes_to_the_fullest_rack_that_will_do() -> None:
+    story = Story("parts", **SPINE, jobs=[pod("old", on="n3", cpu=1), of_parts("x", "y", "z")])
+    binds = [decision for decision in story.cycle().decisions if isinstance(decision, Bind)]
+    racks_of = {
+        bind.pod.removeprefix("default/a-"): "s0" if bind.node in NAMES[:2] else "s1" for bind in binds
+    }
+    assert racks_of == {f"{part}-{at}": "s1" if part == "x" else "s0" for part in "xyz" for at in (0, 1)}
+
+
+def test_a_rack_in_which_a_part_failed_next_to_another_is_tried_again_without_it() -> None:
+    roles = [Role(part, 1, shape={"labels": {"group": part}}) for part in "xy"]
+    parts = job("a", roles=roles, cpu=2, topology=HARD_2, sub_groups=[sub_group("g", minimum=2, wish=HARD)])
+    story = Story(
+        "two parts that do not fit into the first rack together",
+        [node("n1", cpu=3), node("n2", cpu=1), node("n3", cpu=4)],
+        [pod("old", on="n3", cpu=2), parts],
+        objects=[*racks(s0=["n1", "n2"], s1=["n3"]), hypernode("s2", tier=2, hypernodes=["s0", "s1"])],
+        tiers=TIERS,
+    )
+    assert story.play() == {"a": {"n1": 1, "n3": 1}}
+
+
+def test_a_part_that_a_rack_has_no_room_for_says_so() -> None:
+    full = [pod("old", on="n1", cpu=2), pod("older", on="n2", cpu=1)]
+    story = Story("no room for parts", **SPINE, jobs=[*full, job("b", cpu=1), of_parts("x", "y", "z")])
+    assert 'allocate: domain "s0" has too little room for the gang' in explained(story)
 
 
 # Promises of earlier cycles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +12,9 @@ from hekla.model.task import Task
 
 if TYPE_CHECKING:
     from hekla.framework.session import Session
+    from hekla.ledger.arrays import Floats, Mask
+    from hekla.ledger.domains import Domain
+    from hekla.model.job import Job, SubJob
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Plugin:
     """Whether its order of tasks changes while tasks of a job are being placed."""
 
     requires_minimums: ClassVar[bool] = False
-    """Whether it lets no job start, nor count as promised all it needs, below its minimum."""
+    """Whether it lets no job or sub-job start, nor count as promised all it needs, below its minimum."""
 
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments
@@ -68,3 +71,26 @@ class Plugin:
     def distinguishes(self, task: Task) -> Hashable:  # noqa: ARG002 - plugins override it
         """What else of a task its answers depend on, besides its pod's spec and namespace."""
         return None
+
+    # For plugins that order network domains: answers for many at once, which spare trying them all
+
+    def only_choices(
+        self,
+        job: Job,  # noqa: ARG002 - plugins override it
+        sub_job: SubJob,  # noqa: ARG002
+        bounds: Sequence[Domain],  # noqa: ARG002
+        hopeful: Mask,  # noqa: ARG002
+    ) -> Mask | None:
+        """For each bound, whether of its own gradient below it just the bound is hopeful.
+
+        `hopeful` has one entry per domain. None means that the gradients have to be asked for one by one.
+        """
+        return None
+
+    def scores_alone(self, sub_job: SubJob, candidates: Sequence[Domain]) -> Floats | None:  # noqa: ARG002
+        """What its hypernode order gives each domain as the only candidate; None: to be asked one by one."""
+        return None
+
+    def compares_domains(self, sub_job: SubJob) -> bool:  # noqa: ARG002 - plugins override it
+        """Whether its hypernode order may give a domain another score next to others than alone."""
+        return True

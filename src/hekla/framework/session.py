@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from hekla.model.queue import Queue
 from hekla.model.resources import PODS, is_whole
 from hekla.model.status import Status
 from hekla.model.task import Task
-from hekla.objects import HyperNode
 from hekla.state.settled import Settled
 from hekla.state.snapshot import Snapshot
 from hekla.state.tasks import TaskBook
@@ -71,7 +70,7 @@ class Session:
         self.decisions: list[Decision] = []
         self.plugins: list[Plugin] = []
         self._stirred: dict[str, Job] = {}
-        self.domains = Domains(snapshot.all_of(HyperNode), self.nodes)
+        self.domains = Domains(self.nodes, snapshot.state.domain_tree())
         unsettled = settle_topology(self.restless(), self.domains)
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
@@ -152,10 +151,16 @@ class Session:
     @property
     def requires_minimums(self) -> bool:
         """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
+        return self._insists(points.JOB_READY, points.JOB_PIPELINED)
 
-        ready, pipelined = self._owners[points.JOB_READY], self._owners[points.JOB_PIPELINED]
-        first_vote = next((tier for tier in pipelined if tier), [])
-        return any(plugin.requires_minimums for tier in ready for plugin in tier) and any(
+    @property
+    def requires_minimums_of_parts(self) -> bool:
+        """The same for the sub-jobs of jobs with policies."""
+        return self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
+
+    def _insists(self, ready: Point, pipelined: Point) -> bool:
+        first_vote = next((tier for tier in self._owners[pipelined] if tier), [])
+        return any(plugin.requires_minimums for plugin in self._who_answers(ready)) and any(
             plugin.requires_minimums for plugin in first_vote
         )
 
@@ -253,6 +258,34 @@ class Session:
         """How good each domain is for the sub-job."""
         given: dict[str, float] = self.ask(points.HYPERNODE_ORDER, sub_job, candidates)
         return {domain.name: given.get(domain.name, 0.0) for domain in candidates}
+
+    def domain_scores_alone(self, sub_job: SubJob, candidates: Sequence[Domain]) -> Floats:
+        """How good each domain is as the only candidate."""
+        total = np.zeros(len(candidates))
+        for plugin in self._who_answers(points.HYPERNODE_ORDER):
+            given = plugin.scores_alone(sub_job, candidates)
+            if given is None:
+                asked = [self.domain_scores(sub_job, [domain])[domain.name] for domain in candidates]
+                return np.array(asked, dtype=np.float64)
+            total += given
+        return total
+
+    def compares_domains(self, sub_job: SubJob) -> bool:
+        """Whether a domain's score may depend on which others are candidates."""
+        return any(plugin.compares_domains(sub_job) for plugin in self._who_answers(points.HYPERNODE_ORDER))
+
+    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
+        """For each bound, whether of the hopeful domains below it there is just the bound to try."""
+        plugins = self._who_answers(points.HYPERNODE_GRADIENT)
+        given = plugins[0].only_choices(job, sub_job, bounds, hopeful) if len(plugins) == 1 else None
+        if given is not None:
+            return given
+        gradients = [self.gradients_of_sub_job(job, sub_job, bound) for bound in bounds]
+        choices = [[d for group in groups for d in group if hopeful[d.place]] for groups in gradients]
+        return np.array([found == [bound] for found, bound in zip(choices, bounds, strict=True)], np.bool_)
+
+    def _who_answers(self, point: Point) -> list[Plugin]:
+        return [plugin for tier in self._owners.get(point, ()) for plugin in tier]
 
     def spell(self, resource: str, amount: int) -> str:
         """An amount as people write it: cores, GiB, devices."""

@@ -17,9 +17,11 @@ class Shortcuts:
     """Tasks in a row that look alike are placed together, not one search after another."""
     known_scores: bool = True
     """Network domains whose score is known beforehand are tried best first, up to the first that will do."""
+    kept_trials: bool = True
+    """A trial that proves best stands as it is; one that failed is not made twice."""
     upper_bounds: bool = True
     """Nodes and domains that could not do at the very best are not looked at more closely."""
 
 
 EVERY_SHORTCUT = Shortcuts()
-NO_SHORTCUT = Shortcuts(runs=False, known_scores=False, upper_bounds=False)
+NO_SHORTCUT = Shortcuts(runs=False, known_scores=False, kept_trials=False, upper_bounds=False)

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hekla.ledger.arrays import Mask
+from hekla.ledger.arrays import Mask, all_of
+from hekla.objects.meta import LabelRequirement, LabelSelector
 
 ABSENT = -1
 
@@ -97,3 +98,25 @@ class NodeLabels:
         if key not in self._columns:
             self._columns[key] = LabelColumn(self._names)
         return self._columns[key]
+
+
+def selected_by(selector: LabelSelector, labels: NodeLabels) -> Mask:
+    """The nodes that a selector matches; an empty one matches all."""
+    equal = [labels.column(key).equals(value) for key, value in selector.match_labels.items()]
+    held = [holding(requirement, labels) for requirement in selector.match_expressions]
+    return all_of([np.ones(len(labels), dtype=np.bool_), *equal, *held])
+
+
+def holding(requirement: LabelRequirement, labels: NodeLabels) -> Mask:
+    """The nodes for which one requirement of a selector holds."""
+    column = labels.column(requirement.key)
+    match requirement.operator:
+        case "In":
+            return column.is_any_of(requirement.values)
+        case "NotIn":
+            return ~column.is_any_of(requirement.values)
+        case "Exists":
+            return column.present
+        case "DoesNotExist":
+            return ~column.present
+    return np.zeros(len(labels), dtype=np.bool_)

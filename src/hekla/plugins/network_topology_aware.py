@@ -6,7 +6,7 @@ for jobs that do not ask, nodes are scored by the domains they lie in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from hekla.conf import argument, arguments_by_prefix
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import BATCH_NODE_ORDER, HYPERNODE_GRADIENT, HYPERNODE_ORDER, Purpose, answers
-from hekla.ledger.arrays import Amounts, Floats, Mask
+from hekla.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.ledger.demand import minimum_of
 from hekla.ledger.domains import Domain
 from hekla.model.job import Job, SubJob, is_hard
@@ -22,6 +22,7 @@ from hekla.model.resources import CPU, MEMORY
 from hekla.model.status import Status
 from hekla.model.task import NOWHERE, Task
 from hekla.plugins.binpack import listed_names
+from hekla.plugins.domain_presence import Presence
 
 MAX_SCORE = 100.0
 MOST_TIERS = 64
@@ -75,14 +76,8 @@ class NetworkTopologyAware(Plugin):
 
     def on_open(self) -> None:
         session = self.session
-        self.domains = session.domains
-        self.names = list(self.domains.by_name)
-        self.place_of = {name: at for at, name in enumerate(self.names)}
-        by_name = self.domains.by_name.values()
-        self.inside = np.array([domain.nodes for domain in by_name], dtype=np.bool_)
-        self.tier_of = np.array([domain.tier for domain in by_name])
-        self.allocatable = np.array([domain.allocatable for domain in by_name], dtype=np.int64)
-        self.used: Amounts = self.inside.astype(np.int64) @ session.nodes.used
+        self.domains, self.tree = session.domains, session.domains.tree
+        self.used: Amounts = self.tree.sums(session.nodes.used)
         columns = session.axis.column_of
         self.weights = {columns[n]: w for n, w in self.arguments.weights().items() if n in columns}
         self.lowest, self.highest = self.domains.tiers[0], self.domains.tiers[-1]
@@ -91,11 +86,16 @@ class NetworkTopologyAware(Plugin):
         nothing = (np.zeros(len(session.axis), dtype=np.int64), ())
         self._latest_demand: tuple[tuple[str, int], tuple[Amounts, tuple[int, ...]]] = (("", -1), nothing)
         """What waits of one sub-job: asked for every domain in a row, while nothing changes."""
-        self._around = [np.flatnonzero(column) for column in self.inside.T]
-        """Per node the domains that contain it."""
-        self._closest = np.array([self.place_of.get(name, len(self.names)) for name in self.domains.closest])
+        self._latest_fit: tuple[Hashable, Mask] = (None, np.zeros(0, dtype=np.bool_))
+        """The domains that are large enough for one demand, for the same reason."""
+        place_of = {domain.name: domain.place for domain in self.tree.all}
+        self._closest = np.array(
+            [place_of.get(name, len(place_of)) for name in self.domains.closest], np.intp
+        )
         """Per node its closest domain; one past the end where it has none."""
+        self._presence = Presence(session, self.tree)
         self._tiers = self._tier_weights()
+        self._of_tier = {tier: self.tree.per_node(tier) for tier in self.domains.tiers}
 
     def _tier_weights(self) -> list[tuple[int, float]]:
         """Every tier between the lowest and the highest, existing or not, and how much it counts."""
@@ -104,51 +104,87 @@ class NetworkTopologyAware(Plugin):
             tiers = self.domains.tiers
         return [(tier, float(self.arguments.fading ** (tier - 1))) for tier in tiers]
 
+    # Which domains are tried
+
     @answers(HYPERNODE_GRADIENT)
     def close_networks_first(
         self, job: Job, sub_job: SubJob | None, bound: Domain, purpose: Purpose
     ) -> list[list[Domain]]:
         """Domains that may hold the job, or one part of it, tier by tier."""
-        topology, memory = (
-            (job.topology, job.domain) if sub_job is None else (sub_job.topology, sub_job.domain)
-        )
-        if not is_hard(topology):
+        wish = wish_of(job, sub_job)
+        if wish is None:
             return [[bound]]
-        assert topology is not None
-        assert topology.highest_tier_allowed is not None
-        limit = topology.highest_tier_allowed
-        root = self._search_root(bound, memory, limit)
+        root = self._search_root(bound, wish)
         if root is None:
             return []
-        demand, asked = self._demand_of(job, sub_job)
-        by_tier: dict[int, list[Domain]] = {}
-        for domain in self._below(root):
-            if domain.tier <= limit and (memory or may_hold(domain, demand, list(asked), purpose)):
-                by_tier.setdefault(domain.tier, []).append(domain)
-        closest_first = [by_tier[tier] for tier in sorted(by_tier)]
+        may_hold = self._may_hold(job, sub_job, wish, purpose)
+        if not root.children:
+            return [[root]] if may_hold[root.place] else []
+        closest_first = self._by_tier(may_hold & self.tree.below(root.place))
         if purpose is Purpose.ALLOCATE:
             return closest_first
         return last_of(closest_first[::-1], self.arguments.most_evicted)
 
-    def _search_root(self, bound: Domain, memory: str, limit: int) -> Domain | None:
-        """Where to look: below the bound, and no further from what is placed than the limit allows."""
-        if not memory:
-            return bound
-        allowed = [
-            name for name in self.domains.ancestors(memory) if self.domains.by_name[name].tier <= limit
-        ]
-        if not allowed:
-            return None
-        widest = allowed[-1]
-        if bound.name in self.domains.ancestors(widest):
-            return self.domains.by_name[widest]
-        return bound if widest in self.domains.ancestors(bound.name) else None
+    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
+        """The bounds below which nothing but themselves is to be tried; one answer per bound."""
+        wish, places = wish_of(job, sub_job), places_of(bounds)
+        if wish is None:
+            return np.asarray(hopeful[places])
+        may_hold = self._may_hold(job, sub_job, wish, Purpose.ALLOCATE)
+        choices = self.tree.count_below(may_hold & hopeful)
+        is_only: Mask = may_hold[places] & hopeful[places] & (choices[places] == 1)
+        return is_only & self._is_own_root(places, wish)
 
-    def _below(self, root: Domain) -> list[Domain]:
-        found = [root]
-        for domain in found:
-            found += [self.domains.by_name[name] for name in domain.children]
-        return found
+    def _is_own_root(self, places: Indices, wish: Wish) -> Mask:
+        """Whether the search below each of these domains starts at the domain itself."""
+        widest = self._widest(wish)
+        if widest is None:
+            return np.full(len(places), not wish.memory)
+        return self.tree.below(widest.place)[places]
+
+    def _search_root(self, bound: Domain, wish: Wish) -> Domain | None:
+        """Where to look: below the bound, and no further from what is placed than the limit allows."""
+        if not wish.memory:
+            return bound
+        widest = self._widest(wish)
+        if widest is None:
+            return None
+        if bound.name in self.domains.ancestors(widest.name):
+            return widest
+        return bound if widest.name in self.domains.ancestors(bound.name) else None
+
+    def _widest(self, wish: Wish) -> Domain | None:
+        """The highest domain around what is placed that the limit allows."""
+        around = [self.domains.by_name[name] for name in self.domains.ancestors(wish.memory)]
+        return next((domain for domain in reversed(around) if domain.tier <= wish.limit), None)
+
+    def _by_tier(self, marked: Mask) -> list[list[Domain]]:
+        """The marked domains, lowest tier first; inside a tier in the order of the tree."""
+        order = self.tree.breadth_first
+        places = order[marked[order]]
+        tiers = self.tree.tier_of[places]
+        return [
+            [self.tree.all[place] for place in places[tiers == tier].tolist()]
+            for tier in sorted(set(tiers.tolist()))
+        ]
+
+    def _may_hold(self, job: Job, sub_job: SubJob | None, wish: Wish, purpose: Purpose) -> Mask:
+        """The domains of an allowed tier that are large enough; where some of it lies already, all are."""
+        is_allowed: Mask = self.tree.tier_of <= wish.limit
+        if wish.memory:
+            return is_allowed
+        demand, asked = self._demand_of(job, sub_job)
+        key = (demand.tobytes(), asked, purpose)
+        if self._latest_fit[0] != key:
+            self._latest_fit = (key, self._large_enough(demand, list(asked), purpose))
+        return is_allowed & self._latest_fit[1]
+
+    def _large_enough(self, demand: Amounts, asked: list[int], purpose: Purpose) -> Mask:
+        """By what is or will be idle, or for evictions by all they have."""
+        domains, needed = self.domains, demand[asked]
+        if purpose is Purpose.EVICT:
+            return covers(domains.allocatable[:, asked], needed)
+        return covers(domains.idle[:, asked], needed) | covers(domains.future[:, asked], needed)
 
     def _demand_of(self, job: Job, sub_job: SubJob | None) -> tuple[Amounts, tuple[int, ...]]:
         axis = self.session.axis
@@ -172,49 +208,35 @@ class NetworkTopologyAware(Plugin):
             asked.update(task.asked)
         return demand, tuple(asked or axis.compared({}))
 
+    # How good domains are
+
     @answers(HYPERNODE_ORDER)
     def pack_domains(self, sub_job: SubJob, candidates: Sequence[Domain]) -> dict[str, float]:
         """Domains that the whole sub-job would fill up most; among equals, where more of it lies already."""
+        places = places_of(candidates)
+        score = self._packing(self._size(sub_job), places)
+        best = score.max()
+        if np.count_nonzero(score == best) > 1:
+            score = np.where(score == best, score + self._presence.shares(sub_job)[places], score)
+        scaled = score * (MAX_SCORE * self.arguments.weight)
+        return {domain.name: float(value) for domain, value in zip(candidates, scaled, strict=True)}
+
+    def scores_alone(self, sub_job: SubJob, candidates: Sequence[Domain]) -> Floats:
+        score = self._packing(self._size(sub_job), places_of(candidates))
+        return score * float(MAX_SCORE * self.arguments.weight)
+
+    def compares_domains(self, sub_job: SubJob) -> bool:
+        """Presence tells equals apart, and that only where something of the sub-job lies somewhere."""
+        return self._presence.is_anywhere(sub_job)
+
+    def _size(self, sub_job: SubJob) -> Amounts:
         wanted = self._size_of.get(sub_job.uid)
         if wanted is None:
             wanted = np.sum([task.vector for task in sub_job.roster.tasks.values()], axis=0)
             self._size_of[sub_job.uid] = wanted
-        places = np.array([self.place_of[domain.name] for domain in candidates])
-        score = self._packing(wanted, places)
-        best = score.max()
-        if np.count_nonzero(score == best) > 1:
-            score = np.where(score == best, score + self._presence(sub_job)[places], score)
-        scaled = score * (MAX_SCORE * self.arguments.weight)
-        return {domain.name: float(value) for domain, value in zip(candidates, scaled, strict=True)}
+        return wanted
 
-    @answers(BATCH_NODE_ORDER)
-    def prefer_close_nodes(self, task: Task, among: Mask) -> Floats | None:
-        job = self.session.jobs[task.job]
-        sub_job = job.sub_jobs[task.sub_job]
-        if sub_job.topology is None:
-            return self._packed_domains(task) if self.arguments.packs_normal_pods else None
-        if not task.near:
-            return None
-        score: Floats = self._closeness_to(task.near)
-        best = score[among].max()
-        ties = among & (score == best)
-        if np.count_nonzero(ties) > 1:
-            score = np.where(ties, score + self._presence_by_node(sub_job), score)
-        return score * float(MAX_SCORE * self.arguments.weight)
-
-    def _packed_domains(self, task: Task) -> Floats:
-        """How full the node's domains would be, tier by tier; a tier without one counts as full."""
-        packing = self._packing(task.vector, np.arange(len(self.names)))
-        total = np.zeros(self.inside.shape[1])
-        for tier, weight in self._tiers:
-            score = np.ones(len(total))
-            for at in np.flatnonzero(self.tier_of == tier):
-                score[self.inside[at]] = packing[at]
-            total += weight * score
-        whole = sum(weight for _, weight in self._tiers)
-        return total / whole * (MAX_SCORE * self.arguments.weight) if whole else total
-
-    def _packing(self, wanted: Amounts, places: Amounts) -> Floats:
+    def _packing(self, wanted: Amounts, places: Indices) -> Floats:
         """How full these domains would be with that much more, from 0 to 1; 0 where it does not fit.
 
         wanted: (R,)   places: (P,)   ->   (P,)
@@ -224,51 +246,104 @@ class NetworkTopologyAware(Plugin):
         overflows = np.zeros(len(places), dtype=np.bool_)
         for column, weight in asked.items():
             after = self.used[places, column] + wanted[column]
-            capacity = self.allocatable[places, column]
+            capacity = self.domains.allocatable[places, column]
             overflows |= after > capacity
             score += np.divide(after * weight, capacity, out=np.zeros(len(places)), where=capacity > 0)
         score[overflows] = 0.0
         return score / total if total else score
 
+    # How good nodes are
+
+    @answers(BATCH_NODE_ORDER)
+    def prefer_close_nodes(self, task: Task, among: Mask) -> Floats | None:
+        """Closeness to what is placed, of the candidates; nodes that are none have no score."""
+        job = self.session.jobs[task.job]
+        sub_job = job.sub_jobs[task.sub_job]
+        if sub_job.topology is None:
+            return self._packed_domains(task) if self.arguments.packs_normal_pods else None
+        if not task.near:
+            return None
+        (rows,), scores = among.nonzero(), np.zeros(len(among))
+        closest, closeness = self._closest[rows], self._closeness_to(task.near)
+        score: Floats | float
+        if (closest == closest[0]).all():
+            score = closeness.item(closest[0])
+            if len(rows) > 1:
+                score += self._presence.share_in(sub_job, int(closest[0]))
+        else:
+            score = closeness[closest]
+            ties = score == score.max()
+            if np.count_nonzero(ties) > 1:
+                score = np.where(ties, score + self._presence.shares(sub_job)[closest], score)
+        scores[rows] = score * float(MAX_SCORE * self.arguments.weight)
+        return scores
+
+    def _packed_domains(self, task: Task) -> Floats:
+        """How full the node's domains would be, tier by tier; a tier without one counts as full."""
+        packing = np.append(self._packing(task.vector, np.arange(len(self.used))), 1.0)
+        total = np.zeros(len(self._closest))
+        for tier, weight in self._tiers:
+            of_tier = self._of_tier.get(tier)
+            total += weight if of_tier is None else weight * packing[of_tier]
+        whole = sum(weight for _, weight in self._tiers)
+        return total / whole * (MAX_SCORE * self.arguments.weight) if whole else total
+
     def _closeness_to(self, near: str) -> Floats:
         """1 in the same domain, less the higher the tier that joins the two; kept per domain."""
         known = self._closeness.get(near)
         if known is None:
-            closeness = [self._closeness_of(name, near) for name in self.names]
-            known = self._closeness[near] = np.array([*closeness, 0.0])[self._closest]
+            known = self._closeness[near] = self._closeness_of_all(near)
         return known
 
-    def _closeness_of(self, name: str, near: str) -> float:
-        if name == near:
-            return 1.0
+    def _closeness_of_all(self, near: str) -> Floats:
+        """Per domain, and 0 at the end for nodes that lie in none."""
+        closeness = np.zeros(len(self.tree.all) + 1)
         if self.highest == self.lowest:
-            return 1.0
-        joint = self.domains.common(name, near)
-        if not joint:
-            return 0.0
-        return (self.highest - self.domains.by_name[joint].tier) / (self.highest - self.lowest)
-
-    def _presence(self, sub_job: SubJob) -> Floats:
-        """The part of the sub-job's tasks that lies in each domain; -> (domains,)"""
-        rows = [task.node for task in sub_job.roster.tasks.values() if task.node != NOWHERE]
-        return np.asarray(self.inside[:, rows].sum(axis=1) / len(sub_job.roster), dtype=np.float64)
-
-    def _presence_by_node(self, sub_job: SubJob) -> Floats:
-        by_domain: Floats = np.append(self._presence(sub_job), 0.0)
-        return np.take(by_domain, self._closest)
+            closeness[:-1] = 1.0
+            return closeness
+        line = [self.domains.by_name[name] for name in self.domains.ancestors(near)]
+        for joint in reversed(line):
+            inside = np.flatnonzero(self.tree.below(joint.place))
+            closeness[inside] = (self.highest - joint.tier) / (self.highest - self.lowest)
+        closeness[line[0].place] = 1.0
+        return closeness
 
     def on_allocate(self, task: Task) -> None:
-        self.used[self._around[task.node]] += task.vector
+        if task.node != NOWHERE:
+            self.used[self.tree.around(task.node)] += task.vector
+            self._presence.arrived(task)
 
     def on_release(self, task: Task) -> None:
-        self.used[self._around[task.node]] -= task.vector
+        if task.node != NOWHERE:
+            self.used[self.tree.around(task.node)] -= task.vector
+            self._presence.left(task)
 
 
-def may_hold(domain: Domain, demand: Amounts, asked: list[int], purpose: Purpose) -> bool:
-    """Whether the domain is large enough: by what is or will be idle, or for evictions by all it has."""
-    if purpose is Purpose.EVICT:
-        return bool((demand <= domain.allocatable)[asked].all())
-    return bool((demand <= domain.idle)[asked].all() or (demand <= domain.future)[asked].all())
+@dataclass(frozen=True)
+class Wish:
+    """What a hard constraint comes to: the highest tier allowed, and the domain of what is placed."""
+
+    limit: int
+    memory: str
+
+
+def wish_of(job: Job, sub_job: SubJob | None) -> Wish | None:
+    """The constraint of the job, or of one part of it; None where nothing binds."""
+    whose = job if sub_job is None else sub_job
+    if not is_hard(whose.topology):
+        return None
+    assert whose.topology is not None
+    assert whose.topology.highest_tier_allowed is not None
+    return Wish(whose.topology.highest_tier_allowed, whose.domain)
+
+
+def places_of(domains: Sequence[Domain]) -> Indices:
+    return np.array([domain.place for domain in domains], dtype=np.intp)
+
+
+def covers(available: Amounts, needed: Amounts) -> Mask:
+    """Where there is enough of everything; (domains, R) and (R,) -> (domains,)"""
+    return np.asarray((available >= needed).all(axis=1))
 
 
 def last_of(groups: list[list[Domain]], most: int) -> list[list[Domain]]:

@@ -17,6 +17,7 @@ from hekla.errors import InputError
 from hekla.ledger.arrays import Amounts
 from hekla.ledger.axis import Axis
 from hekla.ledger.demand import sum_of
+from hekla.ledger.domain_tree import DomainTree
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
 from hekla.model.job import Job, job_of
@@ -24,7 +25,7 @@ from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
 from hekla.model.status import ALLOCATED_SET, status_of
 from hekla.model.task import NOWHERE, Task, task_of
-from hekla.objects import Manifest, Pod, PodGroup, PriorityClass
+from hekla.objects import HyperNode, Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
 from hekla.objects.complaint import Complaint
@@ -63,6 +64,7 @@ class LiveState:
         self._usual_priority = 0
         self._number_of_group: dict[str, int] = {}
         self._groups_seen = 0
+        self._domain_tree: DomainTree | None = None
         self._is_lent = False
         self._released: dict[str, Task] = {}
         self._quiet: list[Job] = []
@@ -82,6 +84,13 @@ class LiveState:
     @property
     def tasks(self) -> TaskBook:
         return self._rolls.tasks
+
+    def domain_tree(self) -> DomainTree:
+        """The tree of network domains, kept until a HyperNode or a node changes."""
+        if self._domain_tree is None:
+            hypernodes = [h for h in self.manifests.get(HyperNode, {}).values() if isinstance(h, HyperNode)]
+            self._domain_tree = DomainTree(hypernodes, self.nodes.names, self.nodes.labels)
+        return self._domain_tree
 
     # What happens
 
@@ -166,6 +175,8 @@ class LiveState:
         noted, self._noted = self._noted, {}
         for kind, changes in noted.items():
             self._file(kind, changes)
+        if NodeManifest in noted or HyperNode in noted:
+            self._domain_tree = None
         if PriorityClass in noted:
             self._take_in_priorities()
         nodes = self._read(NodeManifest, noted, node_of)
