@@ -171,3 +171,13 @@ def test_the_files_of_the_demo_can_be_taken_home_and_run(tmp_path: Path) -> None
     assert exported.returncode == 0
     command = exported.stdout.splitlines()[-1].split()[1:]
     assert "default/train" in hekla(*command).stdout
+
+
+def test_the_help_needs_nothing_that_is_slow_to_import() -> None:
+    """Numbers, manifests and terminals are imported by the command that needs them, not to list commands."""
+    code = "import sys; from hekla.cli.main import cli; cli(['--help'], standalone_mode=False)"
+    command = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
+    told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    assert "Commands:" in told.stdout
+    modules = set(told.stdout.splitlines()[-1].split())
+    assert modules & {"numpy", "msgspec", "yaml", "rich", "re2", "hekla.framework.session"} == set()
