@@ -13,9 +13,8 @@ import msgspec
 
 from clusters import waiting_gangs
 from figures import Run
-from hekla.model.snapshot import take_snapshot
 from hekla.objects import Manifest
-from measure import whole_cycle
+from measure import take_snapshot, whole_cycle
 from workloads import Workload, listed
 
 M = TypeVar("M", bound=Manifest)

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
+from hekla import take_snapshot
 from hekla.conf import PRESETS, read_conf, require
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import JOB_READY, JOB_VALID, NODE_ORDER, PREEMPTABLE, RECLAIMABLE, Scope, answers
 from hekla.framework.profile import ENGINE, Line, Profile, questions
-from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.testing import job, node, queue
@@ -52,7 +52,7 @@ class Sleeper(Plugin):
         return task.name
 
 
-def snapshot(*, gangs: int = 1) -> Snapshot:
+def snapshot(*, gangs: int = 1):
     nodes = [node(f"n{number}", cpu=8) for number in range(4)]
     work = [thing for number in range(gangs) for thing in job(f"g{number}", tasks=2, cpu=1).objects]
     return take_snapshot(stamped([*nodes, queue("default"), *work]))
