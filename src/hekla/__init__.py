@@ -39,7 +39,7 @@ _HOME = {
     "read_manifests": "hekla.objects.read",
     "require": "hekla.conf",
     "run_cycle": "hekla.scheduler.cycle",
-    "take_snapshot": "hekla.model.snapshot",
+    "take_snapshot": "hekla.state.snapshot",
 }
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - made when first used

@@ -8,8 +8,11 @@ import pytest
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
+from hekla.conf import Conf
 from hekla.errors import InputError
 from hekla.framework.decisions import Bind, Decision, Evict, Nominate, Tell, UpdatePodGroup, UpdateQueue
+from hekla.framework.session import Session
+from hekla.model.status import Status
 from hekla.objects import (
     Node,
     PersistentVolume,
@@ -506,7 +509,7 @@ def test_a_job_runs_and_completes_and_its_group_goes() -> None:
     assert embedded.all_of(PodGroup) == []
     assert set(phases(embedded).values()) == {"Succeeded"}
     assert embedded.is_idle()
-    assert embedded.snapshot().tasks == []
+    assert not embedded.snapshot().tasks
 
 
 def test_an_evicted_pod_of_a_job_is_made_anew_by_its_job() -> None:
@@ -715,8 +718,10 @@ def test_a_cluster_is_settled_until_something_changes_that_a_cycle_would_see() -
     assert not embedded.is_settled()
 
 
-def test_a_snapshot_shares_nothing_that_a_session_may_change() -> None:
+def test_what_a_session_supposes_is_gone_with_the_next_snapshot() -> None:
     embedded = cluster(NODE, pod("p"))
-    first, second = embedded.snapshot(), embedded.snapshot()
-    assert first.tasks[0] is not second.tasks[0]
-    assert first.nodes[0] is not second.nodes[0]
+    [task] = embedded.snapshot().tasks
+    session = Session(embedded.snapshot(), Conf(actions=()))
+    session.put(task, 0, Status.ALLOCATED)
+    [task] = embedded.snapshot().tasks
+    assert (task.status, task.node_name) == (Status.PENDING, "")

@@ -7,10 +7,10 @@ import pytest
 
 from hekla.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons, refused_everywhere
 from hekla.model.job import Job, fnv32a
-from hekla.model.snapshot import take_snapshot
 from hekla.model.status import Status
 from hekla.objects.meta import LabelSelector
 from hekla.objects.scheduling import SubGroupPolicy
+from hekla.state.snapshot import take_snapshot
 from hekla.testing import JobObjects, Role, job, node, pod, queue
 
 REFUSED = Diagnosis(1)

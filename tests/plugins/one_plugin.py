@@ -13,10 +13,10 @@ from hekla.framework.plugin import Plugin
 from hekla.framework.points import VICTIM_TASKS
 from hekla.framework.session import Session
 from hekla.model.load import NodeLoad
-from hekla.model.snapshot import take_snapshot
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.objects import Manifest, Queue
+from hekla.state.snapshot import take_snapshot
 from hekla.testing import JobObjects, queue, stamped
 
 FITS, U, UU = "fits", "U", "UU"

@@ -10,12 +10,12 @@ import numpy as np
 from hekla.conf import Conf, read_arguments
 from hekla.framework.plugin import Plugin
 from hekla.framework.session import Session
-from hekla.model.snapshot import take_snapshot
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.objects import Manifest, Node, Pod, PodGroup, Queue
 from hekla.plugins.nodeorder import NodeOrder
 from hekla.plugins.predicates import Predicates
+from hekla.state.snapshot import take_snapshot
 
 GROUP = "group"
 FITS, U, UU = "fits", "U", "UU"

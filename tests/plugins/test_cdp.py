@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from hekla.framework import points
-from hekla.model.snapshot import take_snapshot
 from hekla.objects import Condition, Pod, seconds
 from hekla.plugins.cdp import COOLDOWN, Cdp
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import open_session
+from hekla.state.snapshot import take_snapshot
 from hekla.testing import check_plugin, conf_of, node, pod
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -13,11 +13,11 @@ from hekla.framework import points
 from hekla.framework.orders import job_goes_first
 from hekla.framework.points import Vote
 from hekla.framework.session import Session
-from hekla.model.snapshot import take_snapshot
 from hekla.objects import seconds
 from hekla.plugins.sla import Sla, SlaArguments
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import open_session, run_cycle
+from hekla.state.snapshot import take_snapshot
 from hekla.testing import JobObjects, Story, check_plugin, conf_of, job, node, plugin
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -12,7 +12,6 @@ from one_plugin import Scene, manifests
 from hekla.conf import read_arguments
 from hekla.framework.points import JOB_ORDER, JOB_PIPELINED, JOB_STARVING, PREEMPTABLE
 from hekla.framework.registry import Registry
-from hekla.model.snapshot import take_snapshot
 from hekla.model.task import task_of
 from hekla.objects import Node
 from hekla.plugins.tdm import (
@@ -26,6 +25,7 @@ from hekla.plugins.tdm import (
 )
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
+from hekla.state.snapshot import take_snapshot
 from hekla.testing import check_plugin, conf_of, job, node, plugin, pod, stamped, told
 from hekla.testing.samples import Sample
 

@@ -16,12 +16,12 @@ from hekla.errors import HeklaError, InputError
 from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
 from hekla.model.shard import Shard
-from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.objects import seconds
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
 from hekla.scheduler.outcome import outcome_of
+from hekla.state.snapshot import Snapshot, take_snapshot
 
 DAY = 86_400.0
 

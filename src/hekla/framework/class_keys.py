@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 
 import msgspec
 
 from hekla.framework.plugin import Plugin
 from hekla.model.task import Task
+from hekla.state.tasks import TaskBook
 
 
 class ClassKeys:
     """Makes the keys of tasks, and remembers them."""
 
-    def __init__(self, tasks: Iterable[Task]) -> None:
+    def __init__(self, tasks: TaskBook) -> None:
         self._distinguish: list[Callable[[Task], Hashable]] = []
-        self._label_keys = selected_labels(tasks)
+        self._label_keys = sorted(str(key) for key in tasks.census(selected_labels))
         self._key_of_task: dict[str, Hashable] = {}
         self._latest: Task | None = None
 
@@ -67,27 +68,22 @@ class ClassKeys:
         return (task.namespace, task.vector.tobytes(), task.asked, msgspec.msgpack.encode(shape), others)
 
 
-def selected_labels(tasks: Iterable[Task]) -> list[str]:
-    """Pod labels that some pod's affinity or spreading looks at; no other label sets tasks apart."""
+def selected_labels(task: Task) -> set[str]:
+    """Pod labels that the task's affinity or spreading looks at; no other label sets tasks apart."""
+    spec = task.pod.spec
     keys: set[str] = set()
-    for task in tasks:
-        spec = task.pod.spec
-        if spec.affinity is None and not spec.topology_spread_constraints:
-            continue
-        selectors = [c.label_selector for c in spec.topology_spread_constraints]
-        for constraint in spec.topology_spread_constraints:
-            keys.update(constraint.match_label_keys)
-        for affinity in (
-            (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity) if spec.affinity else ()
-        ):
-            terms = (
-                [*affinity.required, *(w.pod_affinity_term for w in affinity.preferred)] if affinity else []
-            )
-            selectors += [term.label_selector for term in terms]
-            for term in terms:
-                keys.update((*term.match_label_keys, *term.mismatch_label_keys))
-        for selector in selectors:
-            if selector is not None:
-                keys.update(selector.match_labels)
-                keys.update(requirement.key for requirement in selector.match_expressions)
-    return sorted(keys)
+    if spec.affinity is None and not spec.topology_spread_constraints:
+        return keys
+    selectors = [c.label_selector for c in spec.topology_spread_constraints]
+    for constraint in spec.topology_spread_constraints:
+        keys.update(constraint.match_label_keys)
+    for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity) if spec.affinity else ():
+        terms = [*affinity.required, *(w.pod_affinity_term for w in affinity.preferred)] if affinity else []
+        selectors += [term.label_selector for term in terms]
+        for term in terms:
+            keys.update((*term.match_label_keys, *term.mismatch_label_keys))
+    for selector in selectors:
+        if selector is not None:
+            keys.update(selector.match_labels)
+            keys.update(requirement.key for requirement in selector.match_expressions)
+    return keys

@@ -12,6 +12,7 @@ import numpy as np
 from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue, UpdateShard
 from hekla.framework.messages import reason_of, status_line
 from hekla.ledger.arrays import Amounts
+from hekla.ledger.demand import sum_of
 from hekla.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
 from hekla.model.queue import ROOT
 from hekla.model.resources import read_resources
@@ -68,9 +69,12 @@ def close_session(session: Session) -> None:
     """Let plugins write their conditions, then turn everything that changed into decisions."""
     for plugin in session.plugins:
         plugin.on_close()
-    for job in session.jobs.values():
+    for job in session.stirring():
         job.phase = phase_of(job)
-        session.decisions += [*_pod_group_news(session, job), *_pod_news(session, job)]
+        news = [*_pod_group_news(session, job), *_pod_news(session, job)]
+        if not news:
+            session.snapshot.state.leave_in_peace(job)
+        session.decisions += news
     session.decisions += [*_queue_news(session), *_shard_news(session)]
 
 
@@ -142,10 +146,12 @@ def _queue_news(session: Session) -> Iterable[Decision]:
     """What each queue's tasks hold, rolled up to its parents, where that has changed."""
     held: dict[str, Amounts] = {}
     zero = np.zeros(len(session.axis), dtype=np.int64)
-    for job in session.jobs.values():
-        vectors = [task.vector for task in job.roster.among(ALLOCATED_SET)]
-        amount = np.sum(vectors, axis=0, dtype=np.int64) if vectors else zero
-        for name in _with_ancestors(session, job.queue):
+    amounts = [(name, sums.held) for name, sums in session.settled.of_queue.items()]
+    for job in session.stirring():
+        now = sum_of(job.roster.among(ALLOCATED_SET), zero)
+        amounts.append((job.queue, now - job.held if job.uid in session.settled else now))
+    for queue_name, amount in amounts:
+        for name in _with_ancestors(session, queue_name):
             held[name] = held.get(name, zero) + amount
     for name, queue in session.queues.items():
         allocated = session.axis.resources(held.get(name, zero))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,13 @@ from hekla.ledger.pods import PodLedger
 from hekla.model.diagnosis import Diagnosis
 from hekla.model.job import Job, SubJob
 from hekla.model.queue import Queue
-from hekla.model.resources import CPU, MEMORY, PODS, is_whole
-from hekla.model.snapshot import Snapshot
-from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
-from hekla.model.task import NOWHERE, Task
+from hekla.model.resources import PODS, is_whole
+from hekla.model.status import Status
+from hekla.model.task import Task
 from hekla.objects import HyperNode
+from hekla.state.settled import Settled
+from hekla.state.snapshot import Snapshot
+from hekla.state.tasks import TaskBook
 
 ABOUT_NODES = (points.PREDICATE, points.NODE_ORDER, points.BATCH_NODE_ORDER)
 
@@ -55,20 +57,22 @@ class Session:
         self.shortcuts = shortcuts
         self.memory: dict[str, float] = {} if memory is None else memory
         """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
+        snapshot.state.lend()
         self.jobs: dict[str, Job] = snapshot.jobs
         self.queues: dict[str, Queue] = snapshot.queues
-        self.tasks: list[Task] = snapshot.tasks
-        self.axis = Axis(_resource_names(snapshot))
-        self.nodes = NodeLedger(snapshot.nodes, self.axis)
+        self.tasks: TaskBook = snapshot.tasks
+        self.settled: Settled = snapshot.state.settled
+        self.axis: Axis = snapshot.state.axis
+        self.nodes: NodeLedger = snapshot.state.nodes
+        self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total()
         self.story = Story()
         self.conditions = Conditions(uid, now)
         self.decisions: list[Decision] = []
         self.plugins: list[Plugin] = []
-        self._settle_tasks()
-        self.pods = PodLedger(self.nodes, self.tasks, self.axis)
+        self._stirred: dict[str, Job] = {}
         self.domains = Domains(snapshot.all_of(HyperNode), self.nodes)
-        unsettled = settle_topology(self.jobs.values(), self.domains)
+        unsettled = settle_topology(self.restless(), self.domains)
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
         self.fitting = Fitting(self)
@@ -77,21 +81,13 @@ class Session:
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_release: list[Callable[[Task], None]] = []
 
-    def _settle_tasks(self) -> None:
-        """Turn names into rows and amounts into vectors, and load the nodes."""
-        known: dict[tuple[tuple[str, int], ...], tuple[Amounts, tuple[int, ...]]] = {}
-        for task in self.tasks:
-            shape = tuple(task.request.items())
-            if shape not in known:
-                known[shape] = (self.axis.vector(task.request), self.axis.compared(task.request))
-            task.vector, task.asked = known[shape]
-            row = self.nodes.row_of.get(task.node_name, NOWHERE) if task.node_name else NOWHERE
-            if row != NOWHERE and task.status not in TERMINATED_SET:
-                self.nodes.place(task, row)
-        zero = np.zeros(len(self.axis), dtype=np.int64)
-        for job in self.jobs.values():
-            held = [task.vector for task in job.roster.among(ALLOCATED_SET)]
-            job.held = np.sum(held, axis=0, dtype=np.int64) if held else zero
+    def restless(self) -> list[Job]:
+        """The jobs that a cycle has to look at, in order of arrival; all others are settled."""
+        return sorted(self.snapshot.state.restless.values(), key=lambda job: job.number)
+
+    def stirring(self) -> list[Job]:
+        """The jobs of which there may be news: the restless, and settled ones that lose tasks."""
+        return sorted({**self.snapshot.state.restless, **self._stirred}.values(), key=lambda job: job.number)
 
     def _own_shard(self) -> Mask | None:
         shard = self.snapshot.shard
@@ -292,6 +288,9 @@ class Session:
 
     def start_release(self, task: Task) -> None:
         """A running task is being evicted; it keeps its place until it is gone."""
+        self.snapshot.state.released(task)
+        if task.job in self.settled:
+            self._stirred[task.job] = self.jobs[task.job]
         self._set_status(task, Status.RELEASING)
         self.nodes.release(task)
         for listen in self._on_release:
@@ -357,15 +356,3 @@ class Session:
             tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
             tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
         )
-
-
-def _resource_names(snapshot: Snapshot) -> set[str]:
-    names: set[str] = {CPU, MEMORY, PODS}
-    holders: list[Mapping[str, int]] = [node.allocatable for node in snapshot.nodes]
-    holders += [task.request for task in snapshot.tasks]
-    holders += [job.min_resources for job in snapshot.jobs.values() if job.min_resources]
-    for queue in snapshot.queues.values():
-        holders += [queue.capability, queue.deserved, queue.guarantee]
-    for holder in holders:
-        names.update(holder)
-    return names

@@ -41,10 +41,10 @@ def is_vague(topology: NetworkTopology) -> bool:
 def _make_plain(job: Job, domains: Domains) -> None:
     """Tier names become tiers; a soft constraint becomes a hard one that allows the whole cluster."""
     top = domains.top.tier
-    job.topology = _hardened(_with_tier(job.topology, domains), top)
+    job.topology = _hardened(_with_tier(job.pod_group.spec.network_topology, domains), top)
     limit = job.topology.highest_tier_allowed if job.topology is not None else None
     for sub_job in job.sub_jobs.values():
-        sub_job.topology = _hardened(_with_tier(sub_job.topology, domains), top if limit is None else limit)
+        sub_job.topology = _hardened(_with_tier(sub_job.asked, domains), top if limit is None else limit)
 
 
 def _with_tier(topology: NetworkTopology | None, domains: Domains) -> NetworkTopology | None:

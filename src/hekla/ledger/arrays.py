@@ -36,3 +36,18 @@ def all_of(masks: Sequence[Mask]) -> Mask:
 def any_of(masks: Sequence[Mask]) -> Mask:
     """What at least one of the masks marks; an array of its own."""
     return np.asarray(np.logical_or.reduce(masks), dtype=np.bool_)
+
+
+def laid_anew(table: Amounts, rows: Indices) -> Amounts:
+    """The table with its rows in another order, zeros in those that are new (below 0). (N, R) -> (rows, R)"""
+    fresh = np.zeros((len(rows), table.shape[1]), dtype=np.int64, order="F")
+    known = rows >= 0
+    fresh[known] = table[rows[known]]
+    return fresh
+
+
+def widened(table: Amounts, columns: Sequence[int], width: int) -> Amounts:
+    """The table with its columns moved to these places among more. (N, R) -> (N, width)"""
+    fresh = np.zeros((len(table), width), dtype=np.int64, order="F")
+    fresh[:, columns] = table
+    return fresh

@@ -7,17 +7,20 @@ was added restores a row exactly, in whatever order operations are undone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
 
 import numpy as np
 
 from hekla.errors import BrokenPromise
-from hekla.ledger.arrays import ALL_ROWS, Amounts, Mask, Rows
+from hekla.ledger.arrays import ALL_ROWS, Amounts, Indices, Mask, Rows, laid_anew, widened
 from hekla.ledger.axis import Axis
 from hekla.ledger.labels import NodeLabels
 from hekla.model.node import Node
 from hekla.model.status import Status
 from hekla.model.task import NOWHERE, Task
+
+Thing = TypeVar("Thing")
 
 
 class NodeLedger:
@@ -27,9 +30,7 @@ class NodeLedger:
         count = len(nodes)
         self.axis = axis
         self.nodes = list(nodes)
-        self.names = [node.name for node in nodes]
-        self.row_of = {name: row for row, name in enumerate(self.names)}
-        self.labels = NodeLabels([node.labels for node in nodes], self.names)
+        self._learn()
         self.allocatable = axis.matrix((node.allocatable for node in nodes), count)
         self.idle = self.allocatable.copy(order="F")
         self.future = self.allocatable.copy(order="F")
@@ -42,6 +43,88 @@ class NodeLedger:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    # Facts
+
+    def derived(self, make: Callable[[Sequence[Node]], Thing]) -> Thing:
+        """What follows from the node objects alone, made once and kept until one of them changes."""
+        if make not in self._derived:
+            self._derived[make] = make(self.nodes)
+        return cast("Thing", self._derived[make])
+
+    def replace(self, nodes: Mapping[int, Node]) -> None:
+        """Nodes look different now, by row; what is on them stays."""
+        for row, node in nodes.items():
+            self.nodes[row] = node
+            self.pod_limit[row] = node.pod_limit
+            more = self.axis.vector(node.allocatable) - self.allocatable[row]
+            for table in (self.allocatable, self.idle, self.future):
+                table[row] += more
+        self._learn()
+
+    def lay_anew(self, nodes: Sequence[Node], rows: Indices) -> list[Task]:
+        """These are the nodes from now on; `rows` says where each stood before, or NOWHERE.
+
+        Tasks on nodes that are gone are handed back, on no row.
+        """
+        gone = set(range(len(self))) - set(rows.tolist())
+        stranded = [task for row in gone for task in self.tasks_on[row].values()]
+        before = self.allocatable
+        self.allocatable = self.axis.matrix((node.allocatable for node in nodes), len(nodes))
+        more = self.allocatable - laid_anew(before, rows)
+        self.idle = laid_anew(self.idle, rows) + more
+        self.future = laid_anew(self.future, rows) + more
+        self.used = laid_anew(self.used, rows)
+        self.releasing = laid_anew(self.releasing, rows)
+        self.pipelined = laid_anew(self.pipelined, rows)
+        self.tasks_on = [{} if row == NOWHERE else self.tasks_on[row] for row in rows.tolist()]
+        self.nodes = list(nodes)
+        self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
+        self._learn()
+        for row, tasks in enumerate(self.tasks_on):
+            for task in tasks.values():
+                task.node = row
+        for task in stranded:
+            task.node = NOWHERE
+        return stranded
+
+    def widen(self, axis: Axis) -> None:
+        """There are more resources than before."""
+        columns = [axis.column_of[name] for name in self.axis.names]
+        self.axis = axis
+        self.allocatable, self.idle, self.future, self.used, self.releasing, self.pipelined = (
+            widened(table, columns, len(axis))
+            for table in (
+                self.allocatable,
+                self.idle,
+                self.future,
+                self.used,
+                self.releasing,
+                self.pipelined,
+            )
+        )
+
+    def load(self, tasks: Sequence[Task]) -> None:
+        """Put tasks on the nodes whose rows they know, all at once."""
+        for task in tasks:
+            self.tasks_on[task.node][task.key] = task
+        for leaving, group in sorted_by_status(tasks):
+            amounts = np.zeros_like(self.used)
+            np.add.at(amounts, [task.node for task in group], np.stack([task.vector for task in group]))
+            self.idle -= amounts
+            self.used += amounts
+            if leaving:
+                self.releasing += amounts
+            else:
+                self.future -= amounts
+
+    def _learn(self) -> None:
+        self.names = [node.name for node in self.nodes]
+        self.row_of = {name: row for row, name in enumerate(self.names)}
+        self.labels = NodeLabels([node.labels for node in self.nodes], self.names)
+        self._derived: dict[object, object] = {}
+
+    # Placements
 
     def total(self) -> Amounts:
         """What the whole cluster can give."""
@@ -106,6 +189,14 @@ class NodeLedger:
 
     def fits_later(self, task: Task, row: int) -> bool:
         return bool((self.future[row] >= task.vector)[list(task.asked)].all())
+
+
+def sorted_by_status(tasks: Sequence[Task]) -> Iterator[tuple[bool, list[Task]]]:
+    """Tasks that are leaving, and those that stay, where there are any."""
+    for leaving in (False, True):
+        group = [task for task in tasks if (task.status is Status.RELEASING) is leaving]
+        if group:
+            yield leaving, group
 
 
 def covers(available: Amounts, task: Task, rows: Rows = ALL_ROWS) -> Mask:

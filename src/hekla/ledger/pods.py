@@ -7,16 +7,16 @@ a pod that is being evicted no longer does, and oversubscription is not known he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Counts
+from hekla.ledger.arrays import Amounts, Counts, Indices, laid_anew, widened
 from hekla.ledger.axis import Axis
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.tally import Tally, Thing
-from hekla.model.status import TERMINATED_SET
+from hekla.model.node import Node
 from hekla.model.task import NOWHERE, Task
 
 Weigh = Callable[[Task], int]
@@ -25,10 +25,12 @@ Weigh = Callable[[Task], int]
 class PodLedger:
     """Requests per node, and live counts of pods that match something."""
 
-    def __init__(self, nodes: NodeLedger, tasks: Sequence[Task], axis: Axis) -> None:
+    def __init__(self, nodes: NodeLedger) -> None:
         count = len(nodes)
+        self._nodes = nodes
+        self._axis = nodes.axis
         self._changed = nodes.changed
-        self.allocatable: Amounts = axis.matrix((node.promised for node in nodes.nodes), count)
+        self.allocatable: Amounts = nodes.axis.matrix((node.promised for node in nodes.nodes), count)
         self.requested = np.zeros_like(self.allocatable, order="F")
         self.nonzero = np.zeros((count, 2), dtype=np.int64, order="F")
         self.count: Counts = np.zeros(count, dtype=np.int64)
@@ -37,9 +39,49 @@ class PodLedger:
         self._for_all: list[tuple[Weigh, Counts]] = []
         self._for_label: dict[tuple[str, str], list[tuple[Weigh, Counts]]] = {}
         self._tallies: dict[Hashable, Tally[Hashable]] = {}
+
+    # Facts
+
+    def replace(self, nodes: Mapping[int, Node]) -> None:
+        """Nodes look different now, by row; what is on them stays."""
+        for row, node in nodes.items():
+            self.allocatable[row] = self._nodes.axis.vector(node.promised)
+
+    def lay_anew(self, rows: Indices) -> None:
+        """The nodes are those of the node ledger now; `rows` says where each stood before, or NOWHERE."""
+        nodes = self._nodes
+        self.allocatable = nodes.axis.matrix((node.promised for node in nodes.nodes), len(nodes))
+        self.requested = laid_anew(self.requested, rows)
+        self.nonzero = laid_anew(self.nonzero, rows)
+        self.count = laid_anew(self.count[:, None], rows)[:, 0]
+        self.pods_on = [{} if row == NOWHERE else self.pods_on[row] for row in rows.tolist()]
+
+    def widen(self, axis: Axis) -> None:
+        """There are more resources than before."""
+        columns = [axis.column_of[name] for name in self._axis.names]
+        self._axis = axis
+        self.allocatable = widened(self.allocatable, columns, len(axis))
+        self.requested = widened(self.requested, columns, len(axis))
+
+    def load(self, tasks: Sequence[Task]) -> None:
+        """Put tasks on the nodes whose rows they know, all at once."""
+        rows = [task.node for task in tasks]
         for task in tasks:
-            if task.node != NOWHERE and task.status not in TERMINATED_SET:
-                self.add(task, task.node)
+            self.pods_on[task.node][task.key] = task
+        np.add.at(self.count, rows, 1)
+        np.add.at(self.nonzero, rows, np.array([task.nonzero for task in tasks], dtype=np.int64))
+        np.add.at(self.requested, rows, np.stack([task.vector for task in tasks]))
+
+    def bring_back(self, task: Task) -> None:
+        """The task was supposed to be gone; it is where it was."""
+        if task.node != NOWHERE and task.key not in self.pods_on[task.node]:
+            self.add(task, task.node)
+
+    def stop_counting(self) -> None:
+        """Nobody looks at the live counts any more."""
+        self._counters, self._for_all, self._for_label, self._tallies = {}, [], {}, {}
+
+    # Placements
 
     def add(self, task: Task, row: int) -> None:
         self.pods_on[row][task.key] = task

@@ -40,6 +40,8 @@ class SubJob:
     """The network domain its placed tasks lie in."""
     nominated: str = ""
     """The network domain that a gang-aware eviction has freed for it."""
+    asked: NetworkTopology | None = None
+    """The topology as it was asked for, before a session made it plain."""
 
     @property
     def is_bounded(self) -> bool:
@@ -73,6 +75,8 @@ class Job:
     fit_errors: dict[str, Diagnosis] = field(default_factory=dict)
     held: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """What its tasks held when the session opened."""
+    number: int = 0
+    """Its place in the order of arrival."""
 
     def __repr__(self) -> str:
         return f"Job({self.uid})"
@@ -147,6 +151,49 @@ class Job:
         if self.has_policies:
             self.sub_jobs[task.sub_job].roster.add(task)
 
+    def remove_task(self, task: Task) -> None:
+        self.roster.remove(task)
+        sub_job = self.sub_jobs[task.sub_job]
+        if self.has_policies:
+            sub_job.roster.remove(task)
+        if not sub_job.roster:
+            del self.sub_jobs[task.sub_job]
+
+    def swap(self, old: Task, task: Task) -> None:
+        """A task takes the place of one with the same UID."""
+        task.sub_job = self._sub_job_for(task).uid
+        self.roster.swap(old, task)
+        if not self.has_policies:
+            return
+        if task.sub_job == old.sub_job:
+            self.sub_jobs[task.sub_job].roster.swap(old, task)
+        else:
+            # Its labels put it into another sub-group: all are made anew, in order.
+            tasks, self.sub_jobs = self.tasks.values(), {}
+            for one in tasks:
+                one.sub_job = self._sub_job_for(one).uid
+                self.sub_jobs[one.sub_job].roster.add(one)
+
+    def tidy(self) -> None:
+        """Tasks of one status stand in the order of arrival again."""
+        self.roster.tidy()
+        if self.has_policies:
+            for sub_job in self.sub_jobs.values():
+                sub_job.roster.tidy()
+
+    def forget_session(self) -> None:
+        """What a session noted down about the job is void."""
+        self.phase = self.pod_group.status.phase
+        self.fit_errors = {}
+        self.domain = ""
+        for sub_job in self.sub_jobs.values():
+            sub_job.domain = sub_job.nominated = ""
+
+    def means_the_same_as(self, other: Job) -> bool:
+        """Nothing but the PodGroup's status may differ."""
+        mine, theirs = self.pod_group, other.pod_group
+        return mine.spec == theirs.spec and mine.metadata == theirs.metadata
+
     def move(self, task: Task, status: Status) -> None:
         """Give a task another status, in the job's counts and in its sub-job's."""
         if self.has_policies:
@@ -196,7 +243,7 @@ class Job:
         index: int,
     ) -> SubJob:
         if uid not in self.sub_jobs:
-            self.sub_jobs[uid] = SubJob(uid, group, roster(), topology, index)
+            self.sub_jobs[uid] = SubJob(uid, group, roster(), topology, index, asked=topology)
         return self.sub_jobs[uid]
 
     def _default_roster(self) -> Roster:

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from hekla.model.resources import CPU, MEMORY, PODS, Resources, add, largest, read_resources
-from hekla.objects.pod import Container, ContainerStatus, Pod
+from hekla.objects.meta import Amount
+from hekla.objects.pod import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 
 MISSING_CPU = 100
 MISSING_MEMORY = 200 * 1024 * 1024
 """What Kubernetes' scores count for a container that names no cpu or memory."""
+
+
+def demand_of(pod: Pod) -> tuple[Resources, tuple[int, int]]:
+    """The request, and what of it scores see; do not change it, pods that ask for the same share it."""
+    spec = pod.spec
+    if (
+        len(spec.containers) == 1
+        and not spec.init_containers
+        and not pod.status.container_statuses
+        and spec.resources is None
+        and not spec.overhead
+    ):
+        return _demand_of_one_container(tuple(spec.containers[0].resources.requests.items()))
+    return request_of(pod), nonzero_request_of(pod)
+
+
+@lru_cache(maxsize=4096)
+def _demand_of_one_container(asked: tuple[tuple[str, Amount], ...]) -> tuple[Resources, tuple[int, int]]:
+    container = Container(resources=ResourceRequirements(requests=dict(asked)))
+    pod = Pod(spec=PodSpec(containers=(container,)))
+    return request_of(pod), nonzero_request_of(pod)
 
 
 def request_of(pod: Pod) -> Resources:

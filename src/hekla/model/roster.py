@@ -20,12 +20,14 @@ _BEST_EFFORT = len(Status)
 class Roster:
     """Keeps counts while tasks move between statuses; iterates in the order tasks were added."""
 
-    __slots__ = ("_by_role", "_by_status", "minimum", "pending_best_effort", "tasks")
+    __slots__ = ("_by_role", "_by_status", "is_untidy", "minimum", "pending_best_effort", "tasks")
 
     def __init__(self, minimum: int) -> None:
         self.minimum = minimum
         self.tasks: dict[str, Task] = {}
         self.pending_best_effort = 0
+        self.is_untidy = False
+        """Tasks have moved, so that those of one status stand in no order to rely on."""
         self._by_status: list[dict[str, Task]] = [{} for _ in Status]
         self._by_role: dict[str, list[int]] = {}
 
@@ -41,9 +43,37 @@ class Roster:
             by_role[_BEST_EFFORT] += 1
             self.pending_best_effort += 1
 
+    def remove(self, task: Task) -> None:
+        del self.tasks[task.uid]
+        self._strike_out(task)
+
+    def swap(self, old: Task, task: Task) -> None:
+        """Put the task in the place of one with the same UID."""
+        self._strike_out(old)
+        self.add(task)
+
+    def _strike_out(self, task: Task) -> None:
+        del self._by_status[task.status][task.uid]
+        by_role = self._by_role[task.role]
+        by_role[task.status] -= 1
+        if task.is_best_effort and task.status is Status.PENDING:
+            by_role[_BEST_EFFORT] -= 1
+            self.pending_best_effort -= 1
+        if not any(by_role):
+            del self._by_role[task.role]
+
+    def tidy(self) -> None:
+        """Tasks of one status stand in the order of arrival again."""
+        for by_status in self._by_status:
+            by_status.clear()
+        for uid, task in self.tasks.items():
+            self._by_status[task.status][uid] = task
+        self.is_untidy = False
+
     def move(self, task: Task, status: Status) -> None:
         """Give the task another status; every count follows."""
         before = task.status
+        self.is_untidy = True
         del self._by_status[before][task.uid]
         self._by_status[status][task.uid] = task
         by_role = self._by_role[task.role]

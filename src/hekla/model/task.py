@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hekla.model.requests import nonzero_request_of, request_of
+from hekla.model.requests import demand_of
 from hekla.model.resources import Resources, is_empty
 from hekla.model.status import Status, status_of
 from hekla.objects import seconds
@@ -83,6 +83,12 @@ class Task:
     def __hash__(self) -> int:
         return id(self)
 
+    def forget_session(self) -> None:
+        """What a session noted down about the task is void."""
+        self.near = ""
+        self.evicted = False
+        self.last = None
+
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
 
@@ -91,7 +97,7 @@ def task_of(pod: Pod) -> Task:
     """The task that a pod comes to; raises InputError where its quantities cannot be read."""
     meta, spec = pod.metadata, pod.spec
     notes = meta.annotations
-    request = request_of(pod)
+    request, nonzero = demand_of(pod)
     group = notes.get(GROUP_NAME, "")
     gates = spec.scheduling_gates
     return Task(
@@ -103,7 +109,7 @@ def task_of(pod: Pod) -> Task:
         job=f"{meta.namespace}/{group}" if group else "",
         role=notes.get(TASK_SPEC) or meta.labels.get(TASK_SPEC, ""),
         request=request,
-        nonzero=nonzero_request_of(pod),
+        nonzero=nonzero,
         priority=priority_of(pod),
         created=seconds(meta.creation_timestamp),
         index=pod_index(meta.name),

@@ -26,10 +26,11 @@ from hekla.framework.points import (
     answers,
 )
 from hekla.ledger.arrays import Amounts, Floats, Mask
+from hekla.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.task import Task
-from hekla.plugins.demand import elastic, less_gated, minimum_of, short_of, waiting_demand, within
+from hekla.plugins.demand import short_of, within
 from hekla.plugins.queue_entitlements import flat_entitlements, tree_entitlements
 from hekla.plugins.queue_excess import Claim, Excess
 from hekla.plugins.queue_tree import every_queue_alone, fault_of, tree_of
@@ -79,7 +80,12 @@ class Capacity(Plugin):
         self.allocated: Amounts = np.zeros(shape, dtype=np.int64)
         self.inqueue: Amounts = np.zeros(shape, dtype=np.int64)
         self.elastic: Amounts = np.zeros(shape, dtype=np.int64)
-        for job in self.session.jobs.values():
+        for name, sums in self.session.settled.of_queue.items():
+            path = self.tree.paths[self.tree.row_of[name]]
+            self.allocated[path] += sums.held
+            self.elastic[path] += sums.elastic
+            self.inqueue[path] += sums.waiting
+        for job in self.session.restless():
             path = self.tree.paths[self.tree.row_of[job.queue]]
             self.allocated[path] += job.held
             self.elastic[path] += elastic(self.session, job)

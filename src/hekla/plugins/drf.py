@@ -6,7 +6,7 @@ queues are compared too, level by level (see `hdrf`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,18 @@ from hekla.plugins.hdrf import ShareTree
 SHARE_TOLERANCE = 1e-6
 
 
+class Held(dict[str, Amounts]):
+    """What every job holds, by UID; a job's entry is made when it is first asked for."""
+
+    def __init__(self, jobs: Mapping[str, Job]) -> None:
+        super().__init__()
+        self._jobs = jobs
+
+    def __missing__(self, uid: str) -> Amounts:
+        held = self[uid] = self._jobs[uid].held.copy()
+        return held
+
+
 class Drf(Plugin):
     """Keeps what every job holds; pipelined tasks count, evicted ones do not."""
 
@@ -30,8 +42,10 @@ class Drf(Plugin):
         session = self.session
         self.offered = np.flatnonzero(session.total > 0)
         self.total = session.total[self.offered].astype(np.float64)
-        self.held: dict[str, Amounts] = {uid: job.held.copy() for uid, job in session.jobs.items()}
+        self.held = Held(session.jobs)
         self.share: dict[str, float] = {}
+        if self.hierarchical:
+            self.held.update({uid: job.held.copy() for uid, job in session.jobs.items()})
         self.tree = ShareTree(session, self.held, self.offered, self.total) if self.hierarchical else None
 
     def silent_on(self) -> Collection[Point]:
@@ -56,13 +70,13 @@ class Drf(Plugin):
     @answers(PREEMPTABLE)
     def richer_jobs(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         """Tasks of jobs that stay at least as rich as the preemptor's would become."""
-        if preemptor.job not in self.held:
+        if preemptor.job not in self.session.jobs:
             return []
         mine = self.share_of(self.held[preemptor.job] + preemptor.vector)
         left: dict[str, Amounts] = {}
         victims: list[Task] = []
         for task in candidates:
-            if task.job not in self.held:
+            if task.job not in self.session.jobs:
                 continue
             # Every candidate counts as gone, taken or not: later ones of the job are judged poorer.
             left[task.job] = left.get(task.job, self.held[task.job]) - task.vector
@@ -83,9 +97,9 @@ class Drf(Plugin):
         self._hold(task, -1)
 
     def _hold(self, task: Task, sign: int) -> None:
-        held = self.held.get(task.job)
-        if held is None:
+        if task.job not in self.session.jobs:
             return
+        held = self.held[task.job]
         if sign > 0:
             held += task.vector
         else:

@@ -106,7 +106,7 @@ class Gang(Plugin):
 
     def on_close(self) -> None:
         """Every job with tasks learns whether its gang could be scheduled."""
-        for job in self.session.jobs.values():
+        for job in self.session.stirring():
             if not job.roster:
                 continue
             if job.roster.is_ready:

@@ -15,13 +15,13 @@ from hekla.conf import argument, arguments_by_prefix
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import BATCH_NODE_ORDER, HYPERNODE_GRADIENT, HYPERNODE_ORDER, Purpose, answers
 from hekla.ledger.arrays import Amounts, Floats, Mask
+from hekla.ledger.demand import minimum_of
 from hekla.ledger.domains import Domain
 from hekla.model.job import Job, SubJob, is_hard
 from hekla.model.resources import CPU, MEMORY
 from hekla.model.status import Status
 from hekla.model.task import NOWHERE, Task
 from hekla.plugins.binpack import listed_names
-from hekla.plugins.demand import minimum_of
 
 MAX_SCORE = 100.0
 MOST_TIERS = 64

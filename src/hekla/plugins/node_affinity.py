@@ -9,6 +9,7 @@ import numpy as np
 
 from hekla.ledger.arrays import Counts, Mask, all_of
 from hekla.ledger.labels import LabelColumn, NodeLabels
+from hekla.model.task import Task
 from hekla.objects.pod import (
     NodeSelector,
     NodeSelectorRequirement,
@@ -19,6 +20,10 @@ from hekla.objects.pod import (
 
 NODE_NAME = "metadata.name"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+def has_affinity(task: Task) -> bool:
+    return task.pod.spec.affinity is not None
 
 
 def chosen_nodes(spec: PodSpec, labels: NodeLabels) -> Mask | None:

@@ -26,11 +26,11 @@ from hekla.plugins.allocation_scores import (
 )
 from hekla.plugins.class_memory import ClassMemory
 from hekla.plugins.image_locality import NodeImages
-from hekla.plugins.node_affinity import preference
+from hekla.plugins.node_affinity import has_affinity, preference
 from hekla.plugins.pod_affinity import has_pod_affinity
 from hekla.plugins.pod_affinity_score import PodAffinityScore, stretched
 from hekla.plugins.taints import NodeTaints
-from hekla.plugins.topology_spread import SOFT, crowding, evenness, read_constraints
+from hekla.plugins.topology_spread import SOFT, crowding, evenness, has_spreading, read_constraints
 
 GPU = "nvidia.com/gpu"
 CPU_AND_MEMORY = (CPU_COLUMN, MEMORY_COLUMN)
@@ -60,9 +60,9 @@ class NodeOrder(Plugin):
         self._gpu = session.axis.column_of.get(GPU)
         if self._gpu is not None:
             self._capacity_with_gpu = capacity_of(session.pods.allocatable, (*CPU_AND_MEMORY, self._gpu))
-        self._taints = NodeTaints(session.nodes.nodes)
-        self._images = NodeImages(session.nodes.nodes)
-        has_affinity = told.pod_affinity and any(map(has_pod_affinity, session.tasks))
+        self._taints = session.nodes.derived(NodeTaints)
+        self._images = session.nodes.derived(NodeImages)
+        has_affinity = told.pod_affinity and session.tasks.some(has_pod_affinity)
         self._company = PodAffinityScore(session) if has_affinity else None
         self._disliked = ClassMemory(session, self._disliked_taints)
         self._preferred = ClassMemory(session, self._preferred_nodes)
@@ -78,12 +78,10 @@ class NodeOrder(Plugin):
             self.prefer_free_nodes: told.least_requested,
             self.prefer_full_nodes: told.most_requested,
             self.prefer_evenly_used_nodes: told.balanced_resource,
-            self.prefer_chosen_nodes: told.node_affinity
-            and any(task.pod.spec.affinity is not None for task in tasks),
+            self.prefer_chosen_nodes: told.node_affinity and tasks.some(has_affinity),
             self.prefer_tolerated_nodes: told.taint_toleration,
             self.prefer_good_company: self._company is not None,
-            self.prefer_even_spread: told.topology_spread
-            and any(task.pod.spec.topology_spread_constraints for task in tasks),
+            self.prefer_even_spread: told.topology_spread and tasks.some(has_spreading),
         }
         return [answer.__name__ for answer, useful in is_useful.items() if not useful]
 

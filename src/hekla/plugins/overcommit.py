@@ -9,15 +9,9 @@ import numpy as np
 from hekla.conf import argument
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Vote, answers
+from hekla.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
 from hekla.model.job import INQUEUE, Job
-from hekla.plugins.demand import (
-    is_running_elastic,
-    less_gated,
-    minimum_of,
-    reserved,
-    short_of,
-    within,
-)
+from hekla.plugins.demand import short_of, within
 
 
 @dataclass(frozen=True)
@@ -37,7 +31,9 @@ class Overcommit(Plugin):
         session = self.session
         self.idle = session.total * float(self.arguments.factor) - session.nodes.used.sum(axis=0)
         self.waiting = np.zeros(len(session.axis), dtype=np.int64)
-        for job in session.jobs.values():
+        for sums in session.settled.of_queue.values():
+            self.waiting += sums.waiting
+        for job in session.restless():
             if job.min_resources is None:
                 continue
             # An admitted job counts in full here, whatever it holds already, as in Volcano.

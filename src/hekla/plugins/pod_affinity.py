@@ -43,6 +43,10 @@ class Terms:
 NO_TERMS = Terms()
 
 
+def namespace_of(task: Task) -> tuple[str]:
+    return (task.namespace,)
+
+
 def has_pod_affinity(task: Task) -> bool:
     affinity = task.pod.spec.affinity
     return affinity is not None and not (affinity.pod_affinity is None and affinity.pod_anti_affinity is None)
@@ -59,7 +63,9 @@ class TermReader:
     """The terms of tasks, with namespaces and the owner's own labels worked out."""
 
     def __init__(self, session: Session) -> None:
-        self._labels_of_namespace: dict[str, dict[str, str]] = {task.namespace: {} for task in session.tasks}
+        self._labels_of_namespace: dict[str, dict[str, str]] = {
+            str(name): {} for name in session.tasks.census(namespace_of)
+        }
         for namespace in session.snapshot.all_of(Namespace):
             self._labels_of_namespace[namespace.metadata.name] = namespace.metadata.labels
         self._known: dict[str, Terms] = {}

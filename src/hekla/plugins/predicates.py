@@ -30,10 +30,10 @@ from hekla.plugins.node_affinity import chosen_nodes, names_conflict
 from hekla.plugins.pod_affinity import has_pod_affinity
 from hekla.plugins.pod_affinity_filter import PodAffinityFilter
 from hekla.plugins.taints import CORDON, NodeTaints, is_tolerated, spelled
-from hekla.plugins.topology_spread import HARD, read_constraints, uneven
+from hekla.plugins.topology_spread import HARD, has_spreading, read_constraints, uneven
 from hekla.plugins.volume_binding import VolumeBinding
 from hekla.plugins.volume_limits import VolumeLimits
-from hekla.plugins.volumes import Storage, VolumeZones
+from hekla.plugins.volumes import Storage, VolumeZones, has_volumes
 
 Refusals = list[Refusal] | None
 
@@ -105,16 +105,16 @@ class Predicates(Plugin):
 
     def on_open(self) -> None:
         session, tasks, told = self.session, self.session.tasks, self.arguments
-        self._taints = NodeTaints(session.nodes.nodes)
+        self._taints = session.nodes.derived(NodeTaints)
         self._storage = Storage(session.snapshot)
-        has_volumes = any(task.pod.spec.volumes for task in tasks)
-        has_affinity = told.pod_affinity and any(map(has_pod_affinity, tasks))
+        any_volumes = tasks.some(has_volumes)
+        has_affinity = told.pod_affinity and tasks.some(has_pod_affinity)
         self._affinity = PodAffinityFilter(session) if has_affinity else None
         self._company_before: dict[str, list[Refusal]] = {}
         self._follows = False
-        self._limits = VolumeLimits(session, self._storage) if has_volumes and told.volume_limits else None
-        self._zones = VolumeZones(session, self._storage) if has_volumes and told.volume_zone else None
-        self._binding = VolumeBinding(session, self._storage) if has_volumes and told.volume_binding else None
+        self._limits = VolumeLimits(session, self._storage) if any_volumes and told.volume_limits else None
+        self._zones = VolumeZones(session, self._storage) if any_volumes and told.volume_zone else None
+        self._binding = VolumeBinding(session, self._storage) if any_volumes and told.volume_binding else None
         self._spreading = ClassMemory(
             session, lambda task: read_constraints(session, self._taints, task, HARD)
         )
@@ -126,12 +126,11 @@ class Predicates(Plugin):
             self.refuse_cordoned_nodes: self._taints.any_cordoned,
             self.refuse_nodes_not_chosen: told.node_affinity,
             self.refuse_tainted_nodes: told.taint_toleration and self._taints.any_hard,
-            self.refuse_taken_ports: told.node_ports and any(map(host_ports, tasks)),
+            self.refuse_taken_ports: told.node_ports and tasks.some(host_ports),
             self.refuse_wrong_company: self._affinity is not None,
             self.refuse_too_many_volumes: self._limits is not None,
             self.refuse_other_zones: self._zones is not None,
-            self.refuse_uneven_spread: told.topology_spread
-            and any(task.pod.spec.topology_spread_constraints for task in tasks),
+            self.refuse_uneven_spread: told.topology_spread and tasks.some(has_spreading),
             self.refuse_unreachable_volumes: self._binding is not None,
         }
         return [answer.__name__ for answer, useful in is_useful.items() if not useful]

@@ -22,11 +22,12 @@ from hekla.framework.points import (
 )
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
 from hekla.model.task import Task
-from hekla.plugins.demand import elastic, less_gated, minimum_of, short_of, waiting_demand, within
+from hekla.plugins.demand import short_of, within
 from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
 
 SMALLEST = 0.1
@@ -70,9 +71,16 @@ class Proportion(Plugin):
             (session.axis.vector(queue.guarantee) for queue in session.queues.values()),
             start=np.zeros(len(session.axis), dtype=np.int64),
         )
-        for job in session.jobs.values():
-            if job.queue not in self.accounts:
-                self.accounts[job.queue] = self._open_account(session.queues[job.queue], guaranteed)
+        restless = session.restless()
+        for name in dict.fromkeys((*session.settled.of_queue, *(job.queue for job in restless))):
+            self.accounts[name] = self._open_account(session.queues[name], guaranteed)
+        for name, sums in session.settled.of_queue.items():
+            account = self.accounts[name]
+            account.allocated += sums.held
+            account.request += sums.held
+            account.elastic += sums.elastic
+            account.inqueue += sums.waiting
+        for job in restless:
             self._book(job)
         divide(list(self.accounts.values()), session.total, self.pods)
 

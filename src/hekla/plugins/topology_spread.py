@@ -46,6 +46,10 @@ class Constraint:
         return self.column.per_value(np.where(self.included, self.pods, 0))
 
 
+def has_spreading(task: Task) -> bool:
+    return bool(task.pod.spec.topology_spread_constraints)
+
+
 def read_constraints(session: Session, taints: NodeTaints, task: Task, kind: str) -> tuple[Constraint, ...]:
     """The task's constraints of one kind, hard or soft.
 

@@ -11,9 +11,9 @@ import numpy as np
 from hekla.framework.session import Session
 from hekla.ledger.arrays import Mask, any_of
 from hekla.model.diagnosis import Code, Refusal
-from hekla.model.snapshot import Snapshot
 from hekla.model.task import Task
 from hekla.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from hekla.state.snapshot import Snapshot
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
@@ -41,6 +41,10 @@ class ClaimName:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+def has_volumes(task: Task) -> bool:
+    return bool(task.pod.spec.volumes)
 
 
 def claim_names(task: Task) -> Iterator[ClaimName]:

@@ -6,12 +6,12 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hekla.clock import stopwatch
+from hekla.collector import without_collector
 from hekla.conf import Conf, read_arguments
 from hekla.errors import HeklaError, PluginError
 from hekla.framework.closing import close_session
@@ -21,8 +21,8 @@ from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
-from hekla.model.snapshot import Snapshot
 from hekla.scheduler.builtin import BUILTIN
+from hekla.state.snapshot import Snapshot
 
 
 @dataclass
@@ -52,18 +52,18 @@ def run_cycle(
     """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next."""
     times: dict[str, float] = {}
     by_action: dict[str, list[Decision]] = {}
-    with _timed(times, "open", profile):
-        session = open_session(
-            snapshot,
-            conf,
-            registry=registry,
-            now=now,
-            uid=uid,
-            memory=memory,
-            shortcuts=shortcuts,
-            profile=profile,
-        )
-    with _without_collector():
+    with without_collector():
+        with _timed(times, "open", profile):
+            session = open_session(
+                snapshot,
+                conf,
+                registry=registry,
+                now=now,
+                uid=uid,
+                memory=memory,
+                shortcuts=shortcuts,
+                profile=profile,
+            )
         for name in conf.actions:
             action_class = registry.actions[name]
             decided = len(session.decisions)
@@ -72,8 +72,8 @@ def run_cycle(
             with _timed(times, name, profile), _named(f'action "{name}"'):
                 action_class(arguments).run(session)
             by_action[name] = by_action.get(name, []) + session.decisions[decided:]
-    with _timed(times, "close", profile):
-        close_session(session)
+        with _timed(times, "close", profile):
+            close_session(session)
     return CycleReport(session, session.decisions, times, by_action, profile)
 
 
@@ -117,18 +117,6 @@ def _timed(times: dict[str, float], name: str, profile: Profile | None) -> Itera
     start = stopwatch()
     yield
     times[name] = times.get(name, 0.0) + stopwatch() - start
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Actions make many objects and hardly a circle of them: looking for circles meanwhile costs time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hekla.conf import Conf
 from hekla.metrics import Meter
-from hekla.model.snapshot import Snapshot
+from hekla.state.snapshot import Snapshot
 
 GOES_BY_LOAD = frozenset({"rescheduling", "usage"})
 

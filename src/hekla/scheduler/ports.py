@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hekla.framework.decisions import Decision
-from hekla.model.snapshot import Snapshot
+from hekla.state.snapshot import Snapshot
 
 
 class Cluster(Protocol):

@@ -21,9 +21,9 @@ from hekla.framework.plugin import Plugin
 from hekla.framework.points import POINTS, Scope, declared
 from hekla.framework.registry import Registry
 from hekla.framework.session import ABOUT_NODES, Session
-from hekla.model.snapshot import take_snapshot
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import open_session
+from hekla.state.snapshot import take_snapshot
 from hekla.testing.answers import (
     Answer,
     all_answers,

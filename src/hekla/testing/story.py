@@ -13,12 +13,12 @@ from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.model.job import Job
 from hekla.model.shard import Shard
-from hekla.model.snapshot import take_snapshot
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.objects import Manifest, Node, Pod, Queue
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
+from hekla.state.snapshot import take_snapshot
 from hekla.testing.builders import JobObjects
 from hekla.testing.builders import queue as build_queue
 from hekla.testing.pods import stamped

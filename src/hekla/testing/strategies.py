@@ -17,7 +17,6 @@ from hekla.conf import Conf
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.model.load import NodeLoad
-from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.model.task import REVOCABLE_ZONE
 from hekla.objects import LabelSelector, Manifest, Node, Pod, Toleration
 from hekla.objects.meta import ResourceList
@@ -25,6 +24,7 @@ from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.plugins.rescheduling import LAST_RUN
 from hekla.plugins.tdm import LAST_EVICTION
 from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
+from hekla.state.snapshot import Snapshot, take_snapshot
 from hekla.testing import surroundings
 from hekla.testing.builders import Role, job, node, priority_class
 from hekla.testing.conf_strategies import confs

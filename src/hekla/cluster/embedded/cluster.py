@@ -28,9 +28,10 @@ from hekla.controllers.requests import follows, job_owner
 from hekla.errors import InputError
 from hekla.framework.decisions import Decision
 from hekla.model.shard import shard_of
-from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.objects import Manifest, Node, NodeShard, Pod, PodGroup, Queue, VolcanoJob, seconds
 from hekla.objects.complaint import Complaint
+from hekla.state.live import LiveState
+from hekla.state.snapshot import Snapshot, snapshot_of
 
 
 class EmbeddedCluster:
@@ -60,6 +61,7 @@ class EmbeddedCluster:
         self._commands = Commands(self._store, self._intake, self._kubelet, self._chronicle)
         self._reactions = Reactions(self._store, self._timeline, self._commands, JobController(job_options))
         self._carrier = Carrier(self._store, self._kubelet, self._rooms, self._timeline, self._chronicle)
+        self._live = LiveState()
         self._is_settled = False
         for watcher in (self._rooms, self._quotas, self._kubelet, self._reactions):
             self._store.watch(watcher.heed)
@@ -108,11 +110,9 @@ class EmbeddedCluster:
         """The facts of this moment."""
         self._quotas.refresh()
         self._is_settled = True
-        snapshot = take_snapshot(
-            (manifest for manifest in self._store if self._is_of_interest(manifest)),
-            shard=shard_of(
-                list(self._store.all_of(NodeShard)), self._options.shard_mode, self._options.shard_name
-            ),
+        shards = list(self._store.all_of(NodeShard))
+        snapshot = snapshot_of(
+            self._live, shard_of(shards, self._options.shard_mode, self._options.shard_name)
         )
         for complaint in snapshot.complaints:
             self._chronicle.complain(complaint)
@@ -204,6 +204,18 @@ class EmbeddedCluster:
     def _heed(self, before: Manifest | None, after: Manifest | None) -> None:
         if self._is_settled and is_visible(before, after):
             self._is_settled = False
+        self._pass_on(before, after)
+        group = after or before
+        if isinstance(group, PodGroup) and (before is None or after is None):
+            for pod in filter(is_finished, self._store.pods_of_group(group.key)):
+                self._pass_on(pod, pod)
+
+    def _pass_on(self, before: Manifest | None, after: Manifest | None) -> None:
+        """Let the scheduler know of a change, as far as it concerns it."""
+        if after is not None and self._is_of_interest(after):
+            self._live.note(after)
+        elif before is not None:
+            self._live.forget(before)
 
     def _next_planned(self) -> float | None:
         """The time of the first entry that still has a meaning; the others are dropped."""

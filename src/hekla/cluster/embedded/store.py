@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
+from hekla.controllers.keys import GROUP_NAME
 from hekla.objects import (
     Manifest,
     PersistentVolumeClaim,
@@ -28,6 +29,7 @@ class Store:
         self._by_kind: dict[type[Manifest], dict[str, Manifest]] = {}
         self._pods_by_owner: dict[str, dict[str, None]] = {}
         self._pods_by_node: dict[str, dict[str, None]] = {}
+        self._pods_by_group: dict[str, dict[str, None]] = {}
         self._watchers: list[Watcher] = []
 
     def watch(self, watcher: Watcher) -> None:
@@ -82,12 +84,17 @@ class Store:
     def _entries(self, pod: Pod) -> Iterator[tuple[dict[str, dict[str, None]], str]]:
         if pod.spec.node_name:
             yield self._pods_by_node, pod.spec.node_name
+        if group := pod.metadata.annotations.get(GROUP_NAME):
+            yield self._pods_by_group, f"{pod.metadata.namespace}/{group}"
         for owner in pod.metadata.owner_references:
             if owner.controller:
                 yield self._pods_by_owner, owner.uid
 
     def pods_on(self, node: str) -> list[Pod]:
         return self._pods(self._pods_by_node.get(node, {}))
+
+    def pods_of_group(self, key: str) -> list[Pod]:
+        return self._pods(self._pods_by_group.get(key, {}))
 
     def _pods(self, keys: Mapping[str, None]) -> list[Pod]:
         pods = self.by_key(Pod)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hekla.model.snapshot import Snapshot, take_snapshot
 from hekla.objects import Manifest, Node, ObjectMeta
 from hekla.objects.node import NodeStatus
+from hekla.state.snapshot import Snapshot, take_snapshot
 from hekla.testing import job, node, pod, priority_class, queue
 
 
@@ -49,7 +49,7 @@ def test_a_pod_on_an_unknown_node_is_told() -> None:
 def test_one_bad_quantity_costs_one_object() -> None:
     snapshot = take_snapshot([node("bad", cpu="lots"), node("good"), pod("p", cpu="much")])
     assert [n.name for n in snapshot.nodes] == ["good"]
-    assert snapshot.tasks == []
+    assert not snapshot.tasks
     assert [told.split(":")[0] for told in complaints(snapshot)] == ["node bad", "pod default/p"]
 
 

@@ -1,0 +1,340 @@
+"""LiveState: jobs, tasks, queues, nodes and their ledgers, kept up to date change by change.
+
+Changes are noted when they happen and taken in when the next cycle begins, so that what a cycle
+left behind can be looked at until then. Taking in costs what has changed, not what is there.
+Objects that cannot be used are left out one by one, each with a complaint that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import numpy as np
+
+from hekla.collector import spare_what_is_there, without_collector
+from hekla.errors import InputError
+from hekla.ledger.arrays import Amounts
+from hekla.ledger.axis import Axis
+from hekla.ledger.demand import sum_of
+from hekla.ledger.nodes import NodeLedger
+from hekla.ledger.pods import PodLedger
+from hekla.model.job import Job, job_of
+from hekla.model.node import Node, node_of
+from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
+from hekla.model.status import ALLOCATED_SET, status_of
+from hekla.model.task import NOWHERE, Task, task_of
+from hekla.objects import Manifest, Pod, PodGroup, PriorityClass
+from hekla.objects import Node as NodeManifest
+from hekla.objects import Queue as QueueManifest
+from hekla.objects.complaint import Complaint
+from hekla.state.ground import Ground
+from hekla.state.rolls import Rolls
+from hekla.state.settled import Settled, is_at_rest
+from hekla.state.tasks import TaskBook
+
+MANY_OBJECTS = 10_000
+
+M = TypeVar("M", bound=Manifest)
+Model = TypeVar("Model")
+Changes = dict[str, Manifest | None]
+"""By key what an object is now; None where it is gone."""
+
+
+class LiveState:
+    """The facts as the latest manifests tell them; a session may suppose others until it is rewound."""
+
+    def __init__(self, *, default_queue: str = DEFAULT_QUEUE) -> None:
+        self.axis = Axis()
+        self.queues: dict[str, Queue] = {}
+        self.settled = Settled()
+        self.restless: dict[str, Job] = {}
+        """Jobs that a cycle has to look at; all others are settled."""
+        self.manifests: dict[type[Manifest], dict[str, Manifest]] = {}
+        self._ground = Ground(self.axis)
+        self._rolls = Rolls()
+        self._default_queue = default_queue
+        self._noted: dict[type[Manifest], Changes] = {}
+        self._faults: dict[tuple[type[Manifest], str], Complaint] = {}
+        self._touched: dict[str, None] = {}
+        """Jobs that something happened to, by UID."""
+        self._layouts: dict[tuple[tuple[str, int], ...], tuple[Amounts, tuple[int, ...]]] = {}
+        self._value_of_class: dict[str, int] = {}
+        self._usual_priority = 0
+        self._number_of_group: dict[str, int] = {}
+        self._groups_seen = 0
+        self._is_lent = False
+        self._released: dict[str, Task] = {}
+        self._quiet: list[Job] = []
+
+    @property
+    def nodes(self) -> NodeLedger:
+        return self._ground.nodes
+
+    @property
+    def pods(self) -> PodLedger:
+        return self._ground.pods
+
+    @property
+    def jobs(self) -> dict[str, Job]:
+        return self._rolls.jobs
+
+    @property
+    def tasks(self) -> TaskBook:
+        return self._rolls.tasks
+
+    # What happens
+
+    def note(self, manifest: Manifest) -> None:
+        """The object is new, or looks like this now."""
+        self._noted.setdefault(type(manifest), {})[manifest.key] = manifest
+
+    def forget(self, manifest: Manifest) -> None:
+        """The object is gone; one that comes later under its name stands last."""
+        changes = self._noted.setdefault(type(manifest), {})
+        changes.pop(manifest.key, None)
+        changes[manifest.key] = None
+
+    def complaints(self) -> list[Complaint]:
+        """What cannot be used as it is."""
+        groups = self.manifests.get(PodGroup, {})
+        return [*self._faults.values(), *self._rolls.complaints(groups), *self._ground.complaints()]
+
+    # What a session supposes
+
+    def lend(self) -> None:
+        """A session is about to suppose things."""
+        if self._is_lent:
+            self.rewind()
+        self._is_lent = True
+
+    def released(self, task: Task) -> None:
+        """A session evicts the task, whose job may be one that it does not look at otherwise."""
+        self._released[task.uid] = task
+
+    def leave_in_peace(self, job: Job) -> None:
+        """The cycle had no news of the job: where it rests, later ones need not look at it."""
+        if is_at_rest(job):
+            self._quiet.append(job)
+
+    def rewind(self) -> None:
+        """Undo whatever a session supposed: everything is again as the manifests say."""
+        self._is_lent = False
+        self.pods.stop_counting()
+        losers = {task.job: self.jobs[task.job] for task in self._released.values() if task.job in self.jobs}
+        for job in {**self.restless, **losers}.values():
+            if job.roster.is_untidy or job.has_topology:
+                for task in job.tasks.values():
+                    self._restore(task, job)
+                job.tidy()
+            job.forget_session()
+        for task in self._released.values():
+            self._restore(task, self.jobs.get(task.job))
+        self._released.clear()
+        for job in self._quiet:
+            if self.restless.pop(job.uid, None) is not None:
+                self.settled.add(self, job)
+        self._quiet.clear()
+        self.nodes.changed.clear()
+
+    def _restore(self, task: Task, job: Job | None) -> None:
+        fact = status_of(task.pod)
+        if task.status is not fact:
+            if task.node != NOWHERE and not task.pod.spec.node_name:
+                self._ground.take_off(task)
+            elif task.uid in self._released:
+                self.nodes.keep(task)
+                self.pods.bring_back(task)
+            if job is None:
+                task.status = fact
+            else:
+                job.move(task, fact)
+        task.forget_session()
+
+    # Taking in
+
+    def take_in(self) -> None:
+        """Bring everything up to what was noted."""
+        is_large = sum(map(len, self._noted.values())) >= MANY_OBJECTS
+        with without_collector():
+            self.rewind()
+            self._take_in()
+        if is_large:
+            spare_what_is_there()
+
+    def _take_in(self) -> None:
+        noted, self._noted = self._noted, {}
+        for kind, changes in noted.items():
+            self._file(kind, changes)
+        if PriorityClass in noted:
+            self._take_in_priorities()
+        nodes = self._read(NodeManifest, noted, node_of)
+        queues = self._read(QueueManifest, noted, queue_of)
+        jobs = self._read(PodGroup, noted, self._job_of)
+        tasks = self._read(Pod, noted, task_of)
+        self._widen(resources_in(nodes, queues, jobs, tasks))
+        if nodes:
+            self._take_in_nodes(nodes)
+        if queues:
+            moved = self._take_in_queues(queues)
+            jobs = {**self._waiting_for(moved), **jobs}
+        self._take_in_jobs(jobs)
+        self._take_in_tasks(tasks)
+        self._settle_touched()
+
+    def _file(self, kind: type[Manifest], changes: Changes) -> None:
+        """Keep the manifests themselves; a new object under the name of an old one comes last."""
+        known = self.manifests.setdefault(kind, {})
+        for key, manifest in changes.items():
+            before = known.get(key)
+            if before is not None and (manifest is None or manifest.metadata.uid != before.metadata.uid):
+                del known[key]
+                before = None
+                if kind is PodGroup:
+                    del self._number_of_group[key]
+            if manifest is not None:
+                known[key] = manifest
+                if before is None and kind is PodGroup:
+                    self._groups_seen += 1
+                    self._number_of_group[key] = self._groups_seen
+
+    def _read(
+        self, kind: type[M], noted: Mapping[type[Manifest], Changes], read: Callable[[M], Model]
+    ) -> dict[str, Model | None]:
+        """The changed objects of a kind as the core knows them; None where gone, or where unusable."""
+        found: dict[str, Model | None] = {}
+        for key, manifest in noted.get(kind, {}).items():
+            self._faults.pop((kind, key), None)
+            found[key] = None
+            if isinstance(manifest, kind):
+                try:
+                    found[key] = read(manifest)
+                except InputError as error:
+                    subject = f"{kind.__name__.lower()} {key}"
+                    self._faults[kind, key] = Complaint(subject, f"left out: {error}")
+        return found
+
+    def _job_of(self, group: PodGroup) -> Job:
+        job = job_of(group, self._priority_of(group), self._default_queue)
+        job.number = self._number_of_group[job.uid]
+        return job
+
+    def _priority_of(self, group: PodGroup) -> int:
+        return self._value_of_class.get(group.spec.priority_class_name, self._usual_priority)
+
+    def _widen(self, names: set[str]) -> None:
+        """Resources that were never heard of before get columns."""
+        if names <= self.axis.column_of.keys():
+            return
+        self.axis = Axis({*self.axis.names, *names})
+        self._ground.widen(self.axis)
+        self._layouts.clear()
+        for task in self.tasks:
+            self._lay_out(task)
+        self._touched.update(dict.fromkeys(self.jobs))
+
+    def _lay_out(self, task: Task) -> None:
+        """Amounts by name become a vector; tasks that ask for the same share one."""
+        shape = tuple(task.request.items())
+        known = self._layouts.get(shape)
+        if known is None:
+            known = self._layouts[shape] = (self.axis.vector(task.request), self.axis.compared(task.request))
+        task.vector, task.asked = known
+
+    def _take_in_nodes(self, changed: Mapping[str, Node | None]) -> None:
+        for name, node in changed.items():
+            if node is not None and not node.promised:
+                message = "status.allocatable: missing; nothing can be placed there"
+                self._faults[NodeManifest, name] = Complaint(f"node {name}", message)
+        for task in self._ground.change(changed, self.manifests[NodeManifest]):
+            self._touched[task.job] = None
+
+    def _take_in_queues(self, changed: Mapping[str, Queue | None]) -> set[str]:
+        """The names of queues that came or went."""
+        known = {**self.queues, **changed}
+        names = [name for name in self.manifests[QueueManifest] if known.get(name) is not None]
+        before, self.queues = self.queues, {name: queue for name in names if (queue := known[name])}
+        return before.keys() ^ self.queues.keys()
+
+    def _waiting_for(self, queues: set[str]) -> dict[str, Job | None]:
+        """The jobs that ask for one of these queues, and those turned away before, looked at anew."""
+        asking = [job.uid for job in self.jobs.values() if job.queue in queues]
+        turned_away = [key for kind, key in self._faults if kind is PodGroup]
+        groups = self.manifests.get(PodGroup, {})
+        again: Changes = {key: groups[key] for key in (*asking, *turned_away) if key in groups}
+        return self._read(PodGroup, {PodGroup: again}, self._job_of)
+
+    def _take_in_priorities(self) -> None:
+        classes = [c for c in self.manifests[PriorityClass].values() if isinstance(c, PriorityClass)]
+        self._value_of_class = {one.metadata.name: one.value for one in classes}
+        self._usual_priority = next((one.value for one in classes if one.global_default), 0)
+        for job in self.jobs.values():
+            priority = self._priority_of(job.pod_group)
+            if priority != job.priority:
+                job.priority = priority
+                self._touched[job.uid] = None
+
+    def _take_in_jobs(self, changed: Mapping[str, Job | None]) -> None:
+        for uid, job in changed.items():
+            old = self.jobs.get(uid)
+            if job is not None and self._has_queue(job):
+                if old is not None and old.means_the_same_as(job):
+                    old.pod_group, old.phase = job.pod_group, job.phase
+                else:
+                    self._rolls.put(job)
+            elif old is not None:
+                self._rolls.drop(old)
+            self._touched[uid] = None
+
+    def _has_queue(self, job: Job) -> bool:
+        if job.queue in self.queues:
+            return True
+        known = ", ".join(sorted(self.queues)) or "none"
+        message = f'spec.queue: asks for queue "{job.queue}", which does not exist; known queues: {known}'
+        self._faults[PodGroup, job.uid] = Complaint(f"podgroup {job.uid}", message)
+        return False
+
+    def _take_in_tasks(self, changed: Mapping[str, Task | None]) -> None:
+        for key, task in changed.items():
+            old = self.tasks.get(key)
+            if old is not None:
+                self._ground.take_off(old)
+                self._touched[old.job] = None
+            if task is not None:
+                self._lay_out(task)
+                self._touched[task.job] = None
+            self._rolls.swap(old, task)
+        self._ground.load([task for task in changed.values() if task is not None])
+
+    def _settle_touched(self) -> None:
+        """Jobs that something happened to are looked at again."""
+        zero = np.zeros(len(self.axis), dtype=np.int64)
+        for uid in self._touched:
+            self.settled.remove(uid)
+            job = self.jobs.get(uid)
+            if job is None:
+                self.restless.pop(uid, None)
+                continue
+            job.tidy()
+            job.held = sum_of(job.roster.among(ALLOCATED_SET), zero)
+            self.restless[uid] = job
+        self._touched.clear()
+
+
+def resources_in(
+    nodes: Mapping[str, Node | None],
+    queues: Mapping[str, Queue | None],
+    jobs: Mapping[str, Job | None],
+    tasks: Mapping[str, Task | None],
+) -> set[str]:
+    """The names of all resources that these speak of."""
+    names: set[str] = set()
+    for node in filter(None, nodes.values()):
+        names.update(node.allocatable)
+    for queue in filter(None, queues.values()):
+        names.update(queue.capability, queue.deserved, queue.guarantee)
+    for job in filter(None, jobs.values()):
+        names.update(job.min_resources or ())
+    for task in filter(None, tasks.values()):
+        names.update(task.request)
+    return names

@@ -1,0 +1,106 @@
+"""A state that was kept up to date change by change is the state that is made of all objects anew."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hekla.conf import Conf
+from hekla.framework.session import Session
+from hekla.objects import Manifest, Pod
+from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.state.live import LiveState
+from hekla.state.snapshot import Snapshot, snapshot_of, take_snapshot
+from hekla.testing.conf_strategies import confs
+from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
+
+Key = tuple[type[Manifest], str]
+
+
+class World:
+    """Objects as an API server keeps them, and a live state that hears of every change."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, Manifest] = {}
+        self.live = LiveState()
+
+    def put(self, manifest: Manifest) -> None:
+        self.objects[type(manifest), manifest.key] = manifest
+        self.live.note(manifest)
+
+    def remove(self, key: Key) -> None:
+        if key in self.objects:
+            self.live.forget(self.objects.pop(key))
+
+
+def cycle(snapshot: Snapshot, conf: Conf) -> CycleReport:
+    return run_cycle(snapshot, conf, now=NOW, memory={})
+
+
+def accounts(session: Session) -> dict[str, tuple[object, ...]]:
+    """What every node has, has given away and will get back; columns that nobody uses do not matter."""
+    nodes, pods, axis = session.nodes, session.pods, session.axis
+    tables = (nodes.allocatable, nodes.idle, nodes.used, nodes.releasing, nodes.future, pods.requested)
+    return {
+        name: (
+            *(axis.resources(table[row]) for table in tables),
+            tuple(pods.nonzero[row]),
+            int(pods.count[row]),
+            sorted(nodes.tasks_on[row]),
+        )
+        for row, name in enumerate(nodes.names)
+    }
+
+
+def people(session: Session) -> dict[str, object]:
+    """Every job's tasks, by status, in order."""
+    return {
+        uid: [(task.uid, task.status, task.node_name, task.sub_job) for task in job.tasks.values()]
+        for uid, job in session.jobs.items()
+    }
+
+
+def assert_same(world: World, conf: Conf) -> None:
+    kept = cycle(snapshot_of(world.live), conf)
+    anew = cycle(take_snapshot(world.objects.values()), conf)
+    assert accounts(kept.session) == accounts(anew.session)
+    assert people(kept.session) == people(anew.session)
+    assert kept.decisions == anew.decisions
+
+
+@given(
+    first=clusters(), second=clusters(places=CROWDED), conf=confs(), dice=st.randoms(use_true_random=False)
+)
+def test_changes_one_by_one_lead_to_the_same_place(first: Cluster, second: Cluster, conf: Conf, dice) -> None:  # type: ignore[no-untyped-def]
+    world = World()
+    for manifest in (*first.nodes, *first.others):
+        world.put(manifest)
+    assert_same(world, conf)
+    wanted = {(type(m), m.key): m for m in (*second.nodes, *second.others)}
+    keys = list({**world.objects, **wanted})
+    for _ in range(4):
+        for key in dice.sample(keys, dice.randint(1, len(keys))):
+            if key in wanted and dice.random() < 0.8:
+                world.put(wanted[key])
+            else:
+                world.remove(key)
+        assert_same(world, conf)
+
+
+@given(cluster=clusters(), conf=confs())
+def test_decisions_carried_out_are_changes_like_others(cluster: Cluster, conf: Conf) -> None:
+    """Every other pod ends between the cycles, so that there is always something to decide."""
+    world = World()
+    for manifest in (*cluster.nodes, *cluster.others):
+        world.put(manifest)
+    for turn in range(4):
+        assert_same(world, conf)
+        for key in [key for at, key in enumerate(world.objects) if key[0] is Pod and at % 4 == turn]:
+            world.remove(key)
+
+
+@given(cluster=clusters(), conf=confs())
+def test_two_sessions_on_one_snapshot_decide_the_same(cluster: Cluster, conf: Conf) -> None:
+    snapshot = cluster.snapshot()
+    first = cycle(snapshot, conf).decisions
+    assert cycle(snapshot, conf).decisions == first
