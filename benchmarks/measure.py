@@ -1,7 +1,7 @@
 """Measure: one workload, several times; the best run counts.
 
-Everything else on a machine only ever adds time. The calibration is timed between the runs, so
-that it meets the same neighbours as they do.
+Everything else on a machine only ever adds time. The calibration is timed between the runs, for
+about as long as they take, so that both have the same chance of meeting a quiet moment.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any, cast
 
 import msgspec
@@ -25,11 +26,12 @@ from hekla.conf import Conf
 from hekla.framework.decisions import Bind, Evict
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from machine import calibrate, slowness
+from machine import REFERENCE, calibrate, slowness
 from workloads import Workload
 
 MOST_RUNS = 15
 SECONDS_WELL_SPENT = 1.0
+MOST_CALIBRATIONS = 8
 WARM_UP_CYCLES = 3
 FOREVER = 1e12
 NOON = 1_767_268_800.0
@@ -46,10 +48,10 @@ def measure(workload: Workload, conf: Conf, repeat: int | None = None) -> Figure
     """The best run of so many; else of as many as the workload says, and more where they are short."""
     attempt = MEASURES[workload.measure](workload, conf)
     runs: list[Run] = []
-    calibrations = [calibrate()]
+    calibrations: list[float] = []
     while len(runs) < (repeat or workload.repeat) or (repeat is None and _are_short(runs)):
         runs.append(attempt())
-        calibrations += [calibrate(), calibrate()]
+        calibrations.append(calibrated_as_long_as(runs[-1]))
     calibration = min(calibrations)
     return Figures(
         name=workload.name,
@@ -59,6 +61,12 @@ def measure(workload: Workload, conf: Conf, repeat: int | None = None) -> Figure
         slowness=slowness(calibration),
         all_seconds=[run.seconds for run in runs],
     )
+
+
+def calibrated_as_long_as(run: Run) -> float:
+    """The mean of so many calibrations that they take about as long as the run, but never very many."""
+    count = min(MOST_CALIBRATIONS, max(1, round(run.seconds / REFERENCE)))
+    return fmean(calibrate() for _ in range(count))
 
 
 def _are_short(runs: list[Run]) -> bool:
