@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench examples clean
+.PHONY: help demo test check format bench bench-quick bench-compare bench-growth bench-page examples clean
 
 help: ## Print these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "hekla needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 1; }
@@ -35,8 +35,23 @@ format: $(READY) ## Format the code and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY) ## Measure how long scheduling cycles take
+bench: $(READY) ## Measure how long scheduling cycles take (minutes)
 	$(BIN)/python benchmarks/run.py
+
+bench-quick: $(READY) ## Measure the important ones (less than a minute)
+	$(BIN)/python benchmarks/run.py --quick
+
+BASE ?= main
+bench-compare: $(READY) ## Compare the checkout with a commit: make bench-compare BASE=main
+	$(BIN)/python benchmarks/run.py --compare-commits $(BASE) .
+
+bench-growth: $(READY) ## Measure how time grows with nodes and pods, and draw it
+	$(BIN)/python benchmarks/growth.py
+
+bench-page: $(READY) ## Measure everything and write docs/performance.md anew
+	$(BIN)/python benchmarks/run.py --save docs/performance/figures.json
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/page.py
 
 examples: $(READY) ## Run the examples and compare what they print
 	$(BIN)/python examples/check.py

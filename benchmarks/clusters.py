@@ -2,117 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from random import Random  # noqa: TID251 - seeded: the same cluster every time
+from typing import Any
 
-import numpy as np
+import msgspec
 
-from hekla.objects import Manifest
-from hekla.testing.builders import JobObjects, job, node, queue
+from hekla.model.task import TASK_SPEC
+from hekla.objects import Manifest, Node, Queue
+from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.network import hypernode
-from hekla.testing.pods import stamped
+from hekla.testing.pods import BEGINNING
 
 QUEUES = 4
 RACK = 16
+RACKS_PER_SPINE = 8
+PODS_PER_FULL_NODE = 8
+LATER = 10_000
+"""Important gangs are so many seconds younger than the work that they find."""
+
+USUAL_NODE = (64, "256Gi", 8)
+KINDS_OF_NODES = [(32, "128Gi", 0), USUAL_NODE, (96, "512Gi", 8), (128, "1024Gi", 16)]
+"""Cores, memory, devices."""
+SMALL = {"cpu": "2", "memory": "4Gi"}
+LARGE = {"cpu": "8", "memory": "32Gi"}
+TRAINING = {"cpu": "16", "memory": "32Gi", "gpu": "4"}
+LOW, HIGH = 1, 1000
+
 Shape = Callable[[int, int, int], list[Manifest]]
+"""A cluster of so many nodes and jobs, and tasks per job."""
 
 
-def gangs(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
+def gang(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
     """Equal nodes; gangs of equal pods."""
-    return _cluster(
-        nodes,
-        [
-            job(f"gang{n}", tasks=tasks, cpu=2, memory="4Gi", queue=f"q{n % QUEUES}", phase="Pending")
-            for n in range(jobs)
-        ],
-    )
+    return [*usual_nodes(nodes), *queues(), *waiting_gangs(jobs, tasks)]
 
 
 def mixed(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
-    """Four kinds of nodes; every job has a shape of its own, some with selectors."""
-    dice = np.random.default_rng(1)
-    kinds = [(32, "128Gi", 0), (64, "256Gi", 8), (96, "512Gi", 8), (128, "1Ti", 16)]
-    machines: list[Manifest] = []
-    for number in range(nodes):
-        cpu, memory, gpu = kinds[dice.integers(len(kinds))]
-        labels = {"zone": f"z{number % 8}", "type": "gpu" if gpu else "cpu"}
-        machines.append(node(f"node-{number:05d}", cpu=cpu, memory=memory, gpu=gpu, pods=256, labels=labels))
-    selectors: list[dict[str, str]] = [{}, {}, {"type": "gpu"}, {"zone": "z3"}]
-    work = []
-    for number in range(jobs):
-        size = int(dice.integers(1, tasks + 1))
-        work.append(
-            job(
-                f"mixed{number}",
-                tasks=size,
-                cpu=float(dice.choice([0.5, 1, 1.5, 2, 4])),
-                memory=f"{dice.integers(1, 17)}Gi",
-                min_available=max(1, size // 2),
-                queue=f"q{number % QUEUES}",
-                node_selector=selectors[dice.integers(len(selectors))],
-                phase="Pending",
-            )
-        )
-    return _objects(machines, work)
+    """Four kinds of nodes; every job has a size and a shape of its own, some of them selectors."""
+    dice = Random(1)
+    machines = [machine(number, *dice.choice(KINDS_OF_NODES)) for number in range(nodes)]
+    work = [manifest for number in range(jobs) for manifest in _mixed_job(number, tasks, dice)]
+    return [*machines, *queues(), *work]
 
 
-def preemption(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
+def preempt(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
     """A cluster full of unimportant work in one queue, and important gangs in the same queue."""
-    return _full_cluster(nodes, jobs, tasks, "q0")
+    return _full(nodes, jobs, tasks, newcomers="q0")
 
 
 def reclaim(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
     """A cluster full of one queue's work, and gangs of another queue that has nothing."""
-    return _full_cluster(nodes, jobs, tasks, "q3")
+    return _full(nodes, jobs, tasks, newcomers="q3")
 
 
 def topology(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
-    """Racks of 16 nodes below one spine; gangs that must lie in one rack."""
-    names = [f"node-{number:05d}" for number in range(nodes)]
+    """Racks of 16 nodes below spines of about 8 racks; gangs that must lie in one rack."""
+    names = [name_of_node(number) for number in range(nodes)]
     racks = [hypernode(f"rack{at}", tier=1, nodes=names[at * RACK :][:RACK]) for at in range(nodes // RACK)]
-    spine = hypernode("spine", tier=2, hypernodes=[rack.metadata.name for rack in racks])
+    count = max(1, len(racks) // RACKS_PER_SPINE)
+    spines = [
+        hypernode(f"spine{at}", tier=2, hypernodes=[rack.metadata.name for rack in racks[at::count]])
+        for at in range(count)
+    ]
+    root = hypernode("root", tier=3, hypernodes=[spine.metadata.name for spine in spines])
+    work = waiting_gangs(jobs, tasks, shape={"topology": ("hard", 1), **TRAINING})
+    return [*usual_nodes(nodes), *queues(), *racks, *spines, root, *work]
+
+
+def running(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
+    """Gangs that all run, one pod after another on one node after another."""
     work = [
-        job(
-            f"train{number}",
-            tasks=tasks,
-            cpu=16,
-            memory="32Gi",
-            gpu=4,
-            queue=f"q{number % QUEUES}",
-            topology=("hard", 1),
-            phase="Pending",
-        )
+        manifest
         for number in range(jobs)
+        for manifest in _gang(
+            f"old{number}", number, tasks, running=_places(number * tasks, tasks, nodes), **SMALL
+        )
     ]
-    return [*_cluster(nodes, work), *racks, spine]
+    return [*usual_nodes(nodes), *queues(), *work]
 
 
-def _full_cluster(nodes: int, jobs: int, tasks: int, queue_of_newcomers: str) -> list[Manifest]:
-    size = {"cpu": 8, "memory": "32Gi"}
-    low = [
-        job(f"low{n}", tasks=8, min_available=1, queue="q0", priority=1, running={f"node-{n:05d}": 8}, **size)
-        for n in range(nodes)
-    ]
-    high = [
-        job(f"high{n}", tasks=tasks, queue=queue_of_newcomers, priority=1000, **size) for n in range(jobs)
-    ]
-    return _cluster(nodes, [*low, *high])
+def waiting_gangs(
+    jobs: int, tasks: int, *, first: int = 0, shape: Mapping[str, Any] = SMALL
+) -> Iterator[Manifest]:
+    """Gangs that nobody has looked at yet, numbered on from the first."""
+    for number in range(first, first + jobs):
+        yield from _gang(f"job{number}", number, tasks, phase="Pending", **shape)
 
 
-def _cluster(nodes: int, work: list[JobObjects]) -> list[Manifest]:
-    return _objects(
-        [node(f"node-{n:05d}", cpu=64, memory="256Gi", gpu=8, pods=256) for n in range(nodes)], work
+def usual_nodes(count: int) -> list[Node]:
+    return [machine(number, *USUAL_NODE) for number in range(count)]
+
+
+def machine(number: int, cpu: int, memory: str, gpu: int) -> Node:
+    name = name_of_node(number)
+    labels = {"kubernetes.io/hostname": name, "zone": f"z{number % 8}", "type": "gpu" if gpu else "cpu"}
+    return node(name, cpu=cpu, memory=memory, gpu=gpu, pods=256, labels=labels)
+
+
+def name_of_node(number: int) -> str:
+    return f"node-{number:05d}"
+
+
+def queues() -> list[Queue]:
+    return [queue(f"q{number}", weight=number + 1, reclaimable=True) for number in range(QUEUES)]
+
+
+def _gang(name: str, second: int, tasks: int, **rest: Any) -> Iterator[Manifest]:
+    """A PodGroup and its pods, all created in that second, in one queue after another."""
+    rest.setdefault("queue", f"q{second % QUEUES}")
+    made = job(name, tasks=tasks, annotations={TASK_SPEC: "worker"}, **rest)
+    moment = BEGINNING + timedelta(seconds=second)
+    for manifest in (made.pod_group, *made.pods):
+        meta = msgspec.structs.replace(manifest.metadata, creation_timestamp=moment)
+        yield msgspec.structs.replace(manifest, metadata=meta)
+
+
+def _mixed_job(number: int, most_tasks: int, dice: Random) -> Iterator[Manifest]:
+    tasks = dice.randint(1, most_tasks)
+    asked: dict[str, str] = {
+        "cpu": f"{dice.choice([500, 1000, 1500, 2000, 4000])}m",
+        "memory": f"{dice.randint(1, 16)}Gi",
+    }
+    in_a_zone, with_devices = {"zone": f"z{dice.randint(0, 7)}"}, {"type": "gpu"}
+    selector: Mapping[str, str] = dice.choice([{}, {}, with_devices, in_a_zone])
+    if selector is with_devices and dice.random() < 0.7:
+        asked["gpu"] = str(dice.choice([1, 2, 4]))
+    yield from _gang(
+        f"job{number}",
+        number,
+        tasks,
+        min_available=max(1, tasks // 2),
+        node_selector=selector,
+        phase="Pending",
+        **asked,
     )
 
 
-def _objects(machines: list[Manifest], work: list[JobObjects]) -> list[Manifest]:
-    queues = [queue(f"q{number}", weight=number + 1) for number in range(QUEUES)]
-    return stamped([*machines, *queues, *(manifest for one in work for manifest in one.objects)])
+def _full(nodes: int, jobs: int, tasks: int, *, newcomers: str) -> list[Manifest]:
+    objects: list[Manifest] = [*usual_nodes(nodes), *queues()]
+    objects += [priority_class(f"priority-{value}", value) for value in (HIGH, LOW)]
+    for number in range(nodes):
+        low = {"priority": LOW, "pod_priority": LOW, "queue": "q0", "min_available": 1, **LARGE}
+        here = {name_of_node(number): PODS_PER_FULL_NODE}
+        objects += _gang(f"low{number}", number, PODS_PER_FULL_NODE, running=here, **low)
+    for number in range(jobs):
+        high = {"priority": HIGH, "pod_priority": HIGH, "queue": newcomers, **LARGE}
+        objects += _gang(f"high{number}", LATER + number, tasks, **high)
+    return objects
+
+
+def _places(first: int, count: int, nodes: int) -> dict[str, int]:
+    """How many of these pods run on which node, where all nodes get them in turn."""
+    places: dict[str, int] = {}
+    for number in range(first, first + count):
+        name = name_of_node(number % nodes)
+        places[name] = places.get(name, 0) + 1
+    return places
 
 
 SHAPES: dict[str, Shape] = {
-    "gangs": gangs,
+    "gang": gang,
     "mixed": mixed,
-    "preemption": preemption,
+    "preempt": preempt,
     "reclaim": reclaim,
+    "running": running,
     "topology": topology,
 }

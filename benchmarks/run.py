@@ -1,113 +1,82 @@
-"""How long the actions of one cycle take on the clusters of workloads.yaml.
+"""How long cycles take on the clusters of workloads.yaml, and whether that keeps to the limits.
 
-    python benchmarks/run.py [--repeat N] [--check] [NAME ...]
-
-Each workload runs several times in this one process; the best run counts, because everything
-else on the machine only ever adds time. `--check` exits 1 where a limit is broken.
+python benchmarks/run.py [NAME ...]                     all workloads, or those with such a name
+python benchmarks/run.py --quick                        the important ones, in less than a minute
+python benchmarks/run.py --check --save FILE            exit 1 where a must is broken; keep the figures
+python benchmarks/run.py --compare OLD.json NEW.json    two kept files side by side
+python benchmarks/run.py --compare-commits A B [NAME]   two commits in turn; . is the checkout itself
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
-import json
-import platform
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import yaml
-from clusters import SHAPES
-
-from hekla.cli.table import table
-from hekla.conf import PRESETS, read_conf, require
-from hekla.framework.decisions import Bind, Evict
-from hekla.scheduler.builtin import BUILTIN
-from hekla.scheduler.cycle import run_cycle
-from hekla.state.snapshot import take_snapshot
-
-HERE = Path(__file__).parent
-REFERENCE = 0.12
-"""Seconds that `calibrate` takes on the machine that limits are written for."""
+from compare import compare_commits, comparison
+from figures import Figures, Results, load
+from machine import this_commit, this_machine
+from measure import measure
+from report import breaks_a_must, heading, table_of
+from workloads import Listing, Workload, listed
 
 
-def calibrate() -> float:
-    """A fixed amount of interpreter and NumPy work, to tell a slow machine from a slow program."""
-    best = float("inf")
-    for _ in range(3):
-        start = time.perf_counter()
-        values = np.arange(100_000, dtype=np.float64)
-        for _ in range(300):
-            values = np.sqrt(values * 1.0001 + 1.0)
-        table_of: dict[int, int] = {}
-        for number in range(1_000_000):
-            table_of[number & 1023] = number
-        best = min(best, time.perf_counter() - start)
-    return best
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = parser().parse_args(arguments)
+    if chosen.compare:
+        print(comparison(*map(load, chosen.compare)))
+        return 0
+    if chosen.compare_commits:
+        print(compare_commits(chosen.compare_commits, chosen.names, chosen.rounds))
+        return 0
+    listing = listed()
+    workloads = listing.chosen(chosen.names, only_quick=chosen.quick)
+    if not workloads:
+        print("no such workload; there are: " + ", ".join(one.name for one in listing.workloads))
+        return 2
+    return bench(listing, workloads, chosen)
 
 
-def measure(workload: dict[str, Any], repeat: int) -> dict[str, Any]:
-    """Best times of several runs, and what was decided."""
-    text = workload.get("conf") or PRESETS[workload["preset"]].text
-    conf = require(read_conf(text, catalogue=BUILTIN.catalogue()))
-    objects = SHAPES[workload["shape"]](workload["nodes"], workload["jobs"], workload["tasks"])
-    best: dict[str, Any] = {}
-    for _ in range(repeat):
-        snapshot = take_snapshot(objects)
-        gc.collect()
-        report = run_cycle(snapshot, conf)
-        actions = sum(report.times[name] for name in conf.actions)
-        if not best or actions < best["actions"]:
-            best = {
-                "actions": actions,
-                "open": report.times["open"],
-                "close": report.times["close"],
-                "binds": sum(isinstance(decision, Bind) for decision in report.decisions),
-                "evictions": sum(isinstance(decision, Evict) for decision in report.decisions),
-            }
-    return {"name": workload["name"], "limit": workload.get("limit"), **best}
-
-
-def row_of(result: dict[str, Any], slowness: float) -> list[str]:
-    placed = result["binds"] + result["evictions"]
-    limit = result["limit"]
-    verdict = "-" if limit is None else ("ok" if result["actions"] <= limit * slowness else "TOO SLOW")
-    return [
-        result["name"],
-        f"{result['open']:.3f}",
-        f"{result['actions']:.3f}",
-        f"{result['close']:.3f}",
-        str(result["binds"]),
-        str(result["evictions"]),
-        f"{placed / result['actions']:,.0f}",
-        verdict,
+def bench(listing: Listing, workloads: Sequence[Workload], chosen: argparse.Namespace) -> int:
+    figures = [
+        told(listing, workload, chosen.repeat, f"{at} of {len(workloads)}")
+        for at, workload in enumerate(workloads, 1)
     ]
+    results = Results(this_machine(), this_commit(), figures)
+    pairs = list(zip(workloads, figures, strict=True))
+    print(heading(results), table_of(pairs), sep="\n\n")
+    if chosen.save:
+        results.save(chosen.save)
+    broken = [workload.name for workload, one in pairs if breaks_a_must(workload, one)]
+    if broken and chosen.check:
+        print(f"\nnot within what must be kept: {', '.join(broken)}")
+    return 1 if broken and chosen.check else 0
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", help="only workloads whose name contains one of these")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--save", type=Path, help="also write the figures as JSON")
-    arguments = parser.parse_args()
-    workloads = yaml.safe_load((HERE / "workloads.yaml").read_text())
-    chosen = [w for w in workloads if not arguments.names or any(n in w["name"] for n in arguments.names)]
-    calibration = calibrate()
-    slowness = max(1.0, calibration / REFERENCE)
-    print(f"calibration {calibration:.3f} s (reference {REFERENCE} s), Python {platform.python_version()}")
-    results = []
-    for workload in chosen:
-        print(f"measuring {workload['name']} ...", file=sys.stderr)
-        results.append(measure(workload, arguments.repeat))
-    headers = ("cluster", "open s", "actions s", "close s", "bound", "evicted", "pods/s", "limit")
-    print(table(headers, [row_of(result, slowness) for result in results]))
-    if arguments.save:
-        arguments.save.write_text(json.dumps({"calibration": calibration, "results": results}, indent=2))
-    broken = [r for r in results if r["limit"] and r["actions"] > r["limit"] * slowness]
-    return 1 if arguments.check and broken else 0
+def told(listing: Listing, workload: Workload, repeat: int | None, which: str) -> Figures:
+    """The figures of a workload; that it is being measured is told on standard error."""
+    print(f"{which}: {workload.name} ...", file=sys.stderr, end=" ", flush=True)
+    start = time.perf_counter()
+    figures = measure(workload, listing.conf_of(workload), repeat)
+    print(f"{time.perf_counter() - start:.1f} s", file=sys.stderr)
+    return figures
+
+
+def parser() -> argparse.ArgumentParser:
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    words.add_argument(
+        "names", nargs="*", metavar="NAME", help="only workloads whose name contains one of these"
+    )
+    words.add_argument("--quick", action="store_true", help="only the quick ones")
+    words.add_argument("--repeat", type=int, metavar="N", help="runs of each workload; the best one counts")
+    words.add_argument("--check", action="store_true", help="exit 1 where a must is broken")
+    words.add_argument("--save", type=Path, metavar="FILE", help="keep the figures as JSON")
+    words.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two files of figures")
+    words.add_argument("--compare-commits", nargs=2, metavar=("A", "B"), help="two commits")
+    words.add_argument("--rounds", type=int, default=2, help="how often each commit has its turn (2)")
+    return words
 
 
 if __name__ == "__main__":

@@ -69,6 +69,21 @@ def test_decide_prints_data_for_scripts(manifests: Path, style: str) -> None:
     assert set(told) == {"name", "binds", "evictions", "pipelined", "podGroups", "times"}
 
 
+def test_a_profile_stands_below_the_outcome_and_divides_up_the_times(manifests: Path) -> None:
+    shown = hekla("decide", manifests, "--profile").stdout
+    assert shown.index("1 bound, 0 evicted") < shown.index("where the time went")
+    told = json.loads(hekla("decide", manifests, "--profile", "-o", "json").stdout)
+    parts = {line["part"] for line in told["profile"]}
+    assert parts == set(told["times"]) - {"load"}
+    allocate = sum(line["seconds"] for line in told["profile"] if line["part"] == "allocate")
+    assert allocate == pytest.approx(told["times"]["allocate"], abs=1e-4)
+
+
+def test_scenarios_are_profiled_too(tmp_path: Path) -> None:
+    told = json.loads(hekla("decide", scenario(tmp_path, "a"), "--profile", "-o", "json").stdout)
+    assert {line["who"] for line in told["profile"]} == {"engine"}
+
+
 def test_several_scenarios_give_one_line_each_and_a_broken_one_costs_only_its_own(tmp_path: Path) -> None:
     files = [
         scenario(tmp_path, "a"),
@@ -156,3 +171,13 @@ def test_the_files_of_the_demo_can_be_taken_home_and_run(tmp_path: Path) -> None
     assert exported.returncode == 0
     command = exported.stdout.splitlines()[-1].split()[1:]
     assert "default/train" in hekla(*command).stdout
+
+
+def test_the_help_needs_nothing_that_is_slow_to_import() -> None:
+    """Numbers, manifests and terminals are imported by the command that needs them, not to list commands."""
+    code = "import sys; from hekla.cli.main import cli; cli(['--help'], standalone_mode=False)"
+    command = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
+    told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    assert "Commands:" in told.stdout
+    modules = set(told.stdout.splitlines()[-1].split())
+    assert modules & {"numpy", "msgspec", "yaml", "rich", "re2", "hekla.framework.session"} == set()

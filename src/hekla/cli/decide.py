@@ -13,6 +13,7 @@ from hekla.cli.render import Style, echo_outcome, output_option
 from hekla.clock import stopwatch
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError
+from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
 from hekla.model.shard import Shard
 from hekla.objects import seconds
@@ -31,6 +32,7 @@ DAY = 86_400.0
 @click.option(
     "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Show the last of N cycles."
 )
+@click.option("--profile", is_flag=True, help="Show where the time went, by action and plugin.")
 @output_option
 def decide(  # noqa: PLR0917 - one parameter per option
     files: tuple[Path, ...],
@@ -39,6 +41,7 @@ def decide(  # noqa: PLR0917 - one parameter per option
     strict: bool,
     plugins: tuple[str, ...],
     cycles: int,
+    profile: bool,
     output: Style | None,
 ) -> None:
     """Run one scheduling cycle over FILES and print what it decides.
@@ -49,17 +52,23 @@ def decide(  # noqa: PLR0917 - one parameter per option
     registry = registry_with(plugins)
     if all(is_scenario(file) for file in files):
         own_conf = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
-        decide_scenarios(files, own_conf, registry, strict=strict, output=output)
+        decide_scenarios(files, own_conf, registry, strict=strict, profile=profile, output=output)
         return
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     start = stopwatch()
-    report = after_cycles(files, conf, registry, cycles)
+    report = after_cycles(files, conf, registry, cycles, profile=profile)
     loaded = stopwatch() - start - sum(report.times.values())
     echo_outcome(outcome_of(str(files[0]), report, load_seconds=loaded), report, output or Style.TABLE)
 
 
 def decide_scenarios(
-    files: Sequence[Path], conf: Conf | None, registry: Registry, *, strict: bool, output: Style | None
+    files: Sequence[Path],
+    conf: Conf | None,
+    registry: Registry,
+    *,
+    strict: bool,
+    profile: bool,
+    output: Style | None,
 ) -> None:
     """Each scenario by itself; one that cannot be used does not keep the others from being decided."""
     style = output or (Style.TABLE if len(files) == 1 else Style.JSON)
@@ -69,7 +78,13 @@ def decide_scenarios(
             start = stopwatch()
             loaded = load_scenario(file, registry, conf, strict=strict)
             load_seconds = stopwatch() - start
-            report = run_cycle(loaded.snapshot, loaded.conf, registry=registry, now=loaded.now)
+            report = run_cycle(
+                loaded.snapshot,
+                loaded.conf,
+                registry=registry,
+                now=loaded.now,
+                profile=Profile() if profile else None,
+            )
             echo_outcome(outcome_of(loaded.name, report, load_seconds=load_seconds), report, style)
         except HeklaError as error:
             failures += 1
@@ -111,12 +126,14 @@ def echo_failure(file: Path, error: HeklaError, style: Style) -> None:
         click.echo(f"error: {error}", err=True)
 
 
-def after_cycles(files: Sequence[Path], conf: Conf, registry: Registry, cycles: int) -> CycleReport:
+def after_cycles(
+    files: Sequence[Path], conf: Conf, registry: Registry, cycles: int, *, profile: bool = False
+) -> CycleReport:
     """The last of so many cycles on an embedded cluster that holds these manifests."""
     from hekla.cli.embedding import embed  # noqa: PLC0415 - scenarios need no cluster
 
     embedded, teller = embed(files, conf, registry), Teller()
     for _ in range(cycles):
-        report = embedded.loop.step()
+        report = embedded.loop.step(Profile() if profile else None)
         teller.tell((*embedded.cluster.complaints, *report.session.snapshot.complaints))
     return report

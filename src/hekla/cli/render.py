@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hekla.cli.profile import profile_table
 from hekla.cli.table import table
 from hekla.framework.explain import Explanation
 from hekla.model.status import Status
@@ -62,6 +63,8 @@ def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
     if waiting:
         sections.append("why they wait\n" + "\n".join(str(explanation) for explanation in waiting))
     sections.append(summary(outcome, waiting))
+    if outcome.profile is not None:
+        sections.append(f"where the time went\n{profile_table(outcome.profile)}")
     click.echo("\n\n".join(section for section in sections if section))
 
 

@@ -17,6 +17,7 @@ from hekla.errors import HeklaError, PluginError
 from hekla.framework.closing import close_session
 from hekla.framework.decisions import Decision
 from hekla.framework.plugin import Plugin
+from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -33,6 +34,8 @@ class CycleReport:
     times: dict[str, float] = field(default_factory=dict)
     by_action: dict[str, list[Decision]] = field(default_factory=dict)
     """Binds and evictions by the action that decided them; what closing adds is in `decisions` alone."""
+    profile: Profile | None = None
+    """Where the time went, if somebody asked for it."""
 
 
 def run_cycle(
@@ -44,26 +47,34 @@ def run_cycle(
     uid: str = "cycle-1",
     memory: dict[str, float] | None = None,
     shortcuts: Shortcuts = EVERY_SHORTCUT,
+    profile: Profile | None = None,
 ) -> CycleReport:
     """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next."""
     times: dict[str, float] = {}
     by_action: dict[str, list[Decision]] = {}
     with without_collector():
-        with _timed(times, "open"):
+        with _timed(times, "open", profile):
             session = open_session(
-                snapshot, conf, registry=registry, now=now, uid=uid, memory=memory, shortcuts=shortcuts
+                snapshot,
+                conf,
+                registry=registry,
+                now=now,
+                uid=uid,
+                memory=memory,
+                shortcuts=shortcuts,
+                profile=profile,
             )
         for name in conf.actions:
             action_class = registry.actions[name]
             decided = len(session.decisions)
             arguments: object = read_arguments(action_class.Arguments, conf.arguments_of(name), name)[0]
             session.story.speaker = name
-            with _timed(times, name), _named(f'action "{name}"'):
+            with _timed(times, name, profile), _named(f'action "{name}"'):
                 action_class(arguments).run(session)
             by_action[name] = by_action.get(name, []) + session.decisions[decided:]
-        with _timed(times, "close"):
+        with _timed(times, "close", profile):
             close_session(session)
-    return CycleReport(session, session.decisions, times, by_action)
+    return CycleReport(session, session.decisions, times, by_action, profile)
 
 
 def open_session(
@@ -75,6 +86,7 @@ def open_session(
     uid: str = "cycle-1",
     memory: dict[str, float] | None = None,
     shortcuts: Shortcuts = EVERY_SHORTCUT,
+    profile: Profile | None = None,
 ) -> Session:
     """A session over the snapshot, with the configured plugins in their seats."""
     session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts)
@@ -90,6 +102,8 @@ def open_session(
                 plugin: Plugin = plugin_class(
                     arguments, session, hierarchical=entry.enabled("enableHierarchy")
                 )
+            if profile is not None:
+                profile.watch(plugin)
             row.append((plugin, entry.enabled))
         seats.append(row)
     session.seat(seats)
@@ -97,7 +111,9 @@ def open_session(
 
 
 @contextmanager
-def _timed(times: dict[str, float], name: str) -> Iterator[None]:
+def _timed(times: dict[str, float], name: str, profile: Profile | None) -> Iterator[None]:
+    if profile is not None:
+        profile.part = name
     start = stopwatch()
     yield
     times[name] = times.get(name, 0.0) + stopwatch() - start

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from hekla.clock import Clock
 from hekla.conf import Conf
+from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
@@ -62,7 +63,7 @@ class Loop:
         self._memory: dict[str, float] = {}
         self._gauge = Gauge(conf)
 
-    def step(self) -> CycleReport:
+    def step(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; its decisions are carried out."""
         now = self._clock.now()
         if isinstance(self._cluster, Timed):
@@ -72,7 +73,13 @@ class Loop:
         self._gauge.put_into(snapshot, now)
         uid = f"cycle-{self.cycles}"
         report = run_cycle(
-            snapshot, self.conf, registry=self._registry, now=now, uid=uid, memory=self._memory
+            snapshot,
+            self.conf,
+            registry=self._registry,
+            now=now,
+            uid=uid,
+            memory=self._memory,
+            profile=profile,
         )
         self._cluster.apply(report.decisions)
         return report

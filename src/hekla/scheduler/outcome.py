@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from hekla.framework.decisions import Bind, Evict
 from hekla.framework.explain import Explanation, explain, waits
+from hekla.framework.profile import Line
 from hekla.model.status import Status
 from hekla.scheduler.cycle import CycleReport
 
@@ -20,10 +21,12 @@ class Outcome:
     pipelined: dict[str, str]
     phases: dict[str, str]
     times: dict[str, float]
+    profile: tuple[Line, ...] | None = None
+    """Where the time went, if somebody asked for it."""
 
     def as_data(self) -> dict[str, object]:
         """The shape that scripts read."""
-        return {
+        data: dict[str, object] = {
             "name": self.name,
             "binds": self.binds,
             "evictions": [eviction.pod for eviction in self.evictions],
@@ -31,6 +34,9 @@ class Outcome:
             "podGroups": self.phases,
             "times": {part: round(seconds, 6) for part, seconds in self.times.items()},
         }
+        if self.profile is not None:
+            data["profile"] = [{**asdict(line), "seconds": round(line.seconds, 6)} for line in self.profile]
+        return data
 
 
 def outcome_of(name: str, report: CycleReport, *, load_seconds: float = 0.0) -> Outcome:
@@ -42,6 +48,7 @@ def outcome_of(name: str, report: CycleReport, *, load_seconds: float = 0.0) -> 
         pipelined={task.key: task.node_name for task in session.tasks if task.status is Status.PIPELINED},
         phases={uid: job.phase for uid, job in session.jobs.items()},
         times={"load": load_seconds, **report.times},
+        profile=None if report.profile is None else tuple(report.profile.lines(report.times)),
     )
 
 
