@@ -48,14 +48,19 @@ def extension_points() -> Iterator[str]:
         "answers are kept. The second argument of `@answers` says for how long:"
     )
     yield table(("Scope", "Its answer", "Called with"), [(f"`{s.name}`", s.value, CALLED[s]) for s in Scope])
-    yield "All other points take no scope: they are asked every time."
+    yield (
+        "`pre-predicate` takes `CLASS` as well, for objections that hold for all tasks that look alike. All "
+        "other points take no scope: they are asked every time."
+    )
     for point in POINTS:
         yield from point_section(point, answering[point])
 
 
 CALLED = {
     Scope.ATTEMPT: "`(task)` for predicates, `(task, candidates)` for scores",
+    Scope.CANDIDATES: "`(task, candidates)`, scores only",
     Scope.CLASS: "`(task)`",
+    Scope.LEDGER: "`(task, states)`",
     Scope.ROW: "`(task, rows)`",
 }
 

@@ -12,6 +12,8 @@ import pytest
 from hekla.conf import argument
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
+    ALLOCATABLE,
+    HEADROOM,
     JOB_ENQUEUEABLE,
     JOB_ORDER,
     JOB_READY,
@@ -25,6 +27,7 @@ from hekla.framework.points import (
     every,
 )
 from hekla.ledger.arrays import Floats, Mask, Rows
+from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Refusal
 from hekla.model.job import Job
 from hekla.model.queue import Queue
@@ -259,6 +262,54 @@ class Forgetful(Plugin):
         return self.placed > 0
 
 
+class ShortSighted(Sound):
+    """Reads the ledger itself, not the states it is shown."""
+
+    name = "short-sighted"
+
+    @answers(NODE_ORDER, Scope.LEDGER)
+    def score(self, task: Task, states: NodeStates) -> Floats:
+        return self.session.nodes.used[states.rows, 0].astype(np.float64)
+
+
+class Boasting(Plugin):
+    name = "boasting"
+
+    @answers(ALLOCATABLE)
+    def takes_nothing(self, queue: Queue, task: Task) -> bool:
+        return False
+
+    @answers(HEADROOM)
+    def takes_everything(self, queue: Queue, task: Task, count: int) -> int:
+        return count
+
+
+class Miscounting(Forgetful):
+    """Counts a crowd as one."""
+
+    name = "miscounting"
+
+    def on_release(self, task: Task) -> None:
+        self.placed -= 1
+
+    def on_allocate_all(self, tasks: Sequence[Task]) -> None:
+        self.placed += 1
+
+    @answers(JOB_ORDER)
+    def by_number(self, job: Job) -> int:
+        return self.placed
+
+
+class Wavering(Sound):
+    """Has no opinion while all nodes are candidates."""
+
+    name = "wavering"
+
+    @answers(NODE_ORDER, Scope.CANDIDATES)
+    def score(self, task: Task, among: Mask) -> Floats | None:
+        return None if among.all() else among.astype(np.float64)
+
+
 @pytest.mark.parametrize(
     ("plugin", "complaint"),
     [
@@ -286,6 +337,10 @@ class Forgetful(Plugin):
         (RowNumberLover, "shuffling the nodes must shuffle the answer"),
         (Frozen, "its scope cannot be CLASS"),
         (Forgetful, "after on_allocate and on_release"),
+        (ShortSighted, "it foresees"),
+        (Boasting, "but the queue takes 0"),
+        (Miscounting, "after on_allocate_all"),
+        (Wavering, "for all nodes, but"),
     ],
     ids=lambda part: part.__name__ if isinstance(part, type) else "",
 )

@@ -10,10 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plugin_stage import FITS, UU, Stage, U, apart, dislikes, likes, near, node, only, pod, spread, term
 
+from hekla.ledger.arrays import ALL_ROWS
 from hekla.model.task import Task
 from hekla.objects.pod import PodAffinityTerm
 from hekla.objects.selectors import matches
-from hekla.plugins.allocation_scores import BALANCED_ALLOCATION, LEAST_ALLOCATED, MOST_ALLOCATED
+from hekla.plugins.allocation_scores import (
+    BALANCED_ALLOCATION,
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    capacity_of,
+)
 from hekla.plugins.nodeorder import share_of_best
 from hekla.plugins.topology_spread import HOSTNAME
 
@@ -292,9 +298,10 @@ def test_scores_of_many_nodes_agree_with_scores_of_one(
     table = np.array(rows, dtype=np.int64)
     for count in (2, 3):
         held, has = table[:, :count], table[:, 3 : 3 + count]
+        request, capacity = np.array(asked[:count])[:, None], capacity_of(has, range(count))
         for score in (LEAST_ALLOCATED, MOST_ALLOCATED, BALANCED_ALLOCATION):
             before = table.copy()
-            many = score.of_many(tuple(held.T), asked[:count], tuple(has.T))
+            many = score.of_many(held.T, request, capacity, ALL_ROWS)
             one = [
                 score.of_one(h, asked[:count], c) for h, c in zip(held.tolist(), has.tolist(), strict=True)
             ]

@@ -20,6 +20,7 @@ from plugin_stage import (
 )
 
 from hekla.ledger.arrays import Rows
+from hekla.ledger.states import NodeStates
 from hekla.plugins.pod_affinity_score import stretched
 
 MIB = 2**20
@@ -87,15 +88,18 @@ def test_the_nodes_own_scores_follow_every_placement() -> None:
 
 
 @pytest.mark.parametrize("rows", [np.array([1]), np.array([0, 2]), slice(3, 4), np.arange(12)], ids=str)
-def test_few_rows_and_many_rows_score_alike(rows: Rows) -> None:
+@pytest.mark.parametrize("only", [False, True], ids=["as arrays", "as plain numbers"])
+def test_few_rows_and_many_rows_score_alike(rows: Rows, only: bool) -> None:
     nodes = [node(f"n{i}", cpu=i % 5, memory=f"{i}Gi", gpu=i % 3) for i in range(12)]
     runs = [pod(f"p{i}", on=f"n{i}", requests={"cpu": "300m", "memory": "1Gi"}) for i in range(12)]
     task = pod("new", requests={"cpu": 1, "memory": "700Mi", "nvidia.com/gpu": 1})
     stage = Stage(*nodes, *runs, task, nodeorder={"mostrequested.weight": 1})
-    plugin = stage.nodeorder
+    plugin, nodes_of, pods_of = stage.nodeorder, stage.session.nodes, stage.session.pods
     for score in (plugin.prefer_free_nodes, plugin.prefer_full_nodes, plugin.prefer_evenly_used_nodes):
-        some = np.atleast_1d(score(stage.task("new"), rows))
-        assert some.tolist() == score(stage.task("new"), slice(None))[rows].tolist()
+        everywhere = score(stage.task("new"), NodeStates(nodes_of, pods_of))
+        one = 3 if only and isinstance(rows, slice) else None
+        some = np.atleast_1d(score(stage.task("new"), NodeStates(nodes_of, pods_of, rows, only=one)))
+        assert some.tolist() == everywhere[rows].tolist()
 
 
 SOFT = [

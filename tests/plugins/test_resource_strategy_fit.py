@@ -311,7 +311,7 @@ def test_the_fit_agrees_with_a_plain_loop(
     allocatable = np.array(spare[:count])
     columns = list(enumerate(strategies))
     expected = [fit_of_one(request, used[row], tuple(spare[row]), dict(columns)) for row in range(count)]
-    assert fit(np.array(request), held, allocatable, columns).tolist() == pytest.approx(expected)
+    assert fit(np.array(request), held.T, allocatable.T, columns).tolist() == pytest.approx(expected)
 
 
 def fit_of_one(
@@ -353,5 +353,5 @@ def test_keeping_room_agrees_with_a_plain_loop(
         for left, has in zip(idle, offers, strict=True)
     ]
     reserves = {2: (float(cpu), float(memory))}
-    short = eats_into_reserve(np.array(request), np.array(idle), {2: np.array(offers)}, reserves)
+    short = eats_into_reserve(np.array(request), np.array(idle).T, {2: np.array(offers)}, reserves)
     assert short.tolist() == expected

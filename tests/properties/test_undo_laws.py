@@ -8,8 +8,10 @@ from moves import Move, make_all, moves, state
 
 from hekla.framework.session import Session
 from hekla.model.status import Status
+from hekla.testing.foresight import gangs
+from hekla.testing.gangs import gang_clusters
 from hekla.testing.story import conf_of
-from hekla.testing.strategies import sessions
+from hekla.testing.strategies import Cluster, sessions
 
 KEEPERS = conf_of(
     tiers=(
@@ -63,6 +65,29 @@ def test_merged_statements_are_one(session: Session, first: list[Move], second: 
     assert (len(one), len(other)) == (count, 0)
     one.discard()
     assert session.fingerprint() == before
+
+
+@given(gang_clusters(), st.lists(st.integers(0, 29), min_size=40, max_size=40), st.booleans())
+def test_tasks_placed_at_once_are_placed_as_one_by_one_and_leave_no_trace(
+    cluster: Cluster, places: list[int], is_undone: bool
+) -> None:
+    at_once, singly = (cluster.session(KEEPERS) for _ in range(2))
+    before = state(at_once)
+    many, single = at_once.statement(), singly.statement()
+    for tasks, twins in zip(gangs(at_once), gangs(singly), strict=True):
+        rows = [place % len(at_once.nodes) for place in places[: len(tasks)]]
+        assert many.allocate_all(tasks, rows) == len(tasks)
+        for twin, row in zip(twins, rows, strict=True):
+            assert single.allocate(twin, row)
+    assert state(at_once) == state(singly)
+    if is_undone:
+        many.discard()
+        assert state(at_once) == before
+    else:
+        many.commit()
+        single.commit()
+        assert at_once.decisions == singly.decisions
+        assert state(at_once) == state(singly)
 
 
 @given(sessions(conf=KEEPERS), moves, st.lists(st.integers(0, 9), min_size=1, max_size=3), moves)

@@ -79,12 +79,12 @@ def test_the_worked_example() -> None:
 def test_a_node_that_would_overflow_scores_nothing_at_all() -> None:
     used, allocatable = np.array([[3000, 0]]), np.array([[4000, 100]])
     request = np.array([1001, 50])
-    assert fullness(request, used, allocatable, {0: 1, 1: 1}).tolist() == [0.0]
+    assert fullness(request, used.T, allocatable.T, {0: 1, 1: 1}).tolist() == [0.0]
 
 
 def test_a_resource_that_the_node_lacks_makes_it_look_emptier() -> None:
     used, allocatable = np.array([[0, 0]]), np.array([[4000, 0]])
-    assert fullness(np.array([4000, 50]), used, allocatable, {0: 1, 1: 1}).tolist() == [0.5]
+    assert fullness(np.array([4000, 50]), used.T, allocatable.T, {0: 1, 1: 1}).tolist() == [0.5]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -94,7 +94,7 @@ def test_the_kernel_agrees_with_a_plain_loop(seed: int) -> None:
     allocatable, weights = used + rng.integers(0, 5, (6, 3)), {0: 1, 1: 3, 2: 0}
     asked = {column: weight for column, weight in weights.items() if request[column] > 0}
     expected = [plainly(request, used[row], allocatable[row], asked) for row in range(6)]
-    assert fullness(request, used, allocatable, asked) == pytest.approx(expected)
+    assert fullness(request, used.T, allocatable.T, asked) == pytest.approx(expected)
     one_by_one = [fullness_of_one(request, used[row], allocatable[row], asked) for row in range(6)]
     assert one_by_one == pytest.approx(expected)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from hekla.actions.batch import Batch, plan
 from hekla.framework.decisions import OpenGate
 from hekla.framework.finder import NodeFinder
 from hekla.framework.orders import TaskLine
@@ -17,6 +20,9 @@ from hekla.ledger.domains import TOP, Domain
 from hekla.model.diagnosis import Diagnosis, refused_everywhere
 from hekla.model.job import Job, SubJob
 from hekla.model.task import Task
+
+WORTH_PLANNING = 5
+"""Fewer tasks than this are placed sooner one by one."""
 
 
 class PlacingWishes(Protocol):
@@ -37,9 +43,9 @@ class Choice(NamedTuple):
 
 
 class Run:
-    """Tasks in a row that look alike: after each placement just one node's score is put right.
+    """Tasks in a row that look alike: after each placement just the nodes that it changed are put right.
 
-    Gives the same node as looking at all of them again would; None where that is needed after all.
+    Gives the same nodes as looking at all of them again would; None where that is needed after all.
     """
 
     def __init__(self, session: Session, task: Task, known: TaskClass, feasible: Mask, finder: NodeFinder):
@@ -50,9 +56,9 @@ class Run:
         self._finder = finder
         self._feasible = feasible
         self._seen = len(session.nodes.changed)
-        self._among = feasible & known.fits_now
         self._basis = known.steady_scores
-        self._scores = np.where(self._among, self._basis, -np.inf)
+        self._among: Mask | None = None
+        self._scores = self._basis
 
     def continues_with(self, task: Task) -> bool:
         return (
@@ -61,26 +67,44 @@ class Run:
             and self._session.fitting.key_of(task) == self._key
         )
 
+    def length(self, tasks: deque[Task], most: int) -> int:
+        """How many of the tasks that come next continue the run, up to so many."""
+        others = (
+            at
+            for at, task in enumerate(islice(tasks, most))
+            if task.is_gated or not self.continues_with(task)
+        )
+        return next(others, min(most, len(tasks)))
+
     def best(self, task: Task) -> int | None:
+        """The node for the next task."""
         changed = self._session.nodes.changed
         rows, self._seen = set(changed[self._seen :]), len(changed)
         known = self._known.refresh()
+        if self._among is None:
+            self._among = self._feasible & known.fits_now
+            self._scores = np.where(self._among, known.steady_scores, -np.inf)
         for row in rows:
-            self._put_right(task, known, row)
+            self._put_right(task, known, self._among, row)
         if not known.has_steady_scores(task, self._among) or known.steady_scores is not self._basis:
             return None
         best = int(self._scores.argmax())
         return best if self._among[best] else None
 
-    def _put_right(self, task: Task, known: TaskClass, row: int) -> None:
+    def _put_right(self, task: Task, known: TaskClass, among: Mask, row: int) -> None:
         if not self._feasible[row]:
             return
         # Room now is not enough where more of it is promised to others than is being released.
         passes = bool(known.is_open[row] and known.fits_later[row])
-        self._among[row] = is_candidate = passes and bool(known.fits_now[row])
+        among[row] = is_candidate = passes and bool(known.fits_now[row])
         self._scores[row] = known.steady_scores[row] if is_candidate else -np.inf
         if not passes:
             self._finder.refuse(task, row)
+
+    def next_ones(self, count: int) -> Batch:
+        """The nodes for so many tasks at once."""
+        among = self._feasible & self._known.fits_now if self._among is None else self._among
+        return plan(self._known, among, count)
 
 
 class Placer:
@@ -128,10 +152,44 @@ class Placer:
             if choice is None:
                 if not job.may_continue(self._sub_job):
                     return
-            elif assign(statement, task, choice):
+            elif self._assign(statement, task, choice, tasks):
                 self._move_towards(choice.row)
                 if session.sub_job_is_ready(job, self._sub_job):
                     return
+
+    def _assign(self, statement: Statement, task: Task, choice: Choice, tasks: TaskLine) -> bool:
+        """Give the task its node, and those after it theirs where that can be foreseen."""
+        run = self._run
+        if run is not None and choice.has_room and isinstance(tasks, deque):
+            count = self._how_many(run, task, tasks)
+            if count > 1:
+                return self._assign_all(statement, task, run.next_ones(count), tasks)
+        return assign(statement, task, choice)
+
+    def _assign_all(self, statement: Statement, task: Task, batch: Batch, tasks: deque[Task]) -> bool:
+        """The same for the task and those that come next; False where a plugin objected to one of them."""
+        chosen = [task, *(tasks.popleft() for _ in batch.rows[1:])]
+        placed = statement.allocate_all(chosen, batch.rows)
+        tasks.extendleft(reversed(chosen[placed + 1 :]))
+        # Whether a node lets in more of them is found out by the next task: after the last there is none.
+        for row, closes in zip(batch.rows[: min(placed, len(chosen) - 1)], batch.closes, strict=False):
+            if closes:
+                self._finder.refuse(task, row)
+        return placed == len(chosen)
+
+    def _how_many(self, run: Run, task: Task, tasks: deque[Task]) -> int:
+        """How many tasks, this one included, may be placed before anybody has to be asked again.
+
+        Below its minimum the job cannot start, so whether it can is asked when that is reached.
+        """
+        session, job, roster = self._session, self._job, self._sub_job.roster
+        missing = roster.minimum - roster.ready - roster.pending_best_effort
+        if missing < WORTH_PLANNING or not session.foresees or job.has_policies:
+            return 1
+        count = 1 + run.length(tasks, missing - 1)
+        if count < WORTH_PLANNING:
+            return 1
+        return session.headroom(session.queues[job.queue], task, count)
 
     def _open_gate(self, task: Task) -> None:
         """The queue has room for the task: it may be placed from the next cycle on."""

@@ -38,6 +38,11 @@ class ClassKeys:
             self._latest = task
         return key
 
+    def of_request(self, task: Task) -> Hashable:
+        """Equal for tasks that ask for the same and that no plugin tells apart."""
+        others = tuple([distinguish(task) for distinguish in self._distinguish])
+        return (task.vector.tobytes(), task.asked, task.nonzero, others)
+
     def _look_alike(self, left: Task, right: Task) -> bool:
         mine, theirs = left.pod.metadata, right.pod.metadata
         return (

@@ -2,7 +2,8 @@
 
 Tasks that look alike to every plugin form one class. What depends on the task and the node
 objects alone is worked out once per class; what depends on a node's own state is worked out
-again only for the rows that changed since; the rest is asked at every attempt.
+again only for the rows that changed since, and shared by classes that ask for the same; the rest
+is asked at every attempt.
 """
 
 from __future__ import annotations
@@ -10,23 +11,33 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
 from hekla.framework.class_keys import ClassKeys
+from hekla.framework.opinions import Judge, Refusals, Score, Scorers, Shelf, united, verdict
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import BATCH_NODE_ORDER, BEST_NODE, NODE_ORDER, PREDICATE, Point, Scope
-from hekla.framework.task_class import Judge, Scorers, TaskClass, file_answer, verdict
-from hekla.ledger.arrays import ALL_ROWS, Mask
+from hekla.framework.sheets import Changes, Sheet
+from hekla.framework.task_class import TaskClass
+from hekla.ledger.arrays import Mask
+from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
 from hekla.model.task import Task
 
 if TYPE_CHECKING:
     from hekla.framework.session import Session
 
-MOST_CLASSES_KEPT = 256
+MEMORY_FOR_SHEETS = 2**27
+BYTES_PER_NODE = 32
+"""What a sheet keeps of a node, about; a class of tasks keeps less."""
+FEWEST_KEPT = 64
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
+
+
+Kept = TypeVar("Kept")
 
 
 class Fitting:
@@ -38,6 +49,9 @@ class Fitting:
         self.order = Scorers()
         self.batch = Scorers()
         self._keys = ClassKeys(session.tasks)
+        self.changes = Changes(session.nodes)
+        self._most_kept = max(FEWEST_KEPT, MEMORY_FOR_SHEETS // (BYTES_PER_NODE * max(len(session.nodes), 1)))
+        self._sheets: OrderedDict[Hashable, Sheet] = OrderedDict()
         self._classes: OrderedDict[Hashable, TaskClass] = OrderedDict()
         self._diagnoses: dict[Hashable, Diagnosis] = {}
 
@@ -45,25 +59,49 @@ class Fitting:
         """Take a plugin's answer to one of the points about nodes."""
         if point is PREDICATE:
             if not self.judges or self.judges[-1].plugin != plugin.name:
-                self.judges.append(Judge(plugin.name))
-            file_answer(self.judges[-1], scope, method)
+                self.judges.append(Judge(plugin=plugin.name))
+            self.judges[-1].file(scope, cast("Callable[..., Refusals]", method))
         elif point is NODE_ORDER:
-            file_answer(self.order, scope, method)
+            self.order.file(scope, cast("Callable[..., Score]", method))
         elif point is BATCH_NODE_ORDER:
-            file_answer(self.batch, scope, method)
+            self.batch.file(scope, cast("Callable[..., Score]", method))
+        self.heed(plugin)
+
+    @property
+    def _shelves(self) -> list[Shelf[Refusals] | Shelf[Score]]:
+        return [*self.judges, self.order, self.batch]
+
+    def heed(self, plugin: Plugin) -> None:
+        """From now on, tasks that this plugin tells apart are of different classes."""
         self._keys.heed(plugin)
 
     def class_of(self, task: Task) -> TaskClass:
         """The task's class, up to date."""
+        if not self.session.shortcuts.sheets:
+            return TaskClass(self, task, Sheet(self, task))
         key = self.key_of(task)
         known = self._classes.get(key)
         if known is None:
-            known = self._classes[key] = TaskClass(self, task)
-            if len(self._classes) > MOST_CLASSES_KEPT:
-                self._classes.popitem(last=False)
-            return known
+            return self._keep(self._classes, key, TaskClass(self, task, self._sheet_for(task, key)))
         self._classes.move_to_end(key)
         return known.refresh()
+
+    def _sheet_for(self, task: Task, key: Hashable) -> Sheet:
+        """The sheet of the task's request; of its class, where plugins also look at something else."""
+        if all(shelf.reads_ledgers_alone for shelf in self._shelves):
+            key = self._keys.of_request(task)
+        sheet = self._sheets.get(key)
+        if sheet is None:
+            return self._keep(self._sheets, key, Sheet(self, task))
+        self._sheets.move_to_end(key)
+        return sheet
+
+    def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:
+        """What was asked for longest ago is forgotten when there is too much."""
+        shelf[key] = thing
+        if len(shelf) > self._most_kept:
+            shelf.popitem(last=False)
+        return thing
 
     def open_nodes(self, task: Task) -> Mask:
         """Nodes that may be used and that no plugin refuses, whatever their room; a mask of its own."""
@@ -85,6 +123,11 @@ class Fitting:
             and not self.session.has_answer(BEST_NODE)
             and self.session.snapshot.shard.mode != "soft"
         )
+
+    @cached_property
+    def is_foreseeable(self) -> bool:
+        """Whether it can be worked out beforehand where tasks that look alike would go, one after another."""
+        return self.is_steady() and all(shelf.is_foreseeable for shelf in self._shelves)
 
     def narrowed(self, task: Task, is_open: Mask) -> Mask:
         """Of the nodes that are open to the task's class, those that are open to it just now."""
@@ -112,9 +155,7 @@ class Fitting:
         for judge, judged in zip(self.judges, known.judged, strict=True):
             bad, hard = judged
             answers = [answer for ask in judge.always if (answer := ask(task))]
-            if answers:
-                just_now = verdict(answers, count)
-                bad, hard = bad | just_now[0], hard | just_now[1]
+            bad, hard = united((bad, hard), verdict(answers, count), count)
             curable &= ~(undecided & hard)
             undecided &= ~bad
         return curable
@@ -173,11 +214,12 @@ class Fitting:
 
     def _refusals(self, task: Task) -> list[list[Refusal]]:
         """All refusals, plugin by plugin, in the order the plugins give them."""
+        states = NodeStates(self.session.nodes, self.session.pods)
         return [
             [
                 refusal
                 for answer in (
-                    *(ask(task, ALL_ROWS) for ask in judge.by_row),
+                    *(ask(task, states) for ask in judge.by_row),
                     *(ask(task) for ask in judge.once),
                     *(ask(task) for ask in judge.always),
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hekla.framework import points
 from hekla.framework.heap import Heap
@@ -19,8 +19,21 @@ def queue_goes_first(session: Session, left: Queue, right: Queue) -> bool:
 
 
 def job_goes_first(session: Session, left: Job, right: Job) -> bool:
-    mine, theirs = session.ask(points.JOB_ORDER, left), session.ask(points.JOB_ORDER, right)
-    return bool((*mine, left.created, left.uid) < (*theirs, right.created, right.uid))
+    return _order_of_jobs(session)(left, right)
+
+
+def _order_of_jobs(session: Session) -> Callable[[Job, Job], bool]:
+    """Keys are asked for one by one: often an early one tells, and heaps compare all the time."""
+    keys = session.answers_to(points.JOB_ORDER)
+
+    def goes_first(left: Job, right: Job) -> bool:
+        for key_of in keys:
+            mine, theirs = key_of(left), key_of(right)
+            if mine != theirs:
+                return bool(mine < theirs)
+        return (left.created, left.uid) < (right.created, right.uid)
+
+    return goes_first
 
 
 def task_goes_first(session: Session, left: Task, right: Task) -> bool:
@@ -37,7 +50,7 @@ def queues_in_order(session: Session, queues: Iterable[Queue] = ()) -> Heap[Queu
 
 
 def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:
-    return Heap(lambda left, right: job_goes_first(session, left, right), jobs)
+    return Heap(_order_of_jobs(session), jobs)
 
 
 class Turns:
@@ -92,10 +105,9 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> TaskLine:
     if session.has_moving_task_order:
         return MovingLine(Heap(lambda left, right: task_goes_first(session, left, right), waiting))
     if len({task.index is None for task in waiting}) <= 1:
+        keys = session.answers_to(points.TASK_ORDER)
         return deque(
-            sorted(
-                waiting, key=lambda t: (*session.ask(points.TASK_ORDER, t), t.index or 0, t.created, t.uid)
-            )
+            sorted(waiting, key=lambda t: (*[key(t) for key in keys], t.index or 0, t.created, t.uid))
         )
     # Names with and without a number can make the order cyclic: then the way a heap is built
     # decides, as in Volcano.

@@ -46,6 +46,9 @@ class Plugin:
     requires_minimums: ClassVar[bool] = False
     """Whether it lets no job or sub-job start, nor count as promised all it needs, below its minimum."""
 
+    keeps_pods: ClassVar[bool] = False
+    """Whether it moves pods in the pod ledger when tasks are placed and released."""
+
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments
         self.session = session
@@ -60,6 +63,14 @@ class Plugin:
     def on_allocate(self, task: Task) -> str | None:  # noqa: ARG002 - plugins override it
         """A task was placed, promised room, or its eviction undone; a text says why that fails."""
         return None
+
+    def on_allocate_all(self, tasks: Sequence[Task]) -> None:
+        """Tasks of one job that look alike were placed: the same as `on_allocate` for each, done at once.
+
+        Only for plugins that never object. Without it, tasks are placed one by one.
+        """
+        for task in tasks:
+            self.on_allocate(task)
 
     def on_release(self, task: Task) -> None:
         """A task is being evicted, or its placement was undone; its node is still known."""

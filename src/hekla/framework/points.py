@@ -35,7 +35,9 @@ class Scope(Enum):
     """How long an answer about nodes stays true, which is how long the session keeps it."""
 
     ATTEMPT = "asked anew at every attempt to place a task"
+    CANDIDATES = "depends on the task, the node objects and which nodes are candidates: asked for every set"
     CLASS = "depends on the task and the node objects alone: asked once per class of tasks"
+    LEDGER = "depends on the task's request and what the ledgers say of that node: can be foreseen"
     ROW = "depends on the task and on that node's own state: asked again for rows that changed"
 
 
@@ -183,6 +185,13 @@ def first_given(tiers: Tiers, *question: Any) -> Any:
     return first_objection(tiers, *question)
 
 
+def least(tiers: Tiers, queue: Any, task: Task, count: int) -> int:
+    for tier in tiers:
+        for answer in tier:
+            count = min(count, answer(queue, task, count))
+    return count
+
+
 def sum_by_name(tiers: Tiers, *question: Any) -> dict[str, float]:
     total: dict[str, float] = {}
     for tier in tiers:
@@ -245,6 +254,13 @@ OVERUSED = Point(
     "overused", "Has the queue had its share already?", "one yes is enough", some, ("enabledOverused",)
 )
 ALLOCATABLE = Point("allocatable", "May the queue take the task?", _ALL, every, ("enabledAllocatable",))
+HEADROOM = Point(
+    "headroom",
+    "How many of so many tasks like this may the queue take, one after another?",
+    "the least of all answers; asked where every plugin that answers allocatable has one",
+    least,
+    ("enabledAllocatable",),
+)
 PREEMPTIVE = Point(
     "preemptive", "May the queue take room from others for these tasks?", _ALL, every, ("enablePreemptive",)
 )
@@ -324,6 +340,19 @@ HYPERNODE_GRADIENT = Point(
     ("enabledHyperNodeGradient",),
 )
 
+SCOPED: dict[Point, tuple[Scope, ...]] = {
+    PREDICATE: (Scope.ATTEMPT, Scope.CLASS, Scope.LEDGER, Scope.ROW),
+    NODE_ORDER: tuple(Scope),
+    BATCH_NODE_ORDER: tuple(Scope),
+    PRE_PREDICATE: (Scope.ATTEMPT, Scope.CLASS),
+}
+"""Points whose answers may stay true for longer than one question, and for how long."""
+
+
+def scopes_of(point: Point) -> tuple[Scope, ...]:
+    return SCOPED.get(point, (Scope.ATTEMPT,))
+
+
 POINTS: tuple[Point, ...] = (
     JOB_ORDER,
     TASK_ORDER,
@@ -340,6 +369,7 @@ POINTS: tuple[Point, ...] = (
     SUB_JOB_PIPELINED,
     OVERUSED,
     ALLOCATABLE,
+    HEADROOM,
     PREEMPTIVE,
     PREEMPTABLE,
     RECLAIMABLE,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -77,8 +79,11 @@ class Session:
         self.fitting = Fitting(self)
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
         self._owners: dict[Point, list[list[Plugin]]] = {}
+        self._answers: dict[Point, list[Callable[..., Any]]] = {}
         self._on_allocate: list[Callable[[Task], str | None]] = []
+        self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
         self._on_release: list[Callable[[Task], None]] = []
+        self._asks_every_task = False
 
     def restless(self) -> list[Job]:
         """The jobs that a cycle has to look at, in order of arrival; all others are settled."""
@@ -111,6 +116,7 @@ class Session:
         """Take plugins in, tier by tier, each with its switches, and let them open."""
         self._tiers = {point: [] for point in points.POINTS}
         self._owners = {point: [] for point in points.POINTS}
+        self._answers = {}
         for tier in tiers:
             for point in points.POINTS:
                 self._tiers[point].append([])
@@ -124,6 +130,10 @@ class Session:
     def _listen(self, plugin: Plugin) -> None:
         if type(plugin).on_allocate is not Plugin.on_allocate:
             self._on_allocate.append(plugin.on_allocate)
+            if listens_to_many(type(plugin)):
+                self._on_allocate_all.append(plugin.on_allocate_all)
+        if plugin.keeps_pods:
+            self.pods.is_kept = True
         if type(plugin).on_release is not Plugin.on_release:
             self._on_release.append(plugin.on_release)
 
@@ -136,9 +146,20 @@ class Session:
             if point in ABOUT_NODES:
                 self.fitting.register(plugin, point, scope, method)
             else:
-                assert scope is Scope.ATTEMPT, f"{plugin.name}.{name}: only answers about nodes are kept"
+                assert scope in points.scopes_of(point), f"{plugin.name}.{name}: no such scope for {point}"
                 self._tiers[point][-1].append(method)
                 self._owners[point][-1].append(plugin)
+                if scope is Scope.CLASS:
+                    self.fitting.heed(plugin)
+                elif point is points.PRE_PREDICATE:
+                    self._asks_every_task = True
+
+    def answers_to(self, point: Point) -> list[Callable[..., Any]]:
+        """What the plugins have to say, one after another, whatever their tier."""
+        answers = self._answers.get(point)
+        if answers is None:
+            answers = self._answers[point] = [say for tier in self._tiers.get(point, ()) for say in tier]
+        return answers
 
     def ask(self, point: Point, *question: Any) -> Any:
         """The combined answer of all plugins."""
@@ -162,6 +183,17 @@ class Session:
         first_vote = next((tier for tier in self._owners[pipelined] if tier), [])
         return any(plugin.requires_minimums for plugin in self._who_answers(ready)) and any(
             plugin.requires_minimums for plugin in first_vote
+        )
+
+    @cached_property
+    def foresees(self) -> bool:
+        """Whether many tasks that look alike can be placed at once: all that matters is known beforehand."""
+        askers, owners = self._owners[points.ALLOCATABLE], self._owners[points.HEADROOM]
+        return (
+            self.fitting.is_foreseeable
+            and self.requires_minimums
+            and not self._asks_every_task
+            and all(plugin in owners[at] for at, tier in enumerate(askers) for plugin in tier)
         )
 
     def has_answer(self, point: Point) -> bool:
@@ -206,6 +238,10 @@ class Session:
 
     def is_allocatable(self, queue: Queue, task: Task) -> bool:
         return bool(self.ask(points.ALLOCATABLE, queue, task))
+
+    def headroom(self, queue: Queue, task: Task, count: int) -> int:
+        """How many of so many tasks like this the queue may take, one after another."""
+        return int(self.ask(points.HEADROOM, queue, task, count))
 
     def is_preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
         return bool(self.ask(points.PREEMPTIVE, queue, tasks))
@@ -310,6 +346,18 @@ class Session:
             return False
         return True
 
+    def put_all(self, tasks: Sequence[Task], rows: Sequence[int], status: Status) -> int:
+        """Place tasks of one job that look alike; how many, up to the first that a plugin objects to."""
+        if len(self._on_allocate_all) < len(self._on_allocate):
+            put = self.put
+            placed = (put(task, row, status) for task, row in zip(tasks, rows, strict=True))
+            return next((at for at, is_placed in enumerate(placed) if not is_placed), len(tasks))
+        self.jobs[tasks[0].job].move_all(tasks, status)
+        self.nodes.place_all(tasks, rows)
+        for listen in self._on_allocate_all:
+            listen(tasks)
+        return len(tasks)
+
     def take_back(self, task: Task) -> None:
         """Undo a placement: the task is Pending and nowhere again."""
         job = self.jobs[task.job]
@@ -344,8 +392,15 @@ class Session:
 
     def bind(self, task: Task) -> None:
         """Send an allocated task to its node."""
-        self.jobs[task.job].move(task, Status.BINDING)
-        self.decisions.append(bind_decision(task))
+        self.bind_all([task])
+
+    def bind_all(self, tasks: Sequence[Task]) -> None:
+        """The same for many; each forgets what it nearly got before."""
+        for uid, of_job in groupby(tasks, key=lambda task: task.job):
+            self.jobs[uid].move_all(list(of_job), Status.BINDING)
+        for task in tasks:
+            task.last = None
+        self.decisions += [bind_decision(task) for task in tasks]
 
     def allocate_at_once(self, task: Task, row: int) -> bool:
         """Place a task outside any statement; a job that is ready has all its placed tasks bound."""
@@ -358,9 +413,7 @@ class Session:
 
     def bind_placed(self, job: Job) -> None:
         """Send everything to its node that the job was given in this session."""
-        for task in list(job.roster.having(Status.ALLOCATED).values()):
-            task.last = None
-            self.bind(task)
+        self.bind_all(list(job.roster.having(Status.ALLOCATED).values()))
 
     def evict_at_once(self, task: Task, reason: str) -> None:
         """Evict a task outside any statement, for nobody in particular."""
@@ -389,3 +442,10 @@ class Session:
             tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
             tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
         )
+
+
+def listens_to_many(plugin: type[Plugin]) -> bool:
+    """Whether its way of hearing of many tasks at once is as new as its way of hearing of one."""
+    hooks = ({"on_allocate", "on_allocate_all"} & vars(base).keys() for base in plugin.__mro__)
+    return "on_allocate_all" in next(found for found in hooks if found)
+

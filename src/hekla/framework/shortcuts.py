@@ -15,6 +15,8 @@ class Shortcuts:
 
     runs: bool = True
     """Tasks in a row that look alike are placed together, not one search after another."""
+    sheets: bool = True
+    """What was worked out for a kind of task is kept, and put right where nodes have changed since."""
     known_scores: bool = True
     """Network domains whose score is known beforehand are tried best first, up to the first that will do."""
     kept_trials: bool = True
@@ -24,4 +26,6 @@ class Shortcuts:
 
 
 EVERY_SHORTCUT = Shortcuts()
-NO_SHORTCUT = Shortcuts(runs=False, known_scores=False, kept_trials=False, upper_bounds=False)
+NO_SHORTCUT = Shortcuts(
+    runs=False, sheets=False, known_scores=False, kept_trials=False, upper_bounds=False
+)

@@ -6,10 +6,13 @@ a `with session.statement()` block undoes itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import Enum
+from itertools import groupby
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from hekla.framework.decisions import Bind, Evict
 from hekla.model.status import Status
@@ -26,8 +29,7 @@ class Kind(Enum):
     GIVE_UP = "give up"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One step: `before` is the status an evicted task had, `beneficiary` the job it makes room for."""
 
     kind: Kind
@@ -67,6 +69,18 @@ class Statement:
         """Give the task a node that has room now; False, and nothing done, where a plugin objects."""
         return self._place(Operation(Kind.ALLOCATE, task, node), Status.ALLOCATED)
 
+    def allocate_all(self, tasks: Sequence[Task], nodes: Sequence[int]) -> int:
+        """The same for tasks of one job that look alike, in this order; how many got their node.
+
+        It ends with the first that a plugin objects to: where the others would go then is another question.
+        """
+        for task in tasks:
+            task.evicted = False
+        done = self._session.put_all(tasks, nodes, Status.ALLOCATED)
+        placed = zip(tasks[:done], nodes, strict=False)
+        self.operations += [Operation(Kind.ALLOCATE, task, node) for task, node in placed]
+        return done
+
     def pipeline(self, task: Task, node: int, *, evicted: bool = False) -> bool:
         """Promise the task room that is being freed; `evicted` says that it was freed for it."""
         return self._place(Operation(Kind.PIPELINE, task, node, evicted=evicted), Status.PIPELINED)
@@ -96,15 +110,17 @@ class Statement:
     def commit(self) -> None:
         """Make everything real, first to last."""
         session = self._session
-        for operation in self.operations:
-            task = operation.task
-            task.last = None
-            if operation.kind is Kind.ALLOCATE:
-                session.bind(task)
-            elif operation.kind is Kind.EVICT:
-                session.decisions.append(
-                    Evict(task.key, task.uid, task.node_name, operation.reason, operation.beneficiary)
-                )
+        for kind, operations in groupby(self.operations, key=lambda operation: operation.kind):
+            if kind is Kind.ALLOCATE:
+                session.bind_all([operation.task for operation in operations])
+                continue
+            for operation in operations:
+                task = operation.task
+                task.last = None
+                if kind is Kind.EVICT:
+                    session.decisions.append(
+                        Evict(task.key, task.uid, task.node_name, operation.reason, operation.beneficiary)
+                    )
         self.operations = []
 
     def discard(self) -> None:

@@ -1,123 +1,95 @@
-"""TaskClass: what is known of placing tasks that look alike, and how long each part of it stays true."""
+"""TaskClass: what is known of placing tasks that look alike, and how long each part of it stays true.
+
+What depends on the node objects alone is worked out once. What depends on the request and on node
+states stands on a sheet, which classes that ask for the same share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hekla.framework.points import Scope
-from hekla.ledger.arrays import ALL_ROWS, Floats, Mask, Rows
-from hekla.model.diagnosis import Code, Refusal
+from hekla.framework.opinions import Score, Verdict, total, united, verdict
+from hekla.framework.sheets import Outlook, Sheet
+from hekla.ledger.arrays import Counts, Floats, Indices, Mask
+from hekla.ledger.states import SupposedStates
 from hekla.model.task import Task
 
 if TYPE_CHECKING:
     from hekla.framework.fitting import Fitting
 
-Refusals = Sequence[Refusal] | None
-Score = Floats | float | None
-
-FEW_ROWS = 16
-"""Up to so many changed rows are worked out one by one."""
-
-
-@dataclass
-class Judge:
-    """One plugin's predicates, by how long they stay true."""
-
-    plugin: str
-    once: list[Callable[[Task], Refusals]] = field(default_factory=list)
-    by_row: list[Callable[[Task, Rows], Refusals]] = field(default_factory=list)
-    always: list[Callable[[Task], Refusals]] = field(default_factory=list)
-
-
-@dataclass
-class Scorers:
-    """All answers to one scoring point, by how long they stay true."""
-
-    once: list[Callable[[Task], Score]] = field(default_factory=list)
-    by_row: list[Callable[[Task, Rows], Score]] = field(default_factory=list)
-    always: list[Callable[[Task, Mask], Score]] = field(default_factory=list)
-
-
-def file_answer(shelf: Judge | Scorers, scope: Scope, method: Callable[..., object]) -> None:
-    drawer = {Scope.CLASS: "once", Scope.ROW: "by_row", Scope.ATTEMPT: "always"}[scope]
-    getattr(shelf, drawer).append(method)
-
 
 class TaskClass:
     """What is known of placing tasks of one kind; `refresh` brings it up to date."""
 
-    def __init__(self, fitting: Fitting, task: Task) -> None:
+    def __init__(self, fitting: Fitting, task: Task, sheet: Sheet) -> None:
         self._fitting = fitting
         self._task = task
-        self._nodes = fitting.session.nodes
-        self._needs = [(column, int(task.vector[column])) for column in task.asked]
-        count = len(self._nodes)
-        self._never = [verdict([fn(task) for fn in judge.once], count) for judge in fitting.judges]
-        self._order_once = _sum(fitting.order.once, count, task)
-        self._batch_once = _sum(fitting.batch.once, count, task)
+        self._sheet = sheet
+        count = len(fitting.session.nodes)
+        self._never = [verdict([ask(task) for ask in judge.once], count) for judge in fitting.judges]
+        self._never_refused = _not_refused(self._never)
+        self._order_once = total([ask(task) for ask in fitting.order.once])
+        self._batch_once = total([ask(task) for ask in fitting.batch.once])
+        self._adds_scores = not all(
+            isinstance(s, float) and s == 0.0 for s in (self._order_once, self._batch_once)
+        )
         self._constant = (0.0, 0.0)
-        self._work_out()
-
-    def _work_out(self) -> None:
-        """Everything, for all rows at once."""
-        task, fitting = self._task, self._fitting
-        count = len(self._nodes)
-        self._seen = len(self._nodes.changed)
-        self.fits_now = self._nodes.can_hold(task)
-        self.fits_later = self._nodes.will_hold(task)
-        self.judged = [
-            _united(never, verdict([fn(task, ALL_ROWS) for fn in judge.by_row], count))
-            for judge, never in zip(fitting.judges, self._never, strict=True)
-        ]
-        self._benches = list(zip(fitting.judges, self._never, self.judged, strict=True))
-        self.is_open = np.ones(count, dtype=np.bool_)
-        for bad, _ in self.judged:
-            self.is_open &= ~bad
-        self._order = self._order_once + _sum(fitting.order.by_row, count, task, ALL_ROWS)
-        self._batch = self._batch_once + _sum(fitting.batch.by_row, count, task, ALL_ROWS)
-        self._total = (self._order + self._constant[0]) + (self._batch + self._constant[1])
+        sheet.refresh()
+        self._take_over_all()
 
     def refresh(self) -> TaskClass:
-        """Work out again what has changed since: a few rows one by one, many all at once."""
-        changed = self._nodes.changed
-        if len(changed) > self._seen:
-            rows = set(changed[self._seen :])
-            if len(rows) > FEW_ROWS:
-                self._work_out()
-            else:
-                self._seen = len(changed)
-                for row in rows:
-                    self._work_out_row(row)
+        """Take over what has changed on the sheet."""
+        self._sheet.refresh()
+        if self._known is not self._sheet.known:
+            self._take_over_all()
+        elif self._moment != self._fitting.changes.now:
+            self._take_over()
         return self
 
-    def _work_out_row(self, row: int) -> None:
-        """The same for one row, in plain numbers: arrays of one are slow. This runs after every placement."""
-        task, fitting, nodes = self._task, self._fitting, self._nodes
-        idle, future = nodes.idle[row].tolist(), nodes.future[row].tolist()
-        self.fits_now[row] = all([idle[column] >= amount for column, amount in self._needs])
-        self.fits_later[row] = all([future[column] >= amount for column, amount in self._needs])
-        only = slice(row, row + 1)
-        is_open = True
-        for judge, never, judged in self._benches:
-            bad, hard = never[0].item(row), never[1].item(row)
-            for ask in judge.by_row:
-                for refusal in ask(task, only) or ():
-                    if refusal.nodes[0]:
-                        bad, hard = True, hard or refusal.code is not Code.UNSCHEDULABLE
-            judged[0][row], judged[1][row] = bad, hard
-            is_open = is_open and not bad
-        self.is_open[row] = is_open
-        order, batch = self._order_once.item(row), self._batch_once.item(row)
-        for score in fitting.order.by_row:
-            order += _only(score(task, only))
-        for score in fitting.batch.by_row:
-            batch += _only(score(task, only))
-        self._order[row], self._batch[row] = order, batch
-        self._total[row] = (order + self._constant[0]) + (batch + self._constant[1])
+    def _take_over_all(self) -> None:
+        self._known = self._sheet.known
+        self._moment = self._fitting.changes.now
+        self._find_open()
+        self._sum_up()
+
+    def _take_over(self) -> None:
+        """What is shared with the sheet has followed already; what the class adds to it has not."""
+        moment, self._moment = self._moment, self._fitting.changes.now
+        self._find_open()
+        if self._adds_scores:
+            rows = np.asarray(self._fitting.changes.since(moment))
+            order, batch = _at(self._known.order, rows), _at(self._known.batch, rows)
+            self._total[rows] = self._summed(order, batch, rows)
+
+    def _find_open(self) -> None:
+        known = self._known
+        self.fits_now, self.fits_later, self.is_open = known.fits_now, known.fits_later, known.is_open
+        if self._never_refused is not None:
+            self.is_open = self._never_refused & known.is_open
+
+    def _sum_up(self) -> None:
+        if not self._adds_scores:
+            self._total = self._sheet.total(self._constant)
+        else:
+            self._total = np.empty(len(self.is_open))
+            self._total[:] = self._summed(self._known.order, self._known.batch)
+
+    def _summed(
+        self, order: Floats | float, batch: Floats | float, rows: Indices | None = None
+    ) -> Floats | float:
+        """All scores together, always added in the same order: sums of fractions depend on it."""
+        order = _at(self._order_once, rows) + order
+        batch = _at(self._batch_once, rows) + batch
+        return (order + self._constant[0]) + (batch + self._constant[1])
+
+    @property
+    def judged(self) -> list[Verdict]:
+        """By plugin that has predicates, whom it refuses."""
+        both = zip(self._never, self._known.verdicts, strict=True)
+        return [united(never, by_row, len(self.is_open)) for never, by_row in both]
 
     def has_steady_scores(self, task: Task, among: Mask) -> bool:
         """Whether scores depend on each node alone, so that a placement changes one of them."""
@@ -132,48 +104,42 @@ class TaskClass:
         order, order_constant = _at_attempt(self._fitting.order.always, task, among)
         batch, batch_constant = _at_attempt(self._fitting.batch.always, task, among)
         if order is not None or batch is not None:
-            order_part = self._order + order_constant + (0.0 if order is None else order)
-            batch_part = self._batch + batch_constant + (0.0 if batch is None else batch)
+            order_part = self._order_once + self._known.order + order_constant
+            batch_part = self._batch_once + self._known.batch + batch_constant
+            order_part = order_part + (0.0 if order is None else order)
+            batch_part = batch_part + (0.0 if batch is None else batch)
             return np.asarray(order_part + batch_part, dtype=np.float64)
         if self._constant != (order_constant, batch_constant):
             self._constant = (order_constant, batch_constant)
-            self._total = (self._order + order_constant) + (self._batch + batch_constant)
+            self._sum_up()
         return self._total
 
+    def supposed(self, rows: Indices, added: Counts) -> tuple[Outlook, Floats]:
+        """What would be known of these rows, and their scores, with so many more tasks on each of them.
 
-def _united(left: tuple[Mask, Mask], right: tuple[Mask, Mask]) -> tuple[Mask, Mask]:
-    return left[0] | right[0], left[1] | right[1]
-
-
-def _only(score: Score) -> float:
-    """The score of one row, which a plugin may give as an array of one or as a plain number."""
-    if score is None:
-        return 0.0
-    return float(score[0]) if isinstance(score, np.ndarray) else score
-
-
-def verdict(answers: Sequence[Refusals], count: int) -> tuple[Mask, Mask]:
-    """Which nodes are refused at all, and which for good."""
-    bad, hard = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
-    for answer in answers:
-        for refusal in answer or ():
-            bad |= refusal.nodes
-            if refusal.code is not Code.UNSCHEDULABLE:
-                hard |= refusal.nodes
-    return bad, hard
+        Holds where scores are steady; which nodes the class is never let in is not looked at again.
+        """
+        session = self._fitting.session
+        states = SupposedStates(session.nodes, session.pods, rows, self._task, added)
+        known = self._sheet.outlook(states)
+        return known, np.broadcast_to(self._summed(known.order, known.batch, rows), len(rows))
 
 
-def _sum(scorers: Sequence[Callable[..., Score]], count: int, *question: object) -> Floats:
-    total = np.zeros(count)
-    for ask in scorers:
-        score = ask(*question)
-        if score is not None:
-            total += score
-    return total
+def _at(scores: Floats | float, rows: Indices | None) -> Floats | float:
+    return scores if rows is None or isinstance(scores, float) else scores[rows]
+
+
+def _not_refused(verdicts: Sequence[Verdict | None]) -> Mask | None:
+    """The nodes that nobody refuses; None where that is all of them."""
+    refused = [one[0] for one in verdicts if one is not None]
+    if not refused:
+        return None
+    refused_by_any = np.logical_or.reduce(refused)
+    return ~refused_by_any if refused_by_any.any() else None
 
 
 def _at_attempt(
-    scorers: Sequence[Callable[[Task, Mask], Score]], task: Task, among: Mask
+    scorers: Sequence[Callable[..., Score]], task: Task, among: Mask
 ) -> tuple[Floats | None, float]:
     """Scores that differ between nodes, and the sum of those that do not."""
     varying: Floats | None = None

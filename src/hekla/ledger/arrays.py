@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,14 @@ Rows = Indices | slice
 """Which nodes a row-wise answer is wanted for."""
 
 ALL_ROWS = slice(None)
+
+
+Numbers = TypeVar("Numbers", Amounts, Floats)
+
+
+def picked(numbers: Numbers, rows: Rows) -> Numbers:
+    """These of the nodes, which stand along the last axis; a view where that can be."""
+    return numbers[..., rows] if isinstance(rows, slice) else numbers.take(rows, axis=-1)
 
 
 def all_of(masks: Sequence[Mask]) -> Mask:

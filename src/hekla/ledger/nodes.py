@@ -40,6 +40,8 @@ class NodeLedger:
         self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
         self.tasks_on: list[dict[str, Task]] = [{} for _ in nodes]
         self.changed: list[int] = []
+        self.has_promises = False
+        """Whether anything was ever released or promised; else the future is what is idle now."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -139,6 +141,21 @@ class NodeLedger:
         task.node, task.node_name = row, self.names[row]
         self._count(task, row, task.status, 1)
 
+    def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """The same for tasks that ask for the same and have room now; a row may come more than once."""
+        for task, row in zip(tasks, rows, strict=True):
+            on_it = self.tasks_on[row]
+            if task.key in on_it:
+                raise BrokenPromise(f"task {task.key} is on node {self.names[row]} already")
+            on_it[task.key] = task
+            task.node, task.node_name = row, self.names[row]
+        chosen, counts = np.unique(rows, return_counts=True)
+        amounts = counts[:, None] * tasks[0].vector
+        self.idle[chosen] -= amounts
+        self.used[chosen] += amounts
+        self.future[chosen] -= amounts
+        self.changed += chosen.tolist()
+
     def lift(self, task: Task) -> None:
         """Take a task off its node again."""
         row = task.node
@@ -158,12 +175,14 @@ class NodeLedger:
     def _expect_back(self, task: Task, amount: Amounts) -> None:
         # A task may run on a node that this session does not know: then no row gets anything back.
         if task.node != NOWHERE:
+            self.has_promises = True
             self.releasing[task.node] += amount
             self.future[task.node] += amount
             self.changed.append(task.node)
 
     def _count(self, task: Task, row: int, status: Status, sign: int) -> None:
         amount = task.vector if sign > 0 else -task.vector
+        self.has_promises |= status in (Status.PIPELINED, Status.RELEASING)
         if status is Status.PIPELINED:
             self.pipelined[row] += amount
             self.future[row] -= amount

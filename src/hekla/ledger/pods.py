@@ -34,6 +34,8 @@ class PodLedger:
         self.requested = np.zeros_like(self.allocatable, order="F")
         self.nonzero = np.zeros((count, 2), dtype=np.int64, order="F")
         self.count: Counts = np.zeros(count, dtype=np.int64)
+        self.is_kept = False
+        """Whether a plugin moves pods in it, so that it follows what the session does."""
         self.pods_on: list[dict[str, Task]] = [{} for _ in range(count)]
         self._counters: dict[Hashable, Counts] = {}
         self._for_all: list[tuple[Weigh, Counts]] = []
@@ -86,6 +88,20 @@ class PodLedger:
     def add(self, task: Task, row: int) -> None:
         self.pods_on[row][task.key] = task
         self._move(task, row, 1)
+
+    def add_all(self, tasks: Sequence[Task]) -> None:
+        """Pods that ask for the same, each on the node of its task."""
+        if self._for_all or self._for_label or self._tallies:
+            for task in tasks:
+                self.add(task, task.node)
+            return
+        for task in tasks:
+            self.pods_on[task.node][task.key] = task
+        rows, counts = np.unique([task.node for task in tasks], return_counts=True)
+        self.count[rows] += counts
+        self.nonzero[rows] += counts[:, None] * np.array(tasks[0].nonzero, dtype=np.int64)
+        self.requested[rows] += counts[:, None] * tasks[0].vector
+        self._changed += rows.tolist()
 
     def remove(self, task: Task, row: int) -> None:
         if self.pods_on[row].pop(task.key, None) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -201,6 +201,14 @@ class Job:
             self.sub_jobs[task.sub_job].roster.move(task, status)
             task.status = before
         self.roster.move(task, status)
+
+    def move_all(self, tasks: Sequence[Task], status: Status) -> None:
+        """The same for many."""
+        if self.has_policies:
+            for task in tasks:
+                self.move(task, status)
+        else:
+            self.roster.move_all(tasks, status)
 
     def failed_roles(self, sub_job: SubJob) -> set[str]:
         """Roles in which some task of the sub-job found no node in this session."""

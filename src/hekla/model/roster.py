@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hekla.model.status import (
     ALLOCATED_SET,
-    READY_SET,
+    COUNTS_AS_READY,
     SCHEDULED_SET,
     VALID_SET,
     Status,
@@ -20,7 +20,7 @@ _BEST_EFFORT = len(Status)
 class Roster:
     """Keeps counts while tasks move between statuses; iterates in the order tasks were added."""
 
-    __slots__ = ("_by_role", "_by_status", "is_untidy", "minimum", "pending_best_effort", "tasks")
+    __slots__ = ("_by_role", "_by_status", "is_untidy", "minimum", "pending_best_effort", "ready", "tasks")
 
     def __init__(self, minimum: int) -> None:
         self.minimum = minimum
@@ -28,6 +28,8 @@ class Roster:
         self.pending_best_effort = 0
         self.is_untidy = False
         """Tasks have moved, so that those of one status stand in no order to rely on."""
+        self.ready = 0
+        """How many tasks count towards the gang's minimum; jobs are compared by it all the time."""
         self._by_status: list[dict[str, Task]] = [{} for _ in Status]
         self._by_role: dict[str, list[int]] = {}
 
@@ -39,6 +41,7 @@ class Roster:
         self._by_status[task.status][task.uid] = task
         by_role = self._by_role.setdefault(task.role, [0] * (_BEST_EFFORT + 1))
         by_role[task.status] += 1
+        self.ready += COUNTS_AS_READY[task.status]
         if task.is_best_effort and task.status is Status.PENDING:
             by_role[_BEST_EFFORT] += 1
             self.pending_best_effort += 1
@@ -56,6 +59,7 @@ class Roster:
         del self._by_status[task.status][task.uid]
         by_role = self._by_role[task.role]
         by_role[task.status] -= 1
+        self.ready -= COUNTS_AS_READY[task.status]
         if task.is_best_effort and task.status is Status.PENDING:
             by_role[_BEST_EFFORT] -= 1
             self.pending_best_effort -= 1
@@ -79,11 +83,29 @@ class Roster:
         by_role = self._by_role[task.role]
         by_role[before] -= 1
         by_role[status] += 1
+        self.ready += COUNTS_AS_READY[status] - COUNTS_AS_READY[before]
         if task.is_best_effort:
             change = (status is Status.PENDING) - (before is Status.PENDING)
             by_role[_BEST_EFFORT] += change
             self.pending_best_effort += change
         task.status = status
+
+    def move_all(self, tasks: Sequence[Task], status: Status) -> None:
+        """The same for many: in one loop, because whole gangs move at once."""
+        self.is_untidy = True
+        by_status, by_role, arrived = self._by_status, self._by_role, self._by_status[status]
+        for task in tasks:
+            if task.is_best_effort:
+                self.move(task, status)
+                continue
+            before = task.status
+            del by_status[before][task.uid]
+            arrived[task.uid] = task
+            counts = by_role[task.role]
+            counts[before] -= 1
+            counts[status] += 1
+            self.ready += COUNTS_AS_READY[status] - COUNTS_AS_READY[before]
+            task.status = status
 
     def having(self, status: Status) -> Mapping[str, Task]:
         """Tasks of one status by UID; a live view, so copy it before moving tasks."""
@@ -96,10 +118,6 @@ class Roster:
     def count(self, statuses: Iterable[Status]) -> int:
         by_status = self._by_status
         return sum([len(by_status[status]) for status in statuses])
-
-    @property
-    def ready(self) -> int:
-        return self.count(READY_SET)
 
     @property
     def waiting(self) -> int:

@@ -37,6 +37,9 @@ SCHEDULED_SET = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 TERMINATED_SET = (Status.SUCCEEDED, Status.FAILED)
 """Takes no room on a node any more."""
 
+COUNTS_AS_READY = tuple(status in READY_SET for status in Status)
+"""READY_SET as a lookup by status."""
+
 HOLDS_RESOURCES = tuple(status in ALLOCATED_SET for status in Status)
 """ALLOCATED_SET as a lookup by status."""
 

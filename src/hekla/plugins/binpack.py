@@ -10,7 +10,8 @@ import numpy as np
 from hekla.conf import argument, arguments_by_prefix
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import NODE_ORDER, Point, Scope, answers
-from hekla.ledger.arrays import ALL_ROWS, Amounts, Floats, Rows
+from hekla.ledger.arrays import Amounts, Floats
+from hekla.ledger.states import NodeStates
 from hekla.model.resources import CPU, MEMORY
 from hekla.model.task import Task
 
@@ -51,19 +52,18 @@ class Binpack(Plugin):
     def silent_on(self) -> Collection[Point]:
         return () if self.arguments.weight else (NODE_ORDER,)
 
-    @answers(NODE_ORDER, Scope.ROW)
-    def prefer_nearly_full_nodes(self, task: Task, rows: Rows) -> Floats | float | None:
-        weights = {
-            column: weight for column, weight in self.weight_of_column.items() if task.vector[column] > 0
-        }
+    @answers(NODE_ORDER, Scope.LEDGER)
+    def prefer_nearly_full_nodes(self, task: Task, states: NodeStates) -> Floats | float | None:
+        request = task.vector.tolist()
+        weights = {column: weight for column, weight in self.weight_of_column.items() if request[column] > 0}
         nodes = self.session.nodes
         if not weights or not len(nodes):
             return None
         scale = MAX_NODE_SCORE * float(self.arguments.weight)
-        if isinstance(rows, slice) and rows != ALL_ROWS and rows.stop - rows.start == 1:
-            used, allocatable = nodes.used[rows.start].tolist(), nodes.allocatable[rows.start].tolist()
-            return scale * fullness_of_one(task.vector.tolist(), used, allocatable, weights)
-        return scale * fullness(task.vector, nodes.used[rows], nodes.allocatable[rows], weights)
+        if states.only is not None:
+            used, allocatable = nodes.used[states.only].tolist(), nodes.allocatable[states.only].tolist()
+            return scale * fullness_of_one(request, used, allocatable, weights)
+        return scale * fullness(request, states.used, states.allocatable, weights)
 
 
 def fullness_of_one(
@@ -81,20 +81,22 @@ def fullness_of_one(
     return score / total if total else score
 
 
-def fullness(request: Amounts, used: Amounts, allocatable: Amounts, weights: Mapping[int, int]) -> Floats:
+def fullness(
+    request: Sequence[int], used: Amounts, allocatable: Amounts, weights: Mapping[int, int]
+) -> Floats:
     """How full each node would be with the task on it, from 0 to 1.
 
-    request: (R,)   used, allocatable: (N, R)   weights: by column   ->   (N,)
+    request: (R,)   used, allocatable: (R, N)   weights: by column   ->   (N,)
 
     Only resources the task asks for and that have a weight count. A node that would overflow scores 0.
     """
-    score = np.zeros(len(used))
+    score = np.zeros(used.shape[1])
     overflows = np.zeros(len(score), dtype=np.bool_)
     for column, weight in weights.items():
         if weight == 0:
             continue
-        capacity = allocatable[:, column]
-        after = used[:, column] + request[column]
+        capacity = allocatable[column]
+        after = used[column] + request[column]
         offered = capacity > 0
         overflows |= offered & (after > capacity)
         score += np.divide(after * weight, capacity, out=np.zeros(len(score)), where=offered)

@@ -13,6 +13,7 @@ from hekla.framework.orders import victims_in_order
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
     ALLOCATABLE,
+    HEADROOM,
     JOB_ENQUEUEABLE,
     JOB_ENQUEUED,
     PREEMPTIVE,
@@ -30,7 +31,7 @@ from hekla.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.task import Task
-from hekla.plugins.demand import short_of, within
+from hekla.plugins.demand import how_many, short_of, within
 from hekla.plugins.queue_entitlements import flat_entitlements, tree_entitlements
 from hekla.plugins.queue_excess import Claim, Excess
 from hekla.plugins.queue_tree import every_queue_alone, fault_of, tree_of
@@ -129,6 +130,16 @@ class Capacity(Plugin):
     @answers(ALLOCATABLE)
     def stays_within_its_limit(self, queue: Queue, task: Task) -> bool:
         return self._agrees(task.job, closed(queue) or self._too_much(queue, task.vector))
+
+    @answers(HEADROOM)
+    def how_many_stay_within_its_limit(self, queue: Queue, task: Task, count: int) -> int:
+        """The queue and all above it must have room for them."""
+        if closed(queue) or self._no_place_in(queue):
+            return 0
+        for row in self.tree.paths[self.tree.row_of[queue.name]]:
+            held, limit = self.allocated[row], self.entitled.limit[row]
+            count = how_many(held, limit, task.vector, self.session.axis.pods, count)
+        return count
 
     @answers(SIMULATE_ALLOCATABLE)
     def would_stay_within_its_limit(self, queue: Queue, task: Task) -> bool:
@@ -231,6 +242,9 @@ class Capacity(Plugin):
 
     def on_allocate(self, task: Task) -> None:
         self._count(task, task.vector)
+
+    def on_allocate_all(self, tasks: Sequence[Task]) -> None:
+        self._count(tasks[0], len(tasks) * tasks[0].vector)
 
     def on_release(self, task: Task) -> None:
         if task.job in self.session.jobs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,18 @@ def within(amounts: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int)
     # Plain numbers: this is asked for every task, of a handful of resources.
     rows = enumerate(zip(amounts.tolist(), limit.tolist(), asked.tolist(), strict=True))
     return all(amount <= most or wanted <= 0 or column == pods for column, (amount, most, wanted) in rows)
+
+
+def how_many(held: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int, count: int) -> int:
+    """How many times, up to `count`, as much can be taken while `within` still holds.
+
+    held, limit, asked: (R,)
+    """
+    rows = enumerate(zip(held.tolist(), limit.tolist(), asked.tolist(), strict=True))
+    for column, (amount, most, wanted) in rows:
+        if wanted > 0 and column != pods:
+            count = min(count, (math.floor(most) - amount) // wanted)
+    return max(count, 0)
 
 
 def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked: Amounts) -> str:

@@ -93,17 +93,17 @@ class Drf(Plugin):
     def on_allocate(self, task: Task) -> None:
         self._hold(task, 1)
 
+    def on_allocate_all(self, tasks: Sequence[Task]) -> None:
+        self._hold(tasks[0], len(tasks))
+
     def on_release(self, task: Task) -> None:
         self._hold(task, -1)
 
-    def _hold(self, task: Task, sign: int) -> None:
+    def _hold(self, task: Task, times: int) -> None:
         if task.job not in self.session.jobs:
             return
         held = self.held[task.job]
-        if sign > 0:
-            held += task.vector
-        else:
-            held -= task.vector
+        held += times * task.vector
         self.share.pop(task.job, None)
         if self.tree is not None:
             self.tree.update()
@@ -114,4 +114,5 @@ def dominant_share(held: Amounts, total: Floats) -> float:
 
     held, total: (offered,)   ->   a number, 0 where nothing is offered
     """
-    return float((held / total).max()) if len(total) else 0.0
+    parts = zip(held.tolist(), total.tolist(), strict=True)
+    return max([amount / most for amount, most in parts], default=0.0)

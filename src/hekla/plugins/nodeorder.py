@@ -14,8 +14,9 @@ import numpy as np
 from hekla.conf import argument
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import BATCH_NODE_ORDER, NODE_ORDER, Point, Scope, answers
-from hekla.ledger.arrays import Counts, Floats, Mask, Rows, all_of
+from hekla.ledger.arrays import Counts, Floats, Mask, all_of
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.states import NodeStates
 from hekla.model.task import Task
 from hekla.plugins.allocation_scores import (
     BALANCED_ALLOCATION,
@@ -91,30 +92,30 @@ class NodeOrder(Plugin):
 
     # What depends on the node's own pods
 
-    @answers(BATCH_NODE_ORDER, Scope.ROW)
-    def prefer_free_nodes(self, task: Task, rows: Rows) -> Floats | float:
-        score = LEAST_ALLOCATED.at(rows, self.session.pods.nonzero, task.nonzero, self._capacity)
+    @answers(BATCH_NODE_ORDER, Scope.LEDGER)
+    def prefer_free_nodes(self, task: Task, states: NodeStates) -> Floats | float:
+        score = LEAST_ALLOCATED.at(states, "nonzero", task.nonzero, self._capacity)
         return weighted_row(score, self.arguments.least_requested)
 
-    @answers(BATCH_NODE_ORDER, Scope.ROW)
-    def prefer_full_nodes(self, task: Task, rows: Rows) -> Floats | float:
-        score = MOST_ALLOCATED.at(rows, self.session.pods.nonzero, task.nonzero, self._capacity)
+    @answers(BATCH_NODE_ORDER, Scope.LEDGER)
+    def prefer_full_nodes(self, task: Task, states: NodeStates) -> Floats | float:
+        score = MOST_ALLOCATED.at(states, "nonzero", task.nonzero, self._capacity)
         return weighted_row(score, self.arguments.most_requested)
 
-    @answers(BATCH_NODE_ORDER, Scope.ROW)
-    def prefer_evenly_used_nodes(self, task: Task, rows: Rows) -> Floats | float | None:
+    @answers(BATCH_NODE_ORDER, Scope.LEDGER)
+    def prefer_evenly_used_nodes(self, task: Task, states: NodeStates) -> Floats | float | None:
         request = task.vector.tolist()
         asks_for_gpu = self._gpu is not None and request[self._gpu] > 0
         capacity = self._capacity_with_gpu if asks_for_gpu else self._capacity
         asked = [request[place] for place in capacity.places]
         if not any(asked):
             return None
-        score = BALANCED_ALLOCATION.at(rows, self.session.pods.requested, asked, capacity)
+        score = BALANCED_ALLOCATION.at(states, "requested", asked, capacity)
         return weighted_row(score, self.arguments.balanced_resource)
 
     # What is measured against the other candidates
 
-    @answers(BATCH_NODE_ORDER)
+    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES)
     def prefer_chosen_nodes(self, task: Task, among: Mask) -> Floats | None:
         affinity = task.pod.spec.affinity
         if affinity is None or affinity.node_affinity is None or not affinity.node_affinity.preferred:
@@ -122,7 +123,7 @@ class NodeOrder(Plugin):
         score = share_of_best(self._preferred.of(task), among)
         return None if score is None else weighted(score, self.arguments.node_affinity)
 
-    @answers(BATCH_NODE_ORDER)
+    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES)
     def prefer_tolerated_nodes(self, task: Task, among: Mask) -> Floats | float | None:
         weight = self.arguments.taint_toleration
         disliked = self._disliked.of(task) if self._taints.any_soft else None
@@ -160,9 +161,11 @@ def weighted(score: Counts | Floats, weight: int) -> Floats:
     return np.multiply(score, weight, dtype=np.float64)
 
 
-def weighted_row(score: Counts | int, weight: int) -> Floats | float:
+def weighted_row(score: Floats | int, weight: int) -> Floats | float:
     """The score of one row is a plain number and stays one."""
-    return float(score * weight) if isinstance(score, int) else weighted(score, weight)
+    if isinstance(score, int):
+        return float(score * weight)
+    return score if weight == 1 else weighted(score, weight)
 
 
 def share_of_best(raw: Counts, among: Mask) -> Counts | None:

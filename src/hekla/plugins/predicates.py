@@ -6,7 +6,7 @@ ledger, from which its filters and the scores of `nodeorder` are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf import argument
@@ -22,6 +22,7 @@ from hekla.framework.points import (
     answers,
 )
 from hekla.ledger.arrays import Rows, any_of
+from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import NOWHERE, Task
 from hekla.plugins.class_memory import ClassMemory
@@ -102,6 +103,7 @@ class Predicates(Plugin):
 
     name = "predicates"
     Arguments = PredicatesArguments
+    keeps_pods = True
 
     def on_open(self) -> None:
         session, tasks, told = self.session, self.session.tasks, self.arguments
@@ -146,6 +148,12 @@ class Predicates(Plugin):
             self._limits.attach(task, task.node)
         self.session.pods.add(task, task.node)
 
+    def on_allocate_all(self, tasks: Sequence[Task]) -> None:
+        if self._binding is not None or self._limits is not None or tasks[0].node == NOWHERE:
+            super().on_allocate_all(tasks)
+        else:
+            self.session.pods.add_all(tasks)
+
     def on_release(self, task: Task) -> None:
         if task.node == NOWHERE:
             return
@@ -157,7 +165,7 @@ class Predicates(Plugin):
 
     # Before any node is looked at
 
-    @answers(PRE_PREDICATE)
+    @answers(PRE_PREDICATE, Scope.CLASS)
     def object_to_hopeless_tasks(self, task: Task) -> Objection | None:
         spec = task.pod.spec
         if spec.affinity is not None and self.arguments.node_affinity and names_conflict(spec):
@@ -172,10 +180,10 @@ class Predicates(Plugin):
 
     # Filters
 
-    @answers(PREDICATE, Scope.ROW)
-    def refuse_full_nodes(self, task: Task, rows: Rows) -> Refusals:  # noqa: ARG002 - alike for all tasks
-        full = self.session.nodes.pod_limit[rows] <= self.session.pods.count[rows]
-        if len(full) == 1 and not full[0]:
+    @answers(PREDICATE, Scope.LEDGER)
+    def refuse_full_nodes(self, task: Task, states: NodeStates) -> Refusals:  # noqa: ARG002 - alike for all
+        full = states.pod_limit <= states.pod_count
+        if states.only is not None and not full[0]:
             return None
         return [Refusal(TOO_MANY_PODS, full, plain="runs as many pods as it may")] if full.any() else None
 

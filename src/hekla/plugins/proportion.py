@@ -10,6 +10,7 @@ import numpy as np
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
     ALLOCATABLE,
+    HEADROOM,
     JOB_ENQUEUEABLE,
     JOB_ENQUEUED,
     OVERUSED,
@@ -27,7 +28,7 @@ from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
 from hekla.model.task import Task
-from hekla.plugins.demand import short_of, within
+from hekla.plugins.demand import how_many, short_of, within
 from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
 
 SMALLEST = 0.1
@@ -53,9 +54,8 @@ class Account:
     @property
     def share(self) -> float:
         """The largest part of anything it deserves that the queue holds."""
-        counted = self.deserved >= SMALLEST
-        held = self.allocated[counted] / self.deserved[counted]
-        return float(held.max()) if len(held) else 0.0
+        parts = zip(self.allocated.tolist(), self.deserved.tolist(), strict=True)
+        return max([held / deserved for held, deserved in parts if deserved >= SMALLEST], default=0.0)
 
 
 class Proportion(Plugin):
@@ -136,6 +136,13 @@ class Proportion(Plugin):
     def stays_within_its_part(self, queue: Queue, task: Task) -> bool:
         return self._is_open(queue, task.job) and self._may_take(queue, task.vector, task.job)
 
+    @answers(HEADROOM)
+    def how_many_stay_within_its_part(self, queue: Queue, task: Task, count: int) -> int:
+        account = self.accounts[queue.name]
+        if not queue.is_open:
+            return 0
+        return how_many(account.allocated, account.deserved, task.vector, self.pods, count)
+
     @answers(SIMULATE_ALLOCATABLE)
     def would_stay_within_its_part(self, queue: Queue, task: Task) -> bool:
         return self._may_take(queue, task.vector, task.job)
@@ -204,6 +211,11 @@ class Proportion(Plugin):
         if job is not None:
             self.accounts[job.queue].allocated += task.vector
 
+    def on_allocate_all(self, tasks: Sequence[Task]) -> None:
+        job = self.session.jobs.get(tasks[0].job)
+        if job is not None:
+            self.accounts[job.queue].allocated += len(tasks) * tasks[0].vector
+
     def on_release(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)
         if job is not None:
@@ -221,7 +233,8 @@ class Proportion(Plugin):
 
 def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:
     """Within the limit in every resource, by Volcano's tolerance."""
-    return bool((amounts - limit < SMALLEST).all())
+    pairs = zip(amounts.tolist(), limit.tolist(), strict=True)
+    return all([amount - most < SMALLEST for amount, most in pairs])
 
 
 def divide(accounts: list[Account], total: Amounts, pods: int) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 from hekla.conf import argument
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
-from hekla.ledger.arrays import Amounts, Floats, Mask, Rows
+from hekla.ledger.arrays import Amounts, Floats, Mask
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.resources import MEMORY, PODS, is_whole
 from hekla.model.task import Task
@@ -109,22 +110,21 @@ class ResourceStrategyFit(Plugin):
         notes = task.pod.metadata.annotations
         return notes.get(TYPE_ANNOTATION), notes.get(WEIGHT_ANNOTATION)
 
-    @answers(PREDICATE, Scope.ROW)
-    def refuse_what_idle_devices_need(self, task: Task, rows: Rows) -> list[Refusal] | None:
+    @answers(PREDICATE, Scope.LEDGER)
+    def refuse_what_idle_devices_need(self, task: Task, states: NodeStates) -> list[Refusal] | None:
         if any(task.vector[column] > 0 for column in self._reserves):
             return None
-        idle = self.session.nodes.idle[rows]
-        offers = {column: offered[rows] for column, offered in self._offers.items()}
-        short = eats_into_reserve(task.vector, idle, offers, self._reserves)
+        offers = {column: offered[states.rows] for column, offered in self._offers.items()}
+        short = eats_into_reserve(task.vector, states.idle, offers, self._reserves)
         plain = "cpu and memory kept for idle devices"
         return [Refusal(RESERVED, short, Code.UNRESOLVABLE, plain)] if short.any() else None
 
-    @answers(NODE_ORDER, Scope.ROW)
-    def prefer_nodes_by_resource(self, task: Task, rows: Rows) -> Floats | None:
-        columns, nodes = self._counted.of(task), self.session.nodes
+    @answers(NODE_ORDER, Scope.LEDGER)
+    def prefer_nodes_by_resource(self, task: Task, states: NodeStates) -> Floats | None:
+        columns = self._counted.of(task)
         if not columns:
             return None
-        score = fit(task.vector, nodes.used[rows], nodes.allocatable[rows], columns)
+        score = fit(task.vector, states.used, states.allocatable, columns)
         return score * (MAX_NODE_SCORE * int(self.arguments.weight))
 
     @answers(NODE_ORDER, Scope.CLASS)
@@ -153,22 +153,22 @@ def milli_units(resource: str) -> float:
 def fit(request: Amounts, used: Amounts, allocatable: Amounts, columns: Columns) -> Floats:
     """How well each node suits the strategies, from 0 to 1; a node that would overflow scores 0.
 
-    request: (R,)   used, allocatable: (N, R)   ->   (N,)
+    request: (R,)   used, allocatable: (R, N)   ->   (N,)
     """
-    score = np.zeros(len(used))
-    overflows = np.zeros(len(used), dtype=np.bool_)
+    score = np.zeros(used.shape[1])
+    overflows = np.zeros(len(score), dtype=np.bool_)
     for column, strategy in columns:
         if strategy.weight == 0 or strategy.type not in (MOST, LEAST):
             continue
-        capacity, after = allocatable[:, column], used[:, column] + request[column]
+        capacity, after = allocatable[column], used[column] + request[column]
         offered = capacity > 0
         overflows |= offered & (after > capacity)
         wanted = after if strategy.type == MOST else capacity - after
-        score += np.divide(wanted * float(strategy.weight), capacity, out=np.zeros(len(used)), where=offered)
+        score += np.divide(wanted * float(strategy.weight), capacity, out=np.zeros(len(score)), where=offered)
     score[overflows] = 0.0
     # What a node lacks and what has no known type scores nothing, but its weight counts.
     total = sum(strategy.weight for _, strategy in columns)
-    return score / total if total else np.zeros(len(used))
+    return score / total if total else np.zeros(len(score))
 
 
 def plainness(request: Amounts, allocatable: Amounts, scarce: Mapping[int, int], total: int) -> Floats:
@@ -191,12 +191,12 @@ def eats_into_reserve(
 ) -> Mask:
     """Nodes where the task would leave too little cpu or memory for a device that is idle.
 
-    request: (R,)   idle: (N, R)   offers: (N,) by column   reserves: cpu and memory by column   ->   (N,)
+    request: (R,)   idle: (R, N)   offers: (N,) by column   reserves: cpu and memory by column   ->   (N,)
     """
-    left_cpu = idle[:, CPU_COLUMN] - request[CPU_COLUMN]
-    left_memory = idle[:, MEMORY_COLUMN] - request[MEMORY_COLUMN]
-    short = np.zeros(len(idle), dtype=np.bool_)
+    left_cpu = idle[CPU_COLUMN] - request[CPU_COLUMN]
+    left_memory = idle[MEMORY_COLUMN] - request[MEMORY_COLUMN]
+    short = np.zeros(len(left_cpu), dtype=np.bool_)
     for column, (cpu, memory) in reserves.items():
-        devices = idle[:, column]
+        devices = idle[column]
         short |= offers[column] & ((left_cpu < devices * cpu) | (left_memory < devices * memory))
     return short

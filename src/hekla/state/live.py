@@ -116,6 +116,8 @@ class LiveState:
         if self._is_lent:
             self.rewind()
         self._is_lent = True
+        self.nodes.has_promises = bool(self.nodes.releasing.any())
+        self.pods.is_kept = False
 
     def released(self, task: Task) -> None:
         """A session evicts the task, whose job may be one that it does not look at otherwise."""

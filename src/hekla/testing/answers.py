@@ -14,6 +14,7 @@ from hekla.framework.plugin import Objection, Plugin
 from hekla.framework.points import Point, Scope, Vote, declared
 from hekla.framework.session import ABOUT_NODES, Session
 from hekla.ledger.arrays import ALL_ROWS
+from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Refusal
 from hekla.model.job import Job
 from hekla.model.status import Status
@@ -29,6 +30,8 @@ YES_OR_NO = (
     points.PREEMPTIVE,
 )
 KEYS = (points.JOB_ORDER, points.TASK_ORDER, points.SUB_JOB_ORDER)
+MANY = 100
+"""How many tasks a queue is asked to take at once."""
 VICTIMS = (points.PREEMPTABLE, points.RECLAIMABLE)
 
 
@@ -50,7 +53,15 @@ class Answer:
 
     def ask_again(self, rows: Any) -> Any:
         """The answer for some rows only."""
+        if self.scope is Scope.LEDGER:
+            states = self.question[1]
+            rows = NodeStates(states.nodes, states.pods, rows, only=_only_row(rows))
         return self.ask(self.question[0], rows)
+
+
+def _only_row(rows: Any) -> int | None:
+    """The row where it is just one, asked for by a slice."""
+    return rows.start if isinstance(rows, slice) and rows.stop == (rows.start or 0) + 1 else None
 
 
 def all_answers(session: Session) -> Iterator[Answer]:
@@ -77,7 +88,9 @@ def asked_about_nodes(session: Session) -> Iterator[Answer]:
             question: tuple[Any, ...] = (task,)
             if scope is Scope.ROW:
                 question = (task, ALL_ROWS)
-            elif scope is Scope.ATTEMPT and point is not points.PREDICATE:
+            elif scope is Scope.LEDGER:
+                question = (task, NodeStates(session.nodes, session.pods))
+            elif scope in (Scope.ATTEMPT, Scope.CANDIDATES) and point is not points.PREDICATE:
                 question = (task, everywhere.copy())
             yield Answer(plugin.name, method, point, scope, task.key, ask(*question), ask, question)
 
@@ -135,7 +148,10 @@ def _about_queues(session: Session, point: Point) -> Iterator[Question]:
 def _about_queues_and_tasks(session: Session, point: Point) -> Iterator[Question]:
     for task in _waiting(session):
         queue = session.queues[session.jobs[task.job].queue]
-        yield task.key, (queue, [task] if point is points.PREEMPTIVE else task)
+        if point is points.HEADROOM:
+            yield task.key, (queue, task, MANY)
+        else:
+            yield task.key, (queue, [task] if point is points.PREEMPTIVE else task)
 
 
 def _about_victims(session: Session, point: Point) -> Iterator[Question]:
@@ -157,7 +173,7 @@ QUESTIONS: tuple[tuple[tuple[Point, ...], Callable[[Session, Point], Iterator[Qu
     ((points.TASK_ORDER, points.PRE_PREDICATE), _about_tasks),
     ((points.SUB_JOB_ORDER, points.SUB_JOB_READY, points.SUB_JOB_PIPELINED), _about_sub_jobs),
     ((points.QUEUE_ORDER, points.OVERUSED), _about_queues),
-    ((points.ALLOCATABLE, points.PREEMPTIVE), _about_queues_and_tasks),
+    ((points.ALLOCATABLE, points.PREEMPTIVE, points.HEADROOM), _about_queues_and_tasks),
     ((*VICTIMS, points.VICTIM_TASKS), _about_victims),
 )
 

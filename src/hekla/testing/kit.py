@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from hekla.conf import read_arguments
 from hekla.conf.arguments import Declared
 from hekla.framework.plugin import Plugin
-from hekla.framework.points import POINTS, Scope, declared
+from hekla.framework.points import POINTS, Scope, declared, scopes_of
 from hekla.framework.registry import Registry
-from hekla.framework.session import ABOUT_NODES, Session
+from hekla.framework.session import Session
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import open_session
 from hekla.state.snapshot import take_snapshot
@@ -32,6 +32,12 @@ from hekla.testing.answers import (
     on_rows,
     same,
     shown,
+)
+from hekla.testing.foresight import (
+    broken_constants,
+    broken_crowds,
+    broken_headroom,
+    broken_suppositions,
 )
 from hekla.testing.pods import stamped
 from hekla.testing.samples import Sample, placements, samples
@@ -60,6 +66,7 @@ def check_plugin(
         check_classes(trial)
         check_shuffled_nodes(trial)
         check_events(trial)
+        check_foresight(trial)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +110,11 @@ def check_declarations(plugin: type[Plugin]) -> None:
     for method, point, scope in answers:
         where = f"{name}.{method}"
         assert point in POINTS, f"{where}: {point!r} is not in the table of extension points (points.POINTS)"
-        assert point in ABOUT_NODES or scope is Scope.ATTEMPT, (
-            f"{where}: only answers about nodes are kept; {point.name} takes no scope"
+        allowed = scopes_of(point)
+        assert scope in allowed, (
+            f"{where}: {point.name} takes no scope {scope.name}"
+            if len(allowed) > 1
+            else f"{where}: only answers about nodes are kept; {point.name} takes no scope"
         )
 
 
@@ -161,7 +171,7 @@ def check_rows(trial: Trial) -> None:
     """An answer for some rows is those rows of the answer for all."""
     session = trial.session()
     for answer in asked_about_nodes(session):
-        if answer.scope is not Scope.ROW:
+        if answer.scope not in (Scope.ROW, Scope.LEDGER):
             continue
         for rows in trial.sample.subsets_of_rows():
             part = answer.ask_again(rows)
@@ -172,15 +182,16 @@ def check_rows(trial: Trial) -> None:
 
 
 def check_classes(trial: Trial) -> None:
-    """An answer of scope CLASS does not depend on who is where."""
-    session = trial.session()
-    before = {str(a): a for a in asked_about_nodes(session) if a.scope is Scope.CLASS}
+    """An answer of scope CLASS or CANDIDATES does not depend on who is where."""
+    session, lasting = trial.session(), (Scope.CLASS, Scope.CANDIDATES)
+    before = {str(a): a for a in asked_about_nodes(session) if a.scope in lasting}
     for task, row, status in placements(session):
         session.put(task, row, status)
     for answer in asked_about_nodes(session):
-        if str(answer) in before and answer.scope is Scope.CLASS:
+        if str(answer) in before:
             assert same(before[str(answer)].value, answer.value), trial.complain(
-                f"{answer}: its answer changed after tasks were placed, so its scope cannot be CLASS"
+                f"{answer}: its answer changed after tasks were placed, "
+                f"so its scope cannot be {answer.scope.name}"
             )
 
 
@@ -212,6 +223,17 @@ def check_events(trial: Trial) -> None:
             f"{answer}: after on_allocate and on_release its answer should again be "
             f"{before[question].value!r}, but it is {answer.value!r}"
         )
+
+
+def check_foresight(trial: Trial) -> None:
+    """What it says beforehand of many tasks is what it says when they come one by one."""
+    for problem in (
+        *broken_suppositions(trial.session()),
+        *broken_headroom(trial.session()),
+        *broken_crowds(trial.session),
+        *broken_constants(trial.session()),
+    ):
+        raise AssertionError(trial.complain(problem))
 
 
 def _by_question(session: Session) -> dict[str, Answer]:
