@@ -35,8 +35,10 @@ class Enqueue(Action):
 
     def run(self, session: Session) -> None:
         turns = Turns(session)
-        for _, job in sorted(session.jobs.items()):
-            turns.add_queue(job.queue)
+        # A queue whose jobs all run takes part, too: its place decides how the others are compared.
+        for name in dict.fromkeys(job.queue for job in session.all_jobs):
+            turns.add_queue(name)
+        for job in session.jobs_in_line():
             if job.is_pending:
                 turns.add(job)
         while turns.queues:

@@ -82,11 +82,7 @@ class Preempt(Action):
     Arguments = PreemptArguments
 
     def run(self, session: Session) -> None:
-        jobs = [
-            job
-            for uid, job in sorted(session.jobs.items())
-            if session.is_eligible(job) and not job.has_topology
-        ]
+        jobs = [job for job in session.jobs_in_line() if session.is_eligible(job) and not job.has_topology]
         starving = starving_jobs(session, jobs)
         preemption = Preemption(session, self.arguments)
         queues = queues_in_order(session, (session.queues[name] for name in starving))

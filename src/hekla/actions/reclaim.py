@@ -47,10 +47,8 @@ class Reclaim(Action):
     Arguments = ReclaimArguments
 
     def run(self, session: Session) -> None:
-        jobs = [job for _, job in sorted(session.jobs.items()) if session.is_eligible(job)]
-        starving = starving_jobs(session, jobs)
-        names = dict.fromkeys(job.queue for job in jobs)
-        queues = queues_in_order(session, (session.queues[name] for name in names))
+        starving = starving_jobs(session, filter(session.is_eligible, session.jobs_in_line()))
+        queues = queues_in_order(session, queues_with_work(session))
         while queues:
             queue = queues.pop()
             if queue.name not in starving or session.is_overused(queue):
@@ -59,6 +57,15 @@ class Reclaim(Action):
             held = room_held_by(session, (task for task in session.tasks if is_movable(session, task)))
             while starving[queue.name]:
                 Reclamation(session, self.arguments, queue, starving[queue.name].pop(), held).run()
+
+
+def queues_with_work(session: Session) -> list[Queue]:
+    """The queues that have an eligible job, in the order of their first ones."""
+    found: dict[str, Queue] = {}
+    for job in session.all_jobs:
+        if job.queue not in found and session.is_eligible(job):
+            found[job.queue] = session.queues[job.queue]
+    return list(found.values())
 
 
 def is_movable(session: Session, task: Task) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,17 @@ class Session:
         return any(plugin.requires_minimums for tier in ready for plugin in tier) and any(
             plugin.requires_minimums for plugin in first_vote
         )
+
+    @cached_property
+    def all_jobs(self) -> list[Job]:
+        """Every job, in order of their UIDs."""
+        return [job for _, job in sorted(self.jobs.items())]
+
+    def jobs_in_line(self) -> list[Job]:
+        """The jobs that an action may find something to do for, in order of their UIDs."""
+        if not self.shortcuts.settled_jobs:
+            return self.all_jobs
+        return [job for job in self.all_jobs if not job.is_settled]
 
     def has_answer(self, point: Point) -> bool:
         return any(self._tiers.get(point, ()))

@@ -19,7 +19,9 @@ class Shortcuts:
     """Network domains whose score is known beforehand are tried best first, up to the first that will do."""
     upper_bounds: bool = True
     """Nodes and domains that could not do at the very best are not looked at more closely."""
+    settled_jobs: bool = True
+    """Jobs all of whose tasks run are passed over before any plugin is asked about them."""
 
 
 EVERY_SHORTCUT = Shortcuts()
-NO_SHORTCUT = Shortcuts(runs=False, known_scores=False, upper_bounds=False)
+NO_SHORTCUT = Shortcuts(runs=False, known_scores=False, upper_bounds=False, settled_jobs=False)

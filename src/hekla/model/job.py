@@ -97,6 +97,17 @@ class Job:
         return self.phase in ("", PENDING)
 
     @property
+    def is_settled(self) -> bool:
+        """All its tasks run and they are enough, so that there is nothing to decide for it."""
+        roster = self.roster
+        return (
+            len(roster.having(Status.RUNNING)) == len(roster.tasks) >= roster.minimum
+            and not self.is_pending
+            and not self.role_minimums
+            and not self.has_policies
+        )
+
+    @property
     def has_policies(self) -> bool:
         return bool(self.pod_group.spec.sub_group_policy)
 
