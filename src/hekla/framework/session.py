@@ -13,7 +13,7 @@ from hekla.framework import points
 from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
-from hekla.framework.plugin import Objection, Plugin
+from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose, Scope
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.framework.statement import Statement, bind_decision
@@ -238,6 +238,20 @@ class Session:
         combine = points.victims_of_all if by_all else point.combine
         victims: list[Task] = combine(self._tiers.get(point, ()), task, candidates)
         return victims
+
+    def most_victims(self, point: Point, task: Task, candidates: list[Task]) -> list[list[Task]]:
+        """What each tier could come to agree on at most, for tasks like this one of the same job.
+
+        A tier in which one plugin firmly names nobody agrees on nobody, and none agrees on more than
+        its last plugin names.
+        """
+        most: list[list[Task]] = []
+        for tier, owners in zip(self._tiers[point], self._owners[point], strict=True):
+            firm = [answer for answer, owner in zip(tier, owners, strict=True) if owner.resolve.is_firm]
+            named = [answer(task, candidates) for answer in firm]
+            if tier and [] not in named:
+                most.append(named[-1] if owners[-1].resolve is Resolve.HARDENING else candidates)
+        return most
 
     def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
         chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)

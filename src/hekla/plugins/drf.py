@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import JOB_ORDER, PREEMPTABLE, QUEUE_ORDER, RECLAIMABLE, Point, answers
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.model.job import Job
@@ -28,6 +28,8 @@ class Drf(Plugin):
 
     def on_open(self) -> None:
         session = self.session
+        # In a tree of queues, what one gains may make another the poorer one.
+        self.resolve = Resolve.NONE if self.hierarchical else Resolve.HARDENING
         self.offered = np.flatnonzero(session.total > 0)
         self.total = session.total[self.offered].astype(np.float64)
         self.held: dict[str, Amounts] = {uid: job.held.copy() for uid, job in session.jobs.items()}

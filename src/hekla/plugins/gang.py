@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hekla.framework.messages import progress_of, status_line
-from hekla.framework.plugin import Objection, Plugin
+from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import (
     JOB_ORDER,
     JOB_PIPELINED,
@@ -31,6 +31,7 @@ class Gang(Plugin):
     """All formulas are those of the roster; this says which of them answers which question."""
 
     name = "gang"
+    resolve = Resolve.HARDENING
     requires_minimums = True
 
     @answers(JOB_VALID)

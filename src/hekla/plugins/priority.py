@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hekla.framework.gang_eviction import EvictionContext
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import (
     JOB_ORDER,
     JOB_STARVING,
@@ -25,6 +25,7 @@ class Priority(Plugin):
     """Higher values first, for jobs, sub-jobs and tasks."""
 
     name = "priority"
+    resolve = Resolve.HARDENING
 
     @answers(TASK_ORDER)
     def important_tasks_first(self, task: Task) -> int:
