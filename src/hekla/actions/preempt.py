@@ -17,7 +17,7 @@ from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.eviction import (
     NEVER,
-    candidates_on,
+    JobFilter,
     starving_jobs,
     ungated_tasks,
     victim_mode_argument,
@@ -25,7 +25,7 @@ from hekla.framework.eviction import (
 )
 from hekla.framework.finder import NodeFinder, error_cache_argument
 from hekla.framework.orders import TaskLine, queues_in_order, tasks_in_order, victims_in_order
-from hekla.framework.prospects import BarrenNodes, Filter, RoomToFree, fits_with
+from hekla.framework.prospects import BarrenNodes, RoomToFree, fits_with
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask
@@ -96,11 +96,14 @@ class Preempt(Action):
 
 @dataclass(frozen=True)
 class Need:
-    """A task that lacks room, who may go for it, and where looking for them has proved vain."""
+    """A task that lacks room, the jobs that may make it, and where asking them has proved vain."""
 
     task: Task
-    may_go: Filter
+    givers: JobFilter
     barren: BarrenNodes | None = None
+
+    def may_be_met_by(self, victim: Task) -> bool:
+        return self.givers[victim.job] and is_evictable(victim, self.task)
 
 
 @dataclass
@@ -119,10 +122,11 @@ class Preemption:
         session = self.session
         tasks = tasks_in_order(session, ungated_tasks(job))
         barren = BarrenNodes(session, points.PREEMPTABLE)
+        others = JobFilter(session, lambda other: other is not job and other.queue == job.queue)
         with session.statement() as statement:
             while tasks and session.is_starving(job):
                 task = tasks.popleft()
-                self.make_room(statement, Need(task, self._of_other_jobs(task), barren))
+                self.make_room(statement, Need(task, others, barren))
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
@@ -136,12 +140,11 @@ class Preemption:
     def _victims_on(self, need: Need, row: int) -> list[Task] | None:
         """Whom plugins give up on the node; None where that does not suffice."""
         session, task = self.session, need.task
-        candidates = candidates_on(session, row, need.may_go)
+        candidates = [victim for victim in self._room_for(task).movable_on(row) if need.may_be_met_by(victim)]
         by_all = self.arguments.victim_mode == "intersectAll"
         victims = session.preemptable(task, candidates, by_all=by_all)
         if fits_with(session, task, row, victims):
             return victims
-        self._room_for(task).look_at(row)
         if need.barren is not None:
             need.barren.look_at(task, row, candidates)
         return None
@@ -154,41 +157,27 @@ class Preemption:
     def inside(self, job: Job) -> None:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
         session = self.session
-        tasks = tasks_in_order(session, ungated_tasks(job))
+        tasks, itself = (
+            tasks_in_order(session, ungated_tasks(job)),
+            JobFilter(session, lambda one: one is job),
+        )
         if not self.arguments.keeps_torn_gangs:
-            self._inside_whole(job, tasks)
+            self._inside_whole(job, tasks, itself)
             return
         while tasks:
-            task = tasks.popleft()
             with session.statement() as statement:
-                if not self.make_room(statement, Need(task, self._of_same_job(task))):
+                if not self.make_room(statement, Need(tasks.popleft(), itself)):
                     return
                 statement.commit()
 
-    def _inside_whole(self, job: Job, tasks: TaskLine) -> None:
+    def _inside_whole(self, job: Job, tasks: TaskLine, itself: JobFilter) -> None:
         """The same, but nothing of it stays unless the gang will be complete."""
         with self.session.statement() as statement:
             while tasks:
-                task = tasks.popleft()
-                if not self.make_room(statement, Need(task, self._of_same_job(task))):
+                if not self.make_room(statement, Need(tasks.popleft(), itself)):
                     break
             if self._suffices(job):
                 statement.commit()
-
-    def _of_other_jobs(self, task: Task) -> Filter:
-        session = self.session
-        queue = session.jobs[task.job].queue
-
-        def may_go(victim: Task) -> bool:
-            job = session.jobs.get(victim.job)
-            return (
-                is_evictable(victim, task) and job is not None and job.queue == queue and job.uid != task.job
-            )
-
-        return may_go
-
-    def _of_same_job(self, task: Task) -> Filter:
-        return lambda victim: is_evictable(victim, task) and victim.job == task.job
 
     def make_room(self, statement: Statement, need: Need) -> bool:
         """Promise the task a node, evicting there whom it needs to; False where no node will do."""
@@ -228,15 +217,12 @@ class Preemption:
 
     def _room_for(self, task: Task) -> RoomToFree:
         """What may be freed in the task's queue; kept for the whole action."""
-        jobs = self.session.jobs
-        queue = jobs[task.job].queue
-
-        def may_go(victim: Task) -> bool:
-            job = jobs.get(victim.job)
-            return is_movable(victim) and job is not None and job.queue == queue
-
+        queue = self.session.jobs[task.job].queue
         if queue not in self._room:
-            self._room[queue] = RoomToFree(self.session, may_go)
+            in_queue = JobFilter(self.session, lambda job: job.queue == queue)
+            self._room[queue] = RoomToFree(
+                self.session, lambda victim: is_movable(victim) and in_queue[victim.job]
+            )
         return self._room[queue]
 
     def _make_room_on(self, statement: Statement, need: Need, row: int) -> bool:
@@ -270,7 +256,7 @@ def would_run(session: Session, task: Task, row: int) -> bool:
     queue = session.queues[session.jobs[task.job].queue]
     return (
         session.is_allocatable(queue, task)
-        and session.nodes.fits_later(task, row)
+        and fits_with(session, task, row, [])
         and bool(session.fitting.open_nodes(task)[row])
     )
 

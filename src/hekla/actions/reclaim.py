@@ -12,7 +12,7 @@ from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.eviction import (
     NEVER,
-    candidates_on,
+    JobFilter,
     starving_jobs,
     ungated_tasks,
     victim_mode_argument,
@@ -72,16 +72,17 @@ class Claim:
         self.session = session
         self.arguments = arguments
         self.queue = queue
+        self.givers = JobFilter(session, self._may_be_asked)
         self.room = RoomToFree(session, self.is_on_offer)
 
-    def is_on_offer(self, task: Task) -> bool:
-        """Runs in another queue that lets its excess go, or at least in one that may be asked."""
-        job = self.session.jobs.get(task.job)
-        if job is None or task.status is not Status.RUNNING or not task.is_preemptable:
-            return False
+    def _may_be_asked(self, job: Job) -> bool:
         if job.queue == self.queue.name:
             return self.arguments.takes_from_own_queue
         return self.session.queues[job.queue].is_reclaimable
+
+    def is_on_offer(self, task: Task) -> bool:
+        """Runs in a queue that lets its excess go."""
+        return task.status is Status.RUNNING and task.is_preemptable and self.givers[task.job]
 
 
 class Reclamation:
@@ -115,9 +116,7 @@ class Reclamation:
         )
 
     def _may_give_back(self, task: Task) -> bool:
-        """Is on offer, and matters less where it is of the same queue."""
-        if not self._claim.is_on_offer(task):
-            return False
+        """Inside the queue only what matters less does."""
         job = self._session.jobs[task.job]
         return job.queue != self._job.queue or job.priority < self._job.priority
 
@@ -134,20 +133,20 @@ class Reclamation:
 
     def _take_back_on(self, statement: Statement, task: Task, row: int) -> bool:
         session, arguments = self._session, self._claim.arguments
-        givers = candidates_on(session, row, self._may_give_back)
+        givers = [task for task in self._claim.room.movable_on(row) if self._may_give_back(task)]
         by_all = arguments.victim_mode == "intersectAll"
         victims = session.reclaimable(task, givers, by_all=by_all) if givers else []
         if not givers or not fits_with(session, task, row, victims):
-            self._claim.room.look_at(row)
             # Inside a queue, what one job gains may put others in excess: then nothing is remembered.
             if not arguments.takes_from_own_queue:
                 self._barren.look_at(task, row, givers)
             return False
         waiting = victims_in_order(session, victims, task)
         with session.statement() as attempt:
-            while waiting and not session.nodes.fits_later(task, row):
+            fits = fits_with(session, task, row, [])
+            while waiting and not fits:
                 attempt.evict(waiting.pop(), Reclaim.name, beneficiary=task.job)
-            fits = session.nodes.fits_later(task, row)
+                fits = fits_with(session, task, row, [])
             if not fits or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
                 return False
             statement.merge(attempt)

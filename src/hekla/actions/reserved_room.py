@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hekla.framework.eviction import candidates_on, ungated_tasks
+from hekla.framework.eviction import ungated_tasks
 from hekla.framework.orders import Turns, tasks_in_order, victims_in_order
+from hekla.framework.prospects import candidates_on
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask

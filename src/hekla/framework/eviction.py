@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from hekla.conf import argument
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order
-from hekla.framework.prospects import Filter
 from hekla.framework.session import Session
 from hekla.ledger.arrays import Mask
 from hekla.model.job import Job
@@ -40,10 +39,17 @@ def ungated_tasks(job: Job) -> list[Task]:
     return [task for task in job.roster.having(Status.PENDING).values() if not task.is_gated]
 
 
-def candidates_on(session: Session, row: int, is_candidate: Filter) -> list[Task]:
-    """Tasks on a node that the filter lets through, in order of their names."""
-    on_node = session.nodes.tasks_on[row]
-    return [task for key in sorted(on_node) if is_candidate(task := on_node[key])]
+class JobFilter(dict[str, bool]):
+    """By UID, whether the tasks of a job come into question; worked out when it is first asked for."""
+
+    def __init__(self, session: Session, is_wanted: Callable[[Job], bool]) -> None:
+        self._jobs = session.jobs
+        self._is_wanted = is_wanted
+
+    def __missing__(self, uid: str) -> bool:
+        job = self._jobs.get(uid)
+        answer = self[uid] = job is not None and self._is_wanted(job)
+        return answer
 
 
 def without_hopeless(session: Session, task: Task) -> Mask:

@@ -39,10 +39,6 @@ class Resolve(Enum):
     FIRM = "where it has named nobody, it goes on naming nobody"
     HARDENING = "it names fewer and fewer: nobody whom it has not named before"
 
-    @property
-    def is_firm(self) -> bool:
-        return self is not Resolve.NONE
-
 
 class Plugin:
     """Derive, give it a name, and mark methods with `@answers(POINT)`.

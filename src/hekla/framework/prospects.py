@@ -6,12 +6,13 @@ Both answers err on the side of looking: a node that they rule out would have be
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from operator import attrgetter
 
 import numpy as np
 
 from hekla.framework.points import Point
 from hekla.framework.session import Session
-from hekla.ledger.arrays import Mask
+from hekla.ledger.arrays import Amounts, Mask
 from hekla.ledger.nodes import NodeLedger, covers
 from hekla.model.task import Task
 
@@ -40,17 +41,23 @@ class RoomToFree:
 
     def __init__(self, session: Session, may_go: Filter) -> None:
         self._session = session
+        self._nodes = session.nodes
         self._may_go = may_go
         self._most = session.nodes.used.copy(order="F")
-        self._exact: set[int] = set()
+        self._movable: dict[int, list[Task]] = {}
         self._changes = Changes(session.nodes)
+        self._asker: Task | None = None
+        self._fits: Mask = self._everywhere()
 
     def rows_for(self, task: Task) -> Mask:
-        """Nodes that could hold the task if all that may go went; a mask of its own."""
+        """Nodes that could hold the task if all that may go went; do not change the mask."""
         if not self._session.shortcuts.upper_bounds:
             return self._everywhere()
         self._forget_changes()
-        return covers(self._session.nodes.future + self._most, task)
+        if self._asker is None or self._asker.vector is not task.vector or self._asker.asked != task.asked:
+            self._fits = covers(self._nodes.future + self._most, task)
+        self._asker = task
+        return self._fits
 
     def rows_with_anybody(self) -> Mask:
         """Nodes on which there may be somebody to go at all; a mask of its own."""
@@ -60,21 +67,28 @@ class RoomToFree:
         return np.asarray(self._most[:, self._session.axis.pods] > 0)
 
     def _everywhere(self) -> Mask:
-        return np.ones(len(self._session.nodes), dtype=np.bool_)
+        return np.ones(len(self._nodes), dtype=np.bool_)
+
+    def movable_on(self, row: int) -> list[Task]:
+        """Whoever may go from this node, in order of their names; do not change the list."""
+        self._forget_changes()
+        known = self._movable.get(row)
+        if known is None or not self._session.shortcuts.upper_bounds:
+            known = self._movable[row] = candidates_on(self._session, row, self._may_go)
+            self._set(row, sum([task.vector for task in known]))
+        return known
 
     def _forget_changes(self) -> None:
-        if rows := self._changes.new():
-            self._most[rows] = self._session.nodes.used[rows]
-            self._exact.difference_update(rows)
+        for row in self._changes.new():
+            self._movable.pop(row, None)
+            self._set(row, self._nodes.used[row])
 
-    def look_at(self, row: int) -> None:
-        """Work out what may go from this node."""
-        self._forget_changes()
-        if row in self._exact:
-            return
-        on_node = self._session.nodes.tasks_on[row].values()
-        self._most[row] = sum([task.vector for task in on_node if self._may_go(task)])
-        self._exact.add(row)
+    def _set(self, row: int, most: Amounts | int) -> None:
+        self._most[row] = most
+        if self._asker is not None:
+            room = (self._nodes.future[row] + most).tolist()
+            need = self._asker.vector.tolist()
+            self._fits[row] = all([room[at] >= need[at] for at in self._asker.asked])
 
 
 class BarrenNodes:
@@ -114,6 +128,18 @@ class BarrenNodes:
 
 def fits_with(session: Session, task: Task, row: int, victims: list[Task]) -> bool:
     """Would the node hold the task with these victims gone?"""
+    # Plain numbers, and no further than needed: arrays of a handful are slow.
     room, need = session.nodes.future[row].tolist(), task.vector.tolist()
-    gone = [victim.vector.tolist() for victim in victims]
-    return all(room[at] + sum([amounts[at] for amounts in gone]) >= need[at] for at in task.asked)
+    lacking = {at: need[at] - room[at] for at in task.asked if need[at] > room[at]}
+    for victim in victims:
+        if not lacking:
+            break
+        freed = victim.vector.tolist()
+        lacking = {at: short - freed[at] for at, short in lacking.items() if short > freed[at]}
+    return not lacking
+
+
+def candidates_on(session: Session, row: int, is_candidate: Filter) -> list[Task]:
+    """Tasks on a node that the filter lets through, in order of their names."""
+    on_node = session.nodes.tasks_on[row].values()
+    return sorted([task for task in on_node if is_candidate(task)], key=attrgetter("key"))

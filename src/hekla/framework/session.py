@@ -67,6 +67,7 @@ class Session:
         self.decisions: list[Decision] = []
         self.plugins: list[Plugin] = []
         self._settle_tasks()
+        self._restless = {uid: job for uid, job in self.jobs.items() if not job.is_settled}
         self.pods = PodLedger(self.nodes, self.tasks, self.axis)
         self.domains = Domains(snapshot.all_of(HyperNode), self.nodes)
         unsettled = settle_topology(self.jobs.values(), self.domains)
@@ -173,7 +174,7 @@ class Session:
         """The jobs that an action may find something to do for, in order of their UIDs."""
         if not self.shortcuts.settled_jobs:
             return self.all_jobs
-        return [job for job in self.all_jobs if not job.is_settled]
+        return [job for _, job in sorted(self._restless.items())]
 
     def has_answer(self, point: Point) -> bool:
         return any(self._tiers.get(point, ()))
@@ -247,10 +248,14 @@ class Session:
         """
         most: list[list[Task]] = []
         for tier, owners in zip(self._tiers[point], self._owners[point], strict=True):
-            firm = [answer for answer, owner in zip(tier, owners, strict=True) if owner.resolve.is_firm]
-            named = [answer(task, candidates) for answer in firm]
-            if tier and [] not in named:
-                most.append(named[-1] if owners[-1].resolve is Resolve.HARDENING else candidates)
+            last: list[Task] | None = None
+            for answer, owner in zip(tier, owners, strict=True):
+                named = candidates if owner.resolve is Resolve.NONE else answer(task, candidates)
+                if not named:
+                    break
+                last = named if owner.resolve is Resolve.HARDENING else candidates
+            else:
+                most += [] if last is None else [last]
         return most
 
     def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
@@ -318,6 +323,8 @@ class Session:
 
     def start_release(self, task: Task) -> None:
         """A running task is being evicted; it keeps its place until it is gone."""
+        if task.job in self.jobs:
+            self._restless[task.job] = self.jobs[task.job]
         self._set_status(task, Status.RELEASING)
         self.nodes.release(task)
         for listen in self._on_release:

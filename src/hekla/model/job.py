@@ -101,10 +101,9 @@ class Job:
         """All its tasks run and they are enough, so that there is nothing to decide for it."""
         roster = self.roster
         return (
-            len(roster.having(Status.RUNNING)) == len(roster.tasks) >= roster.minimum
-            and not self.is_pending
-            and not self.role_minimums
-            and not self.has_policies
+            len(roster.tasks) == len(roster.having(Status.RUNNING)) >= roster.minimum
+            and self.phase not in ("", PENDING)
+            and not (self.role_minimums or self.pod_group.spec.sub_group_policy)
         )
 
     @property

@@ -6,6 +6,7 @@ queues are compared too, level by level (see `hdrf`).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -61,14 +62,17 @@ class Drf(Plugin):
         if preemptor.job not in self.held:
             return []
         mine = self.share_of(self.held[preemptor.job] + preemptor.vector)
-        left: dict[str, Amounts] = {}
+        offered = list(zip(self.offered.tolist(), self.total.tolist(), strict=True))
+        left: dict[str, list[int]] = {}
         victims: list[Task] = []
         for task in candidates:
             if task.job not in self.held:
                 continue
             # Every candidate counts as gone, taken or not: later ones of the job are judged poorer.
-            left[task.job] = left.get(task.job, self.held[task.job]) - task.vector
-            theirs = self.share_of(left[task.job])
+            # Plain numbers: arrays of a handful are slow.
+            before = left.get(task.job) or self.held[task.job].tolist()
+            kept = left[task.job] = list(map(operator.sub, before, task.vector.tolist()))
+            theirs = max([kept[at] / total for at, total in offered], default=0.0)
             if mine < theirs or abs(mine - theirs) <= SHARE_TOLERANCE:
                 victims.append(task)
         return victims

@@ -91,13 +91,13 @@ class Gang(Plugin):
         left: dict[str, int] = {}
         victims: list[Task] = []
         for task in candidates:
-            job = self.session.jobs.get(task.job)
-            if job is None:
-                continue
-            ready = left.setdefault(task.job, job.roster.ready)
-            if ready > job.minimum:
-                left[task.job] = ready - 1
+            spare = left.get(task.job)
+            if spare is None:
+                job = self.session.jobs.get(task.job)
+                spare = 0 if job is None else job.roster.ready - job.minimum
+            if spare > 0:
                 victims.append(task)
+            left[task.job] = spare - 1
         return victims
 
     @answers(UNIFIED_EVICTABLE)
