@@ -151,7 +151,7 @@ def answers_of(session: Session) -> dict[str, object]:
             fitting.curable_nodes(task).tolist(),
             fitting.class_of(task).fits_now.tolist(),
             fitting.class_of(task).fits_later.tolist(),
-            fitting.ranked(task, everywhere),
+            list(fitting.ranked(task, everywhere, showing=everywhere)),
             fitting.class_of(task).scores(task, everywhere).tolist(),
             str(fitting.diagnose(task, everywhere, with_room=True)),
         )

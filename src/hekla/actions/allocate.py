@@ -76,7 +76,7 @@ class Agenda(Turns):
         super().__init__(session)
         self.worksheets: dict[str, Worksheet] = {}
         admits_itself = "enqueue" not in session.conf.actions
-        for _, job in sorted(session.jobs.items()):
+        for job in session.jobs_in_line():
             if job.is_pending and admits_itself:
                 job.phase = INQUEUE
             if not session.is_eligible(job) or not has_its_network(session, job):

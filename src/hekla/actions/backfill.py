@@ -48,7 +48,7 @@ def in_order(session: Session) -> Iterator[Task]:
     """All tasks of the first job of the first queue, then of its next job, then of the next queue."""
     turns = Turns(session)
     tasks_of: dict[str, list[Task]] = {}
-    for _, job in sorted(session.jobs.items()):
+    for job in session.jobs_in_line():
         if session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
             tasks_of[job.uid] = tasks
             turns.add(job)

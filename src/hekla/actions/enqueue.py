@@ -35,10 +35,13 @@ class Enqueue(Action):
 
     def run(self, session: Session) -> None:
         turns = Turns(session)
-        for _, job in sorted(session.jobs.items()):
-            turns.add_queue(job.queue)
-            if job.is_pending:
-                turns.add(job)
+        waiting = [job for job in session.jobs_in_line() if job.is_pending]
+        if len({job.queue for job in waiting}) > 1:
+            # A queue whose jobs all run takes part, too: its place decides how the others are compared.
+            for job in session.all_jobs:
+                turns.add_queue(job.queue)
+        for job in waiting:
+            turns.add(job)
         while turns.queues:
             queue = turns.queues.pop()
             jobs = turns.jobs_of[queue.name]

@@ -23,7 +23,7 @@ class GangReclaim(Action):
     Arguments = GangEvictionArguments
 
     def run(self, session: Session) -> None:
-        jobs = [job for _, job in sorted(session.jobs.items()) if session.is_eligible(job)]
+        jobs = [job for job in session.jobs_in_line() if session.is_eligible(job)]
         starving = starving_jobs(session, jobs)
         queues = queues_in_order(session, (session.queues[name] for name in starving))
         while queues:

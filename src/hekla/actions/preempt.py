@@ -13,24 +13,22 @@ import numpy as np
 
 from hekla.actions.eviction_plans import EvictionPlan, least_harmful, plan_on
 from hekla.conf import argument
+from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.eviction import (
     NEVER,
-    Filter,
-    candidates_on,
-    fits_with,
-    room_held_by,
+    JobFilter,
     starving_jobs,
     ungated_tasks,
     victim_mode_argument,
     without_hopeless,
-    would_fit,
 )
 from hekla.framework.finder import NodeFinder, error_cache_argument
 from hekla.framework.orders import TaskLine, queues_in_order, tasks_in_order, victims_in_order
+from hekla.framework.prospects import BarrenNodes, RoomToFree, fits_with
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
-from hekla.ledger.arrays import Amounts, Mask
+from hekla.ledger.arrays import Mask
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.model.task import Task
@@ -82,11 +80,7 @@ class Preempt(Action):
     Arguments = PreemptArguments
 
     def run(self, session: Session) -> None:
-        jobs = [
-            job
-            for uid, job in sorted(session.jobs.items())
-            if session.is_eligible(job) and not job.has_topology
-        ]
+        jobs = [job for job in session.jobs_in_line() if session.is_eligible(job) and not job.has_topology]
         starving = starving_jobs(session, jobs)
         preemption = Preemption(session, self.arguments)
         queues = queues_in_order(session, (session.queues[name] for name in starving))
@@ -100,13 +94,25 @@ class Preempt(Action):
                 preemption.inside(job)
 
 
+@dataclass(frozen=True)
+class Need:
+    """A task that lacks room, the jobs that may make it, and where asking them has proved vain."""
+
+    task: Task
+    givers: JobFilter
+    barren: BarrenNodes | None = None
+
+    def may_be_met_by(self, victim: Task) -> bool:
+        return self.givers[victim.job] and is_evictable(victim, self.task)
+
+
 @dataclass
 class Preemption:
     """Finds victims for one task after another; what it learns of nodes lasts for the action."""
 
     session: Session
     arguments: PreemptArguments
-    _held: dict[str, Amounts] = field(default_factory=dict)
+    _room: dict[str, RoomToFree] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._finder = NodeFinder(self.session, self.arguments.error_cache)
@@ -115,10 +121,12 @@ class Preemption:
         """Make room for a whole gang at the cost of other jobs, or for none of it."""
         session = self.session
         tasks = tasks_in_order(session, ungated_tasks(job))
+        barren = BarrenNodes(session, points.PREEMPTABLE)
+        others = JobFilter(session, lambda other: other is not job and other.queue == job.queue)
         with session.statement() as statement:
             while tasks and session.is_starving(job):
                 task = tasks.popleft()
-                self.make_room(statement, task, self._of_other_jobs(task))
+                self.make_room(statement, Need(task, others, barren))
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
@@ -129,78 +137,73 @@ class Preemption:
             return self.session.is_ready(job)
         return self.session.is_pipelined(job)
 
-    def _victims_on(self, task: Task, row: int, may_go: Filter) -> list[Task]:
-        candidates = candidates_on(self.session, row, may_go)
+    def _victims_on(self, need: Need, row: int) -> list[Task] | None:
+        """Whom plugins give up on the node; None where that does not suffice."""
+        session, task = self.session, need.task
+        candidates = [victim for victim in self._room_for(task).movable_on(row) if need.may_be_met_by(victim)]
         by_all = self.arguments.victim_mode == "intersectAll"
-        return self.session.preemptable(task, candidates, by_all=by_all)
+        victims = session.preemptable(task, candidates, by_all=by_all)
+        if fits_with(session, task, row, victims):
+            return victims
+        if need.barren is not None:
+            need.barren.look_at(task, row, candidates)
+        return None
+
+    def _worth_a_look(self, need: Need) -> Mask:
+        """Nodes where room may be made; the others would be refused after a closer look."""
+        hopeful = self._room_for(need.task).rows_for(need.task)
+        return hopeful if need.barren is None else hopeful & ~need.barren.rows_for(need.task)
 
     def inside(self, job: Job) -> None:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
         session = self.session
-        tasks = tasks_in_order(session, ungated_tasks(job))
+        tasks, itself = (
+            tasks_in_order(session, ungated_tasks(job)),
+            JobFilter(session, lambda one: one is job),
+        )
         if not self.arguments.keeps_torn_gangs:
-            self._inside_whole(job, tasks)
+            self._inside_whole(job, tasks, itself)
             return
         while tasks:
-            task = tasks.popleft()
             with session.statement() as statement:
-                if not self.make_room(statement, task, self._of_same_job(task)):
+                if not self.make_room(statement, Need(tasks.popleft(), itself)):
                     return
                 statement.commit()
 
-    def _inside_whole(self, job: Job, tasks: TaskLine) -> None:
+    def _inside_whole(self, job: Job, tasks: TaskLine, itself: JobFilter) -> None:
         """The same, but nothing of it stays unless the gang will be complete."""
         with self.session.statement() as statement:
             while tasks:
-                task = tasks.popleft()
-                if not self.make_room(statement, task, self._of_same_job(task)):
+                if not self.make_room(statement, Need(tasks.popleft(), itself)):
                     break
             if self._suffices(job):
                 statement.commit()
 
-    def _of_other_jobs(self, task: Task) -> Filter:
-        session = self.session
-        queue = session.jobs[task.job].queue
-
-        def may_go(victim: Task) -> bool:
-            job = session.jobs.get(victim.job)
-            return (
-                is_evictable(victim, task) and job is not None and job.queue == queue and job.uid != task.job
-            )
-
-        return may_go
-
-    def _of_same_job(self, task: Task) -> Filter:
-        return lambda victim: is_evictable(victim, task) and victim.job == task.job
-
-    def make_room(self, statement: Statement, task: Task, may_go: Filter) -> bool:
+    def make_room(self, statement: Statement, need: Need) -> bool:
         """Promise the task a node, evicting there whom it needs to; False where no node will do."""
-        session = self.session
+        session, task = self.session, need.task
         if not may_preempt(session, task) or session.objection_to(task) is not None:
             return False
         nodes = self._finder.find(task, without_hopeless(session, task), session.fitting.curable_nodes(task))
         make_room = self._make_least_harm if self.arguments.is_topology_aware else self._make_room_on_best
-        return any(make_room(statement, task, group, may_go) for group in session.by_shard(nodes))
+        return any(make_room(statement, need, group) for group in session.by_shard(nodes))
 
-    def _make_room_on_best(self, statement: Statement, task: Task, nodes: Mask, may_go: Filter) -> bool:
+    def _make_room_on_best(self, statement: Statement, need: Need, nodes: Mask) -> bool:
         """The best-scored node where it can be done."""
-        # Hopeless nodes take part in the ranking, which compares all of them, and only then drop out.
-        hopeful = would_fit(self.session, task, self._room_in_queue(task))
-        ranked = self.session.fitting.ranked(task, nodes)
-        return any(self._make_room_on(statement, task, row, may_go) for row in ranked if hopeful[row])
+        ranked = self.session.fitting.ranked(need.task, nodes, showing=self._worth_a_look(need))
+        return any(self._make_room_on(statement, need, row) for row in ranked)
 
-    def _make_least_harm(self, statement: Statement, task: Task, nodes: Mask, may_go: Filter) -> bool:
+    def _make_least_harm(self, statement: Statement, need: Need, nodes: Mask) -> bool:
         """Of the first few nodes where it can be done, the one whose victims matter least."""
-        session = self.session
+        session, task = self.session, need.task
         wanted = self.arguments.candidates_among(int(np.count_nonzero(nodes)))
         plans: list[EvictionPlan] = []
-        for row in np.flatnonzero(nodes & would_fit(session, task, self._room_in_queue(task))).tolist():
+        for row in np.flatnonzero(nodes & self._worth_a_look(need)).tolist():
             if len(plans) >= wanted:
                 break
-            victims = self._victims_on(task, row, may_go)
-            if fits_with(session, task, row, victims):
-                plan = plan_on(session, task, row, victims, Preempt.name)
-                plans += [plan] if plan is not None else []
+            victims = self._victims_on(need, row)
+            plan = None if victims is None else plan_on(session, task, row, victims, Preempt.name)
+            plans += [plan] if plan is not None else []
         if not plans:
             return False
         chosen = least_harmful(plans, session.now)
@@ -212,27 +215,20 @@ class Preemption:
             statement.merge(attempt)
             return True
 
-    def _room_in_queue(self, task: Task) -> Amounts:
-        """What could be freed at most; it only shrinks during the action, so it is summed once."""
-        session = self.session
-        queue = session.jobs[task.job].queue
-        if queue not in self._held:
-            self._held[queue] = room_held_by(
-                session,
-                (
-                    victim
-                    for job in session.jobs.values()
-                    if job.queue == queue
-                    for victim in job.roster.among(PREEMPTABLE_STATUSES)
-                    if victim.is_preemptable
-                ),
+    def _room_for(self, task: Task) -> RoomToFree:
+        """What may be freed in the task's queue; kept for the whole action."""
+        queue = self.session.jobs[task.job].queue
+        if queue not in self._room:
+            in_queue = JobFilter(self.session, lambda job: job.queue == queue)
+            self._room[queue] = RoomToFree(
+                self.session, lambda victim: is_movable(victim) and in_queue[victim.job]
             )
-        return self._held[queue]
+        return self._room[queue]
 
-    def _make_room_on(self, statement: Statement, task: Task, row: int, may_go: Filter) -> bool:
-        session = self.session
-        victims = self._victims_on(task, row, may_go)
-        if not fits_with(session, task, row, victims):
+    def _make_room_on(self, statement: Statement, need: Need, row: int) -> bool:
+        session, task = self.session, need.task
+        victims = self._victims_on(need, row)
+        if victims is None:
             return False
         waiting = victims_in_order(session, victims, task)
         with session.statement() as attempt:
@@ -246,13 +242,13 @@ class Preemption:
             return True
 
 
+def is_movable(victim: Task) -> bool:
+    return victim.status in PREEMPTABLE_STATUSES and victim.is_preemptable
+
+
 def is_evictable(victim: Task, preemptor: Task) -> bool:
     """Runs, may be evicted, and is worth it: one that holds nothing gives way only to its like."""
-    return (
-        victim.status in PREEMPTABLE_STATUSES
-        and victim.is_preemptable
-        and (victim.is_best_effort or not preemptor.is_best_effort)
-    )
+    return is_movable(victim) and (victim.is_best_effort or not preemptor.is_best_effort)
 
 
 def would_run(session: Session, task: Task, row: int) -> bool:
@@ -260,7 +256,7 @@ def would_run(session: Session, task: Task, row: int) -> bool:
     queue = session.queues[session.jobs[task.job].queue]
     return (
         session.is_allocatable(queue, task)
-        and session.nodes.fits_later(task, row)
+        and fits_with(session, task, row, [])
         and bool(session.fitting.open_nodes(task)[row])
     )
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from hekla.conf import argument
+from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.eviction import (
     NEVER,
-    candidates_on,
-    fits_with,
-    room_held_by,
+    JobFilter,
     starving_jobs,
     ungated_tasks,
     victim_mode_argument,
     without_hopeless,
-    would_fit,
 )
 from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
 from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
+from hekla.framework.prospects import BarrenNodes, RoomToFree, fits_with
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
-from hekla.ledger.arrays import Amounts
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
@@ -47,35 +46,59 @@ class Reclaim(Action):
     Arguments = ReclaimArguments
 
     def run(self, session: Session) -> None:
-        jobs = [job for _, job in sorted(session.jobs.items()) if session.is_eligible(job)]
-        starving = starving_jobs(session, jobs)
-        names = dict.fromkeys(job.queue for job in jobs)
-        queues = queues_in_order(session, (session.queues[name] for name in names))
+        starving = starving_jobs(session, filter(session.is_eligible, session.jobs_in_line()))
+        queues = queues_in_order(session, queues_with_work(session, starving))
         while queues:
             queue = queues.pop()
             if queue.name not in starving or session.is_overused(queue):
                 continue
-            # What could be given back at most only shrinks from here on, so one sum serves all jobs.
-            held = room_held_by(session, (task for task in session.tasks if is_movable(session, task)))
+            claim = Claim(session, self.arguments, queue)
             while starving[queue.name]:
-                Reclamation(session, self.arguments, queue, starving[queue.name].pop(), held).run()
+                Reclamation(claim, starving[queue.name].pop()).run()
 
 
-def is_movable(session: Session, task: Task) -> bool:
-    return task.status is Status.RUNNING and task.is_preemptable and task.job in session.jobs
+def queues_with_work(session: Session, starving: Collection[str]) -> list[Queue]:
+    """The queues that have an eligible job, in the order of their first ones.
+
+    Those without a starving job only take part in comparisons, of which one queue alone needs none.
+    """
+    if len(starving) <= 1:
+        return [session.queues[name] for name in starving]
+    found: dict[str, Queue] = {}
+    for job in session.all_jobs:
+        if job.queue not in found and session.is_eligible(job):
+            found[job.queue] = session.queues[job.queue]
+    return list(found.values())
+
+
+class Claim:
+    """What one queue may take back from others, and where."""
+
+    def __init__(self, session: Session, arguments: ReclaimArguments, queue: Queue) -> None:
+        self.session = session
+        self.arguments = arguments
+        self.queue = queue
+        self.givers = JobFilter(session, self._may_be_asked)
+        self.room = RoomToFree(session, self.is_on_offer)
+
+    def _may_be_asked(self, job: Job) -> bool:
+        if job.queue == self.queue.name:
+            return self.arguments.takes_from_own_queue
+        return self.session.queues[job.queue].is_reclaimable
+
+    def is_on_offer(self, task: Task) -> bool:
+        """Runs in a queue that lets its excess go."""
+        return task.status is Status.RUNNING and task.is_preemptable and self.givers[task.job]
 
 
 class Reclamation:
     """Taking back room for one job."""
 
-    def __init__(
-        self, session: Session, arguments: ReclaimArguments, queue: Queue, job: Job, held: Amounts
-    ) -> None:
-        self._session = session
-        self._arguments = arguments
-        self._queue = queue
+    def __init__(self, claim: Claim, job: Job) -> None:
+        self._session = claim.session
+        self._claim = claim
         self._job = job
-        self._held = held
+        self._barren = BarrenNodes(claim.session, points.RECLAIMABLE)
 
     def run(self) -> None:
         """Take back room for the whole gang, or for none of it."""
@@ -94,41 +117,42 @@ class Reclamation:
     def _may_reclaim(self, task: Task) -> bool:
         return (
             task.pod.spec.preemption_policy != NEVER
-            and self._session.is_preemptive(self._queue, [task])
+            and self._session.is_preemptive(self._claim.queue, [task])
             and self._session.objection_to(task) is None
         )
 
     def _may_give_back(self, task: Task) -> bool:
-        """Runs in another queue that lets its excess go."""
-        if not is_movable(self._session, task):
-            return False
+        """Inside the queue only what matters less does."""
         job = self._session.jobs[task.job]
-        if job.queue == self._queue.name:
-            return self._arguments.takes_from_own_queue and job.priority < self._job.priority
-        return self._session.queues[job.queue].is_reclaimable
+        return job.queue != self._job.queue or job.priority < self._job.priority
 
     def _reclaim_for(self, statement: Statement, task: Task) -> None:
         """Take the first node where others give back enough; one where nobody could is passed over."""
-        session, held = self._session, self._held
+        session = self._session
         nodes = without_hopeless(session, task) & session.fitting.curable_nodes(task)
-        nodes &= would_fit(session, task, held) & (held[:, session.axis.pods] > 0)
+        room = self._claim.room
+        nodes &= room.rows_for(task) & room.rows_with_anybody() & ~self._barren.rows_for(task)
         for group in session.by_shard(nodes):
             for row in np.flatnonzero(group).tolist():
                 if self._take_back_on(statement, task, row):
                     return
 
     def _take_back_on(self, statement: Statement, task: Task, row: int) -> bool:
-        session = self._session
-        givers = candidates_on(session, row, self._may_give_back)
-        by_all = self._arguments.victim_mode == "intersectAll"
+        session, arguments = self._session, self._claim.arguments
+        givers = [task for task in self._claim.room.movable_on(row) if self._may_give_back(task)]
+        by_all = arguments.victim_mode == "intersectAll"
         victims = session.reclaimable(task, givers, by_all=by_all) if givers else []
         if not givers or not fits_with(session, task, row, victims):
+            # Inside a queue, what one job gains may put others in excess: then nothing is remembered.
+            if not arguments.takes_from_own_queue:
+                self._barren.look_at(task, row, givers)
             return False
         waiting = victims_in_order(session, victims, task)
         with session.statement() as attempt:
-            while waiting and not session.nodes.fits_later(task, row):
+            fits = fits_with(session, task, row, [])
+            while waiting and not fits:
                 attempt.evict(waiting.pop(), Reclaim.name, beneficiary=task.job)
-            fits = session.nodes.fits_later(task, row)
+                fits = fits_with(session, task, row, [])
             if not fits or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
                 return False
             statement.merge(attempt)

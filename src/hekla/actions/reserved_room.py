@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hekla.framework.eviction import candidates_on, ungated_tasks
+from hekla.framework.eviction import ungated_tasks
 from hekla.framework.orders import Turns, tasks_in_order, victims_in_order
+from hekla.framework.prospects import candidates_on
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask
@@ -23,7 +24,7 @@ from hekla.model.task import Task
 def backfill_reserved_room(session: Session) -> None:
     """Queue by queue, job by job: whoever becomes ready keeps what it took."""
     turns = Turns(session)
-    for _, job in sorted(session.jobs.items()):
+    for job in session.jobs_in_line():
         if session.is_eligible(job) and asking_tasks(job):
             turns.add(job)
     while turns.queues:

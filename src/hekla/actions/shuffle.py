@@ -12,11 +12,9 @@ class Shuffle(Action):
     name = "shuffle"
 
     def run(self, session: Session) -> None:
-        running = [
-            task
-            for uid in sorted(session.jobs)
-            for task in session.jobs[uid].roster.having(Status.RUNNING).values()
-        ]
+        if not session.has_answer(points.VICTIM_TASKS):
+            return
+        running = [task for job in session.all_jobs for task in job.roster.having(Status.RUNNING).values()]
         for task in session.ask(points.VICTIM_TASKS, running):
             if task.status is Status.RUNNING:
                 session.evict_at_once(task, self.name)

@@ -9,7 +9,7 @@ is asked at every attempt.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -34,6 +34,7 @@ MEMORY_FOR_SHEETS = 2**27
 BYTES_PER_NODE = 32
 """What a sheet keeps of a node, about; a class of tasks keeps less."""
 FEWEST_KEPT = 64
+FEW_RANKED = 4
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
 
 
@@ -172,11 +173,18 @@ class Fitting:
                 return chosen
         return int(np.where(among, scores, -np.inf).argmax())
 
-    def ranked(self, task: Task, among: Mask) -> list[int]:
-        """These nodes, best first; equals in node order."""
-        rows = np.flatnonzero(among)
+    def ranked(self, task: Task, among: Mask, showing: Mask) -> Iterator[int]:
+        """These nodes, of which only some are to be shown, best first; equals in node order.
+
+        Mostly the first few are all that is wanted: only after them the rest is sorted.
+        """
+        rows = np.flatnonzero(among & showing)
         scores = self.class_of(task).scores(task, among)[rows]
-        return [int(row) for row in rows[np.argsort(-scores, kind="stable")]]
+        for _ in range(min(FEW_RANKED, len(rows))):
+            at = int(scores.argmax())
+            yield int(rows[at])
+            rows, scores = np.delete(rows, at), np.delete(scores, at)
+        yield from rows[np.argsort(-scores, kind="stable")].tolist()
 
     def diagnose(self, task: Task, among: Mask, *, with_room: bool, hypernode: str = "") -> Diagnosis:
         """Why none of these nodes takes the task; `with_room` says whether lack of room counts."""

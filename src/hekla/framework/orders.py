@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
 from hekla.framework import points
 from hekla.framework.heap import Heap
@@ -37,7 +39,27 @@ def _order_of_jobs(session: Session) -> Callable[[Job, Job], bool]:
 
 
 def task_goes_first(session: Session, left: Task, right: Task) -> bool:
-    mine, theirs = session.ask(points.TASK_ORDER, left), session.ask(points.TASK_ORDER, right)
+    return _goes_first(
+        left, session.ask(points.TASK_ORDER, left), right, session.ask(points.TASK_ORDER, right)
+    )
+
+
+def comparison_of_tasks(session: Session) -> Callable[[Task, Task], bool]:
+    """The same for many comparisons: plugins are asked once per task, unless their order moves."""
+    if session.has_moving_task_order:
+        return partial(task_goes_first, session)
+    keys: dict[str, tuple[Any, ...]] = {}
+
+    def key_of(task: Task) -> tuple[Any, ...]:
+        key = keys.get(task.uid)
+        if key is None:
+            key = keys[task.uid] = session.ask(points.TASK_ORDER, task)
+        return key
+
+    return lambda left, right: _goes_first(left, key_of(left), right, key_of(right))
+
+
+def _goes_first(left: Task, mine: tuple[Any, ...], right: Task, theirs: tuple[Any, ...]) -> bool:
     if mine != theirs:
         return bool(mine < theirs)
     if left.index is not None and right.index is not None and left.index != right.index:
@@ -121,11 +143,12 @@ def victims_in_order(session: Session, victims: Iterable[Task], preemptor: Task)
     Take them one by one: an eviction may change the order of those that wait.
     """
     initiator = session.jobs.get(preemptor.job)
+    task_goes_first = comparison_of_tasks(session)
 
     def goes_first(left: Task, right: Task) -> bool:
         mine, theirs = session.jobs.get(left.job), session.jobs.get(right.job)
         if mine is theirs:
-            return not task_goes_first(session, left, right)
+            return not task_goes_first(left, right)
         if mine is None or theirs is None:
             return mine is None
         if initiator is not None and mine.queue != theirs.queue:
@@ -136,7 +159,7 @@ def victims_in_order(session: Session, victims: Iterable[Task], preemptor: Task)
         left_key, right_key = session.ask(points.JOB_ORDER, mine), session.ask(points.JOB_ORDER, theirs)
         if left_key != right_key:
             return bool(left_key > right_key)
-        return not task_goes_first(session, left, right)
+        return not task_goes_first(left, right)
 
     return Heap(goes_first, victims)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hekla.framework.points import Point
@@ -31,6 +32,17 @@ class Objection:
     code: Code = Code.UNRESOLVABLE
 
 
+class Resolve(Enum):
+    """How what a plugin says of victims may change while room is made for one job.
+
+    Meanwhile that job only gains, and all others only lose.
+    """
+
+    NONE = "it may name anybody at any time"
+    FIRM = "where it has named nobody, it goes on naming nobody"
+    HARDENING = "it names fewer and fewer: nobody whom it has not named before"
+
+
 class Plugin:
     """Derive, give it a name, and mark methods with `@answers(POINT)`.
 
@@ -48,6 +60,9 @@ class Plugin:
 
     keeps_pods: ClassVar[bool] = False
     """Whether it moves pods in the pod ledger when tasks are placed and released."""
+
+    resolve: Resolve = Resolve.NONE
+    """How firm it is about victims; what it refuses firmly is not asked for again."""
 
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments

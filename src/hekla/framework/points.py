@@ -151,11 +151,11 @@ def agreed_victims(tiers: Tiers, initiator: Any, candidates: Sequence[Task]) -> 
             if not named:
                 victims = []
                 break
-            if victims:
+            if not victims:
+                victims = list(named)
+            elif named != victims:
                 uids = {task.uid for task in named}
                 victims = [task for task in victims if task.uid in uids]
-            else:
-                victims = list(named)
         if victims:
             return victims
     return []

@@ -14,7 +14,7 @@ from hekla.framework import points
 from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
-from hekla.framework.plugin import Objection, Plugin
+from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose, Scope
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.framework.statement import Statement, bind_decision
@@ -71,9 +71,9 @@ class Session:
         self.conditions = Conditions(uid, now)
         self.decisions: list[Decision] = []
         self.plugins: list[Plugin] = []
-        self._stirred: dict[str, Job] = {}
         self.domains = Domains(self.nodes, snapshot.state.domain_tree())
         unsettled = settle_topology(self.restless(), self.domains)
+        self._in_line = {uid: job for uid, job in snapshot.state.restless.items() if not job.runs_whole}
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
         self.fitting = Fitting(self)
@@ -91,7 +91,7 @@ class Session:
 
     def stirring(self) -> list[Job]:
         """The jobs of which there may be news: the restless, and settled ones that lose tasks."""
-        return sorted({**self.snapshot.state.restless, **self._stirred}.values(), key=lambda job: job.number)
+        return sorted({**self.snapshot.state.restless, **self._in_line}.values(), key=lambda job: job.number)
 
     def _own_shard(self) -> Mask | None:
         shard = self.snapshot.shard
@@ -196,6 +196,17 @@ class Session:
             and all(plugin in owners[at] for at, tier in enumerate(askers) for plugin in tier)
         )
 
+    @cached_property
+    def all_jobs(self) -> list[Job]:
+        """Every job, in order of their UIDs."""
+        return [job for _, job in sorted(self.jobs.items())]
+
+    def jobs_in_line(self) -> list[Job]:
+        """The jobs that an action may find something to do for, in order of their UIDs."""
+        if not self.shortcuts.settled_jobs:
+            return self.all_jobs
+        return [job for _, job in sorted(self._in_line.items())]
+
     def has_answer(self, point: Point) -> bool:
         return any(self._tiers.get(point, ()))
 
@@ -263,6 +274,24 @@ class Session:
         combine = points.victims_of_all if by_all else point.combine
         victims: list[Task] = combine(self._tiers.get(point, ()), task, candidates)
         return victims
+
+    def most_victims(self, point: Point, task: Task, candidates: list[Task]) -> list[list[Task]]:
+        """What each tier could come to agree on at most, for tasks like this one of the same job.
+
+        A tier in which one plugin firmly names nobody agrees on nobody, and none agrees on more than
+        its last plugin names.
+        """
+        most: list[list[Task]] = []
+        for tier, owners in zip(self._tiers[point], self._owners[point], strict=True):
+            last: list[Task] | None = None
+            for answer, owner in zip(tier, owners, strict=True):
+                named = candidates if owner.resolve is Resolve.NONE else answer(task, candidates)
+                if not named:
+                    break
+                last = named if owner.resolve is Resolve.HARDENING else candidates
+            else:
+                most += [] if last is None else [last]
+        return most
 
     def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
         chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)
@@ -370,8 +399,8 @@ class Session:
     def start_release(self, task: Task) -> None:
         """A running task is being evicted; it keeps its place until it is gone."""
         self.snapshot.state.released(task)
-        if task.job in self.settled:
-            self._stirred[task.job] = self.jobs[task.job]
+        if task.job in self.jobs:
+            self._in_line[task.job] = self.jobs[task.job]
         self._set_status(task, Status.RELEASING)
         self.nodes.release(task)
         for listen in self._on_release:
@@ -448,4 +477,3 @@ def listens_to_many(plugin: type[Plugin]) -> bool:
     """Whether its way of hearing of many tasks at once is as new as its way of hearing of one."""
     hooks = ({"on_allocate", "on_allocate_all"} & vars(base).keys() for base in plugin.__mro__)
     return "on_allocate_all" in next(found for found in hooks if found)
-

@@ -23,9 +23,16 @@ class Shortcuts:
     """A trial that proves best stands as it is; one that failed is not made twice."""
     upper_bounds: bool = True
     """Nodes and domains that could not do at the very best are not looked at more closely."""
+    settled_jobs: bool = True
+    """Jobs all of whose tasks run are passed over before any plugin is asked about them."""
 
 
 EVERY_SHORTCUT = Shortcuts()
 NO_SHORTCUT = Shortcuts(
-    runs=False, sheets=False, known_scores=False, kept_trials=False, upper_bounds=False
+    runs=False,
+    sheets=False,
+    known_scores=False,
+    kept_trials=False,
+    upper_bounds=False,
+    settled_jobs=False,
 )

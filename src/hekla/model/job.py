@@ -101,6 +101,16 @@ class Job:
         return self.phase in ("", PENDING)
 
     @property
+    def runs_whole(self) -> bool:
+        """All its tasks run and they are enough, so that no action can do anything for it."""
+        roster = self.roster
+        return (
+            len(roster.tasks) == len(roster.having(Status.RUNNING)) >= roster.minimum
+            and self.phase not in ("", PENDING)
+            and not (self.role_minimums or self.pod_group.spec.sub_group_policy)
+        )
+
+    @property
     def has_policies(self) -> bool:
         return bool(self.pod_group.spec.sub_group_policy)
 

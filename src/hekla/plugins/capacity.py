@@ -10,7 +10,7 @@ import numpy as np
 from hekla.conf import argument
 from hekla.framework.gang_eviction import EvictionContext
 from hekla.framework.orders import victims_in_order
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import (
     ALLOCATABLE,
     HEADROOM,
@@ -64,6 +64,8 @@ class Capacity(Plugin):
 
     def on_open(self) -> None:
         session = self.session
+        # In a tree, what one queue gains counts for all above it, whose tasks may then be beyond their due.
+        self.resolve = Resolve.NONE if self.hierarchical else Resolve.FIRM
         self.fault = fault_of(session.queues, session.jobs.values()) if self.hierarchical else ""
         if self.hierarchical and not self.fault:
             self.tree = tree_of(session.queues)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hekla.errors import InputError
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, answers
 from hekla.model.task import Task
 from hekla.objects import Pod, seconds
@@ -16,6 +16,7 @@ COOLDOWN = "volcano.sh/cooldown-time"
 
 class Cdp(Plugin):
     name = "cdp"
+    resolve = Resolve.HARDENING
 
     @answers(PREEMPTABLE)
     @answers(RECLAIMABLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, UNIFIED_EVICTABLE, answers
 from hekla.model.task import Task
 
@@ -14,6 +14,7 @@ CRITICAL_NAMESPACE = "kube-system"
 
 class Conformance(Plugin):
     name = "conformance"
+    resolve = Resolve.HARDENING
 
     @answers(PREEMPTABLE)
     @answers(RECLAIMABLE)

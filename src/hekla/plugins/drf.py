@@ -6,11 +6,12 @@ queues are compared too, level by level (see `hdrf`).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import JOB_ORDER, PREEMPTABLE, QUEUE_ORDER, RECLAIMABLE, Point, answers
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.model.job import Job
@@ -40,6 +41,8 @@ class Drf(Plugin):
 
     def on_open(self) -> None:
         session = self.session
+        # In a tree of queues, what one gains may make another the poorer one.
+        self.resolve = Resolve.NONE if self.hierarchical else Resolve.HARDENING
         self.offered = np.flatnonzero(session.total > 0)
         self.total = session.total[self.offered].astype(np.float64)
         self.held = Held(session.jobs)
@@ -73,14 +76,17 @@ class Drf(Plugin):
         if preemptor.job not in self.session.jobs:
             return []
         mine = self.share_of(self.held[preemptor.job] + preemptor.vector)
-        left: dict[str, Amounts] = {}
+        offered = list(zip(self.offered.tolist(), self.total.tolist(), strict=True))
+        left: dict[str, list[int]] = {}
         victims: list[Task] = []
         for task in candidates:
             if task.job not in self.session.jobs:
                 continue
             # Every candidate counts as gone, taken or not: later ones of the job are judged poorer.
-            left[task.job] = left.get(task.job, self.held[task.job]) - task.vector
-            theirs = self.share_of(left[task.job])
+            # Plain numbers: arrays of a handful are slow.
+            before = left.get(task.job) or self.held[task.job].tolist()
+            kept = left[task.job] = list(map(operator.sub, before, task.vector.tolist()))
+            theirs = max([kept[at] / total for at, total in offered], default=0.0)
             if mine < theirs or abs(mine - theirs) <= SHARE_TOLERANCE:
                 victims.append(task)
         return victims

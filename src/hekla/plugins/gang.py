@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hekla.framework.messages import progress_of, status_line
-from hekla.framework.plugin import Objection, Plugin
+from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import (
     JOB_ORDER,
     JOB_PIPELINED,
@@ -31,6 +31,7 @@ class Gang(Plugin):
     """All formulas are those of the roster; this says which of them answers which question."""
 
     name = "gang"
+    resolve = Resolve.HARDENING
     requires_minimums = True
 
     @answers(JOB_VALID)
@@ -90,13 +91,13 @@ class Gang(Plugin):
         left: dict[str, int] = {}
         victims: list[Task] = []
         for task in candidates:
-            job = self.session.jobs.get(task.job)
-            if job is None:
-                continue
-            ready = left.setdefault(task.job, job.roster.ready)
-            if ready > job.minimum:
-                left[task.job] = ready - 1
+            spare = left.get(task.job)
+            if spare is None:
+                job = self.session.jobs.get(task.job)
+                spare = 0 if job is None else job.roster.ready - job.minimum
+            if spare > 0:
                 victims.append(task)
+            left[task.job] = spare - 1
         return victims
 
     @answers(UNIFIED_EVICTABLE)

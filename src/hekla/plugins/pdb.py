@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, VICTIM_TASKS, answers
 from hekla.model.task import Task
 from hekla.objects import PodDisruptionBudget
@@ -16,6 +16,7 @@ class Pdb(Plugin):
     """As in Volcano, it nominates for shuffle every labelled task that it would let go."""
 
     name = "pdb"
+    resolve = Resolve.HARDENING
 
     def on_open(self) -> None:
         self.budgets: dict[str, list[PodDisruptionBudget]] = defaultdict(list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hekla.framework.gang_eviction import EvictionContext
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import (
     JOB_ORDER,
     JOB_STARVING,
@@ -25,6 +25,7 @@ class Priority(Plugin):
     """Higher values first, for jobs, sub-jobs and tasks."""
 
     name = "priority"
+    resolve = Resolve.HARDENING
 
     @answers(TASK_ORDER)
     def important_tasks_first(self, task: Task) -> int:
@@ -49,16 +50,12 @@ class Priority(Plugin):
         mine = jobs.get(preemptor.job)
         if mine is None:
             return []
-
-        def matters_less(task: Task) -> bool:
-            theirs = jobs.get(task.job)
-            if theirs is None:
-                return False
-            if theirs is mine:
-                return task.priority < preemptor.priority
-            return theirs.priority < mine.priority
-
-        return [task for task in candidates if matters_less(task)]
+        return [
+            task
+            for task in candidates
+            if (theirs := jobs.get(task.job)) is not None
+            and (task.priority < preemptor.priority if theirs is mine else theirs.priority < mine.priority)
+        ]
 
     @answers(UNIFIED_EVICTABLE)
     def of_less_important_jobs(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:

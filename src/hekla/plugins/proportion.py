@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.framework.plugin import Plugin
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import (
     ALLOCATABLE,
     HEADROOM,
@@ -62,6 +62,7 @@ class Proportion(Plugin):
     """Accounts of the queues that have jobs; pipelined tasks count as allocated, evicted ones do not."""
 
     name = "proportion"
+    resolve = Resolve.HARDENING
 
     def on_open(self) -> None:
         session = self.session

@@ -1,0 +1,145 @@
+"""Prospects: which nodes are worth a closer look when room is to be made by evicting tasks.
+
+Both answers err on the side of looking: a node that they rule out would have been refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from operator import attrgetter
+
+import numpy as np
+
+from hekla.framework.points import Point
+from hekla.framework.session import Session
+from hekla.ledger.arrays import Amounts, Mask
+from hekla.ledger.nodes import NodeLedger, covers
+from hekla.model.task import Task
+
+Filter = Callable[[Task], bool]
+
+
+class Changes:
+    """The rows that changed since it was last asked."""
+
+    def __init__(self, nodes: NodeLedger) -> None:
+        self._changed = nodes.changed
+        self._seen = len(nodes.changed)
+
+    def new(self) -> list[int]:
+        rows = list(set(self._changed[self._seen :]))
+        self._seen = len(self._changed)
+        return rows
+
+
+class RoomToFree:
+    """What could be freed on each node at most, for all who could evict the same tasks.
+
+    At first that is all that is used. A closer look makes a row exact, and any change there makes
+    it vague again; so it is never too little.
+    """
+
+    def __init__(self, session: Session, may_go: Filter) -> None:
+        self._session = session
+        self._nodes = session.nodes
+        self._may_go = may_go
+        self._most = session.nodes.used.copy(order="F")
+        self._movable: dict[int, list[Task]] = {}
+        self._changes = Changes(session.nodes)
+        self._asker: Task | None = None
+        self._fits: Mask = self._everywhere()
+
+    def rows_for(self, task: Task) -> Mask:
+        """Nodes that could hold the task if all that may go went; do not change the mask."""
+        if not self._session.shortcuts.upper_bounds:
+            return self._everywhere()
+        self._forget_changes()
+        if self._asker is None or self._asker.vector is not task.vector or self._asker.asked != task.asked:
+            self._fits = covers(self._nodes.future + self._most, task)
+        self._asker = task
+        return self._fits
+
+    def rows_with_anybody(self) -> Mask:
+        """Nodes on which there may be somebody to go at all; a mask of its own."""
+        if not self._session.shortcuts.upper_bounds:
+            return self._everywhere()
+        self._forget_changes()
+        return np.asarray(self._most[:, self._session.axis.pods] > 0)
+
+    def _everywhere(self) -> Mask:
+        return np.ones(len(self._nodes), dtype=np.bool_)
+
+    def movable_on(self, row: int) -> list[Task]:
+        """Whoever may go from this node, in order of their names; do not change the list."""
+        self._forget_changes()
+        known = self._movable.get(row)
+        if known is None or not self._session.shortcuts.upper_bounds:
+            known = self._movable[row] = candidates_on(self._session, row, self._may_go)
+            self._set(row, sum([task.vector for task in known]))
+        return known
+
+    def _forget_changes(self) -> None:
+        for row in self._changes.new():
+            self._movable.pop(row, None)
+            self._set(row, self._nodes.used[row])
+
+    def _set(self, row: int, most: Amounts | int) -> None:
+        self._most[row] = most
+        if self._asker is not None:
+            room = (self._nodes.future[row] + most).tolist()
+            need = self._asker.vector.tolist()
+            self._fits[row] = all([room[at] >= need[at] for at in self._asker.asked])
+
+
+class BarrenNodes:
+    """Nodes that stay refused to tasks of one job, whoever else of it is given room.
+
+    Lives while room is made for that job: meanwhile it only gains, and all others only lose.
+    """
+
+    def __init__(self, session: Session, point: Point) -> None:
+        self._session = session
+        self._point = point
+        self._of_class: dict[Hashable, Mask] = {}
+        self._changes = Changes(session.nodes)
+
+    def rows_for(self, task: Task) -> Mask:
+        """The nodes not to be looked at for this task; do not change the mask."""
+        self._forget_changes()
+        key = self._session.fitting.key_of(task)
+        known = self._of_class.get(key)
+        if known is None:
+            known = self._of_class[key] = np.zeros(len(self._session.nodes), dtype=np.bool_)
+        return known
+
+    def look_at(self, task: Task, row: int, candidates: list[Task]) -> None:
+        """A node has refused the task: remember it where it would do so again."""
+        session = self._session
+        if session.shortcuts.upper_bounds:
+            most = session.most_victims(self._point, task, candidates)
+            if not any(fits_with(session, task, row, victims) for victims in most):
+                self.rows_for(task)[row] = True
+
+    def _forget_changes(self) -> None:
+        if rows := self._changes.new():
+            for mask in self._of_class.values():
+                mask[rows] = False
+
+
+def fits_with(session: Session, task: Task, row: int, victims: list[Task]) -> bool:
+    """Would the node hold the task with these victims gone?"""
+    # Plain numbers, and no further than needed: arrays of a handful are slow.
+    room, need = session.nodes.future[row].tolist(), task.vector.tolist()
+    lacking = {at: need[at] - room[at] for at in task.asked if need[at] > room[at]}
+    for victim in victims:
+        if not lacking:
+            break
+        freed = victim.vector.tolist()
+        lacking = {at: short - freed[at] for at, short in lacking.items() if short > freed[at]}
+    return not lacking
+
+
+def candidates_on(session: Session, row: int, is_candidate: Filter) -> list[Task]:
+    """Tasks on a node that the filter lets through, in order of their names."""
+    on_node = session.nodes.tasks_on[row].values()
+    return sorted([task for task in on_node if is_candidate(task)], key=attrgetter("key"))

@@ -1,0 +1,77 @@
+"""What plugins say of victims lasts as they promise: while room is made for a job, they only harden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hekla.conf import Conf, PluginEntry, Tier
+from hekla.framework.plugin import Resolve
+from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, Point, declared
+from hekla.framework.session import Session
+from hekla.model.status import Status
+from hekla.model.task import Task
+from hekla.scheduler.builtin import BUILTIN
+from hekla.testing.strategies import CROWDED, Cluster, clusters
+
+ABOUT_VICTIMS = {PREEMPTABLE: Session.preemptable, RECLAIMABLE: Session.reclaimable}
+EVICTABLE = (Status.BOUND, Status.RUNNING)
+OPINIONATED = sorted(
+    name
+    for name, plugin in BUILTIN.plugins.items()
+    if any(point in ABOUT_VICTIMS for _, point, _ in declared(plugin))
+)
+
+
+def alone(name: str) -> Conf:
+    return Conf((), (Tier((PluginEntry(name),)),))
+
+
+def others_than(session: Session, job: str) -> list[Task]:
+    """Tasks of other jobs that might be evicted."""
+    return [t for t in session.tasks if t.status in EVICTABLE and t.job in session.jobs and t.job != job]
+
+
+def candidates(session: Session, point: Point, task: Task) -> list[Task]:
+    """On the first node; what is reclaimed is of other queues, too."""
+    jobs = session.jobs
+    return [
+        other
+        for other in others_than(session, task.job)
+        if other.node == 0 and (point is PREEMPTABLE or jobs[other.job].queue != jobs[task.job].queue)
+    ]
+
+
+def go_on(session: Session, initiator: Task, chosen: Sequence[int]) -> None:
+    """Other jobs lose tasks on other nodes, and the rest of the job is promised room."""
+    statement = session.statement()
+    leaving = [task for task in others_than(session, initiator.job) if task.node != 0]
+    for at in {number % len(leaving) for number in chosen if leaving}:
+        statement.evict(leaving[at], "make room")
+    for task in session.jobs[initiator.job].tasks.values():
+        if task.status is Status.PENDING and task is not initiator:
+            statement.pipeline(task, len(session.nodes) - 1)
+
+
+@pytest.mark.parametrize("name", OPINIONATED)
+@given(
+    cluster=clusters(most_jobs=7, places=(*CROWDED, "pending")),
+    chosen=st.lists(st.integers(0, 20), min_size=1),
+)
+def test_plugins_are_as_firm_about_victims_as_they_say(
+    name: str, cluster: Cluster, chosen: Sequence[int]
+) -> None:
+    session = cluster.session(alone(name))
+    waiting = [task for task in session.tasks if task.status is Status.PENDING and task.job in session.jobs]
+    if not waiting:
+        return
+    task, resolve = waiting[0], session.plugins[0].resolve
+    before = {p: set(ask(session, task, candidates(session, p, task))) for p, ask in ABOUT_VICTIMS.items()}
+    go_on(session, task, chosen)
+    for point, ask in ABOUT_VICTIMS.items():
+        now = set(ask(session, task, candidates(session, point, task)))
+        assert resolve is not Resolve.HARDENING or now <= before[point]
+        assert resolve is Resolve.NONE or before[point] or not now
