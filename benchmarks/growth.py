@@ -24,6 +24,9 @@ NODES = 5_000
 REPEAT = 3
 """Runs of each point at least; short ones are repeated more often."""
 
+BEND = 0.25
+"""Points whose slope changes by more than this lie on no straight line, and the words say so."""
+
 
 class Point(msgspec.Struct, frozen=True):
     """So much of what grows, and the seconds it took, scaled to the reference machine."""
@@ -49,9 +52,16 @@ class Curve(msgspec.Struct, frozen=True):
         return Line(float(slope), float(np.exp(offset)))
 
     @property
+    def last_slope(self) -> float:
+        """Between the two largest sizes: more than the whole line's where a fixed cost hides the growth."""
+        before, last = self.points[-2:]
+        return float(np.log(last.seconds / before.seconds) / np.log(last.size / before.size))
+
+    @property
     def words(self) -> str:
-        slope = self.line.slope
-        return f"slope {slope:.2f}, so ten times the {self.grows} take {10**slope:.1f} times as long"
+        slope, last = self.line.slope, self.last_slope
+        bend = f" ({last:.2f} at the large end)" if abs(last - slope) > BEND else ""
+        return f"slope {slope:.2f}{bend}, so ten times the {self.grows} take {10**slope:.1f} times as long"
 
     def picture(self) -> str:
         points = [(float(point.size), point.seconds) for point in self.points]

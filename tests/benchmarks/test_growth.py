@@ -33,6 +33,11 @@ def test_a_power_law_is_found_and_told_in_words(slope: float, words: str) -> Non
     assert curve(slope).words == words
 
 
+def test_a_curve_that_bends_is_not_told_as_a_straight_one() -> None:
+    points = [Point(size, 0.01 + 0.00001 * size) for size in (100, 1_000, 10_000, 100_000)]
+    assert "(0.96 at the large end)" in Curve("idle", "Idle", "pods", "pods", points).words
+
+
 @pytest.mark.parametrize("slope", [-0.2, 0.0, 0.3, 1.0, 2.0])
 def test_the_picture_has_all_points_inside_its_frame(slope: float) -> None:
     picture = ElementTree.fromstring(curve(slope).picture())
