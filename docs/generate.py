@@ -62,6 +62,7 @@ CALLED = {
     Scope.CLASS: "`(task)`",
     Scope.LEDGER: "`(task, states)`",
     Scope.ROW: "`(task, rows)`",
+    Scope.JOB: "`(job)`, job order only",
 }
 
 

@@ -80,12 +80,14 @@ def test_nobody_deserves_what_the_cluster_does_not_have() -> None:
 
 
 def test_a_share_is_the_largest_part_of_what_is_deserved() -> None:
-    held = account([0, 0, 0])
-    held.allocated = np.array([1000, 1, 5])
+    held, owed_nothing = account([0, 0]), account([0, 0])
     held.deserved = np.array([4000.0, 2.0, 0.0])
+    held.hold(np.array([1000, 1, 5]))
     assert held.share == 0.5
-    held.deserved = np.zeros(3)
-    assert held.share == 0.0
+    held.hold(np.array([3000, 0, 0]))
+    assert held.share == 1.0
+    owed_nothing.hold(np.array([1000, 1, 5]))
+    assert owed_nothing.share == 0.0
 
 
 def test_a_capability_limits_only_what_it_names() -> None:

@@ -23,7 +23,7 @@ from hekla.model.task import Task
 
 def backfill_reserved_room(session: Session) -> None:
     """Queue by queue, job by job: whoever becomes ready keeps what it took."""
-    turns = Turns(session)
+    turns = Turns(session, in_peace=False)  # jobs that wait may lose what was kept for them
     for job in session.jobs_in_line():
         if session.is_eligible(job) and asking_tasks(job):
             turns.add(job)

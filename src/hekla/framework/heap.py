@@ -7,8 +7,9 @@ is built the same way. Where keys stand still it is an ordinary priority queue.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Element = TypeVar("Element")
 
@@ -59,3 +60,20 @@ class Heap(Generic[Element]):
             items[at], items[child] = items[child], items[at]
             at = child
         return top
+
+
+class KeyedHeap(Generic[Element]):
+    """The same for elements whose keys, all different, stand still while they wait."""
+
+    def __init__(self, key_of: Callable[[Element], tuple[Any, ...]]) -> None:
+        self._key_of = key_of
+        self._items: list[tuple[tuple[Any, ...], Element]] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def push(self, element: Element) -> None:
+        heapq.heappush(self._items, (self._key_of(element), element))
+
+    def pop(self) -> Element:
+        return heapq.heappop(self._items)[1]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from hekla.framework import points
-from hekla.framework.heap import Heap
+from hekla.framework.heap import Heap, KeyedHeap
 from hekla.framework.session import Session
 from hekla.model.job import Job
 from hekla.model.queue import Queue
@@ -21,21 +21,7 @@ def queue_goes_first(session: Session, left: Queue, right: Queue) -> bool:
 
 
 def job_goes_first(session: Session, left: Job, right: Job) -> bool:
-    return _order_of_jobs(session)(left, right)
-
-
-def _order_of_jobs(session: Session) -> Callable[[Job, Job], bool]:
-    """Keys are asked for one by one: often an early one tells, and heaps compare all the time."""
-    keys = session.answers_to(points.JOB_ORDER)
-
-    def goes_first(left: Job, right: Job) -> bool:
-        for key_of in keys:
-            mine, theirs = key_of(left), key_of(right)
-            if mine != theirs:
-                return bool(mine < theirs)
-        return (left.created, left.uid) < (right.created, right.uid)
-
-    return goes_first
+    return session.job_key(left) < session.job_key(right)
 
 
 def task_goes_first(session: Session, left: Task, right: Task) -> bool:
@@ -72,25 +58,30 @@ def queues_in_order(session: Session, queues: Iterable[Queue] = ()) -> Heap[Queu
 
 
 def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:
-    return Heap(_order_of_jobs(session), jobs)
+    return Heap(lambda left, right: job_goes_first(session, left, right), jobs)
 
 
 class Turns:
     """Whose turn it is: queues in order, and of each queue the jobs in order."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, in_peace: bool = True) -> None:
         self._session = session
+        self._in_peace = in_peace and not session.has_moving_job_order
         self.queues = queues_in_order(session)
-        self.jobs_of: dict[str, Heap[Job]] = {}
+        self.jobs_of: dict[str, Heap[Job] | KeyedHeap[Job]] = {}
 
     def add_queue(self, name: str) -> None:
         if name not in self.jobs_of:
-            self.jobs_of[name] = jobs_in_order(self._session)
+            self.jobs_of[name] = self._line_of_jobs()
             self.queues.push(self._session.queues[name])
 
     def add(self, job: Job) -> None:
         self.add_queue(job.queue)
         self.jobs_of[job.queue].push(job)
+
+    def _line_of_jobs(self) -> Heap[Job] | KeyedHeap[Job]:
+        """Where nothing happens to jobs while they wait for their turn, their keys stand still."""
+        return KeyedHeap(self._session.job_key) if self._in_peace else jobs_in_order(self._session)
 
 
 class MovingLine:

@@ -32,13 +32,14 @@ class Purpose(Enum):
 
 
 class Scope(Enum):
-    """How long an answer about nodes stays true, which is how long the session keeps it."""
+    """How long an answer stays true, which is how long the session keeps it."""
 
     ATTEMPT = "asked anew at every attempt to place a task"
     CANDIDATES = "depends on the task, the node objects and which nodes are candidates: asked for every set"
     CLASS = "depends on the task and the node objects alone: asked once per class of tasks"
     LEDGER = "depends on the task's request and what the ledgers say of that node: can be foreseen"
     ROW = "depends on the task and on that node's own state: asked again for rows that changed"
+    JOB = "depends on the job and its own tasks alone: asked again once one of these has moved"
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,11 +341,13 @@ HYPERNODE_GRADIENT = Point(
     ("enabledHyperNodeGradient",),
 )
 
+SCOPES_OF_SCORES = (Scope.ATTEMPT, Scope.CANDIDATES, Scope.CLASS, Scope.LEDGER, Scope.ROW)
 SCOPED: dict[Point, tuple[Scope, ...]] = {
     PREDICATE: (Scope.ATTEMPT, Scope.CLASS, Scope.LEDGER, Scope.ROW),
-    NODE_ORDER: tuple(Scope),
-    BATCH_NODE_ORDER: tuple(Scope),
+    NODE_ORDER: SCOPES_OF_SCORES,
+    BATCH_NODE_ORDER: SCOPES_OF_SCORES,
     PRE_PREDICATE: (Scope.ATTEMPT, Scope.CLASS),
+    JOB_ORDER: (Scope.ATTEMPT, Scope.JOB),
 }
 """Points whose answers may stay true for longer than one question, and for how long."""
 

@@ -84,6 +84,9 @@ class Session:
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
         self._on_release: list[Callable[[Task], None]] = []
         self._asks_every_task = False
+        self.has_moving_job_order = False
+        """Whether a plugin's order of jobs changes while nothing happens to them."""
+        self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
 
     def restless(self) -> list[Job]:
         """The jobs that a cycle has to look at, in order of arrival; all others are settled."""
@@ -153,6 +156,8 @@ class Session:
                     self.fitting.heed(plugin)
                 elif point is points.PRE_PREDICATE:
                     self._asks_every_task = True
+                elif point is points.JOB_ORDER:
+                    self.has_moving_job_order |= scope is Scope.ATTEMPT
 
     def answers_to(self, point: Point) -> list[Callable[..., Any]]:
         """What the plugins have to say, one after another, whatever their tier."""
@@ -164,6 +169,14 @@ class Session:
     def ask(self, point: Point, *question: Any) -> Any:
         """The combined answer of all plugins."""
         return point.combine(self._tiers.get(point, ()), *question)
+
+    def job_key(self, job: Job) -> tuple[Any, ...]:
+        """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
+        known = self._job_keys.get(job.uid)
+        if known is None or known[0] != job.roster.moves or self.has_moving_job_order:
+            key = (*self.ask(points.JOB_ORDER, job), job.created, job.uid)
+            known = self._job_keys[job.uid] = (job.roster.moves, key)
+        return known[1]
 
     @property
     def has_moving_task_order(self) -> bool:

@@ -20,14 +20,14 @@ _BEST_EFFORT = len(Status)
 class Roster:
     """Keeps counts while tasks move between statuses; iterates in the order tasks were added."""
 
-    __slots__ = ("_by_role", "_by_status", "is_untidy", "minimum", "pending_best_effort", "ready", "tasks")
+    __slots__ = ("_by_role", "_by_status", "minimum", "moves", "pending_best_effort", "ready", "tasks")
 
     def __init__(self, minimum: int) -> None:
         self.minimum = minimum
         self.tasks: dict[str, Task] = {}
         self.pending_best_effort = 0
-        self.is_untidy = False
-        """Tasks have moved, so that those of one status stand in no order to rely on."""
+        self.moves = 0
+        """How often tasks have moved since those of one status last stood in the order of arrival."""
         self.ready = 0
         """How many tasks count towards the gang's minimum; jobs are compared by it all the time."""
         self._by_status: list[dict[str, Task]] = [{} for _ in Status]
@@ -72,12 +72,12 @@ class Roster:
             by_status.clear()
         for uid, task in self.tasks.items():
             self._by_status[task.status][uid] = task
-        self.is_untidy = False
+        self.moves = 0
 
     def move(self, task: Task, status: Status) -> None:
         """Give the task another status; every count follows."""
         before = task.status
-        self.is_untidy = True
+        self.moves += 1
         del self._by_status[before][task.uid]
         self._by_status[status][task.uid] = task
         by_role = self._by_role[task.role]
@@ -92,7 +92,7 @@ class Roster:
 
     def move_all(self, tasks: Sequence[Task], status: Status) -> None:
         """The same for many: in one loop, because whole gangs move at once."""
-        self.is_untidy = True
+        self.moves += 1
         by_status, by_role, arrived = self._by_status, self._by_role, self._by_status[status]
         for task in tasks:
             if task.is_best_effort:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from hekla.framework.plugin import Plugin, Resolve
-from hekla.framework.points import JOB_ORDER, PREEMPTABLE, QUEUE_ORDER, RECLAIMABLE, Point, answers
+from hekla.framework.points import JOB_ORDER, PREEMPTABLE, QUEUE_ORDER, RECLAIMABLE, Point, Scope, answers
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.model.job import Job
 from hekla.model.queue import Queue
@@ -57,7 +57,7 @@ class Drf(Plugin):
     def share_of(self, held: Amounts) -> float:
         return dominant_share(held[self.offered], self.total)
 
-    @answers(JOB_ORDER)
+    @answers(JOB_ORDER, Scope.JOB)
     def smallest_share_first(self, job: Job) -> float:
         """Worked out when asked for: jobs are compared far less often than tasks are placed."""
         share = self.share.get(job.uid)

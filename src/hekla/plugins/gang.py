@@ -18,6 +18,7 @@ from hekla.framework.points import (
     SUB_JOB_PIPELINED,
     SUB_JOB_READY,
     UNIFIED_EVICTABLE,
+    Scope,
     Vote,
     answers,
 )
@@ -47,7 +48,7 @@ class Gang(Plugin):
             return Objection("NotEnoughTasks", f"not enough pods for the gang: {lacking}")
         return None
 
-    @answers(JOB_ORDER)
+    @answers(JOB_ORDER, Scope.JOB)
     def unready_jobs_first(self, job: Job) -> bool:
         return job.roster.is_ready
 

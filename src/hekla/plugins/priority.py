@@ -13,6 +13,7 @@ from hekla.framework.points import (
     SUB_JOB_ORDER,
     TASK_ORDER,
     UNIFIED_EVICTABLE,
+    Scope,
     answers,
 )
 from hekla.model.job import Job, SubJob
@@ -31,7 +32,7 @@ class Priority(Plugin):
     def important_tasks_first(self, task: Task) -> int:
         return -task.priority
 
-    @answers(JOB_ORDER)
+    @answers(JOB_ORDER, Scope.JOB)
     def important_jobs_first(self, job: Job) -> int:
         return -job.priority
 

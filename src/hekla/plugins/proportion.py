@@ -50,12 +50,20 @@ class Account:
     ceiling: Floats
     """The most that dividing gives it."""
     deserved: Floats
+    _share: float | None = None
+
+    def hold(self, amount: Amounts) -> None:
+        """The queue holds so much more."""
+        self.allocated += amount
+        self._share = None
 
     @property
     def share(self) -> float:
         """The largest part of anything it deserves that the queue holds."""
-        parts = zip(self.allocated.tolist(), self.deserved.tolist(), strict=True)
-        return max([held / deserved for held, deserved in parts if deserved >= SMALLEST], default=0.0)
+        if self._share is None:
+            parts = zip(self.allocated.tolist(), self.deserved.tolist(), strict=True)
+            self._share = max([held / most for held, most in parts if most >= SMALLEST], default=0.0)
+        return self._share
 
 
 class Proportion(Plugin):
@@ -210,17 +218,17 @@ class Proportion(Plugin):
     def on_allocate(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)
         if job is not None:
-            self.accounts[job.queue].allocated += task.vector
+            self.accounts[job.queue].hold(task.vector)
 
     def on_allocate_all(self, tasks: Sequence[Task]) -> None:
         job = self.session.jobs.get(tasks[0].job)
         if job is not None:
-            self.accounts[job.queue].allocated += len(tasks) * tasks[0].vector
+            self.accounts[job.queue].hold(len(tasks) * tasks[0].vector)
 
     def on_release(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)
         if job is not None:
-            self.accounts[job.queue].allocated -= task.vector
+            self.accounts[job.queue].hold(-task.vector)
 
     def _over_its_share(self, account: Account) -> str:
         spell, names = self.session.spell, self.session.axis.names

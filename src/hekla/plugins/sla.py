@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hekla.conf import argument
 from hekla.errors import InputError
 from hekla.framework.plugin import Plugin
-from hekla.framework.points import JOB_ENQUEUEABLE, JOB_ORDER, JOB_PIPELINED, Vote, answers
+from hekla.framework.points import JOB_ENQUEUEABLE, JOB_ORDER, JOB_PIPELINED, Scope, Vote, answers
 from hekla.model.job import Job
 from hekla.objects.duration import read_seconds
 
@@ -45,7 +45,7 @@ class Sla(Plugin):
         text = self.arguments.waiting_time
         self.usual_limit = math.inf if text is None else patience(text)
 
-    @answers(JOB_ORDER)
+    @answers(JOB_ORDER, Scope.JOB)
     def earliest_deadline_first(self, job: Job) -> float:
         return job.created + self._limit_of(job)
 

@@ -136,7 +136,7 @@ class Tdm(Plugin):
 
     # Jobs
 
-    @answers(JOB_ORDER)
+    @answers(JOB_ORDER, Scope.JOB)
     def lasting_jobs_first(self, job: Job) -> bool:
         return job.is_preemptable
 

@@ -134,7 +134,7 @@ class LiveState:
         self.pods.stop_counting()
         losers = {task.job: self.jobs[task.job] for task in self._released.values() if task.job in self.jobs}
         for job in {**self.restless, **losers}.values():
-            if job.roster.is_untidy or job.has_topology:
+            if job.roster.moves or job.has_topology:
                 for task in job.tasks.values():
                     self._restore(task, job)
                 job.tidy()
