@@ -182,14 +182,18 @@ class Placer:
 
         Below its minimum the job cannot start, so whether it can is asked when that is reached.
         """
-        session, job, roster = self._session, self._job, self._sub_job.roster
-        missing = roster.minimum - roster.ready - roster.pending_best_effort
+        session, job, missing = self._session, self._job, self._missing()
         if missing < WORTH_PLANNING or not session.foresees or job.has_policies:
             return 1
         count = 1 + run.length(tasks, missing - 1)
         if count < WORTH_PLANNING:
             return 1
         return session.headroom(session.queues[job.queue], task, count)
+
+    def _missing(self) -> int:
+        """How many tasks the sub-job lacks to its minimum; once it has that, it gets one in a turn."""
+        roster = self._sub_job.roster
+        return roster.minimum - roster.ready - roster.pending_best_effort
 
     def _open_gate(self, task: Task) -> None:
         """The queue has room for the task: it may be placed from the next cycle on."""
@@ -227,17 +231,24 @@ class Placer:
         if self._sub_job.topology is not None and feasible.any():
             task.near = self._near
         choice = choose(session, task, known, feasible)
-        if choice is not None and choice.has_room and nominated is None and self._is_steady():
-            if known.has_steady_scores(task, feasible):
-                self._run = Run(session, task, known, feasible, self._finder)
-        elif choice is None:
+        if choice is None:
             hypernode = "" if self._domain.name == TOP else self._domain.name
             session.refuse(task, session.fitting.diagnose(task, nodes, with_room=True, hypernode=hypernode))
+        elif choice.has_room and nominated is None and self._starts_a_run(task, known, feasible):
+            self._run = Run(session, task, known, feasible, self._finder)
         return choice
 
-    def _is_steady(self) -> bool:
-        """Whether a placement changes the score of one node alone; closeness moves with every task."""
-        return self._sub_job.topology is None and self._session.fitting.is_steady()
+    def _starts_a_run(self, task: Task, known: TaskClass, feasible: Mask) -> bool:
+        """Whether more tasks follow, and a placement changes the score of one node alone.
+
+        Closeness moves with every task.
+        """
+        return (
+            self._missing() > 1
+            and self._sub_job.topology is None
+            and self._session.fitting.is_steady()
+            and known.has_steady_scores(task, feasible)
+        )
 
     def _move_towards(self, row: int) -> None:
         """The sub-job now lies in the lowest domain that contains all it has."""

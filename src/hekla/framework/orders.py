@@ -16,8 +16,10 @@ from hekla.model.task import Task
 
 
 def queue_goes_first(session: Session, left: Queue, right: Queue) -> bool:
-    order = session.ask(points.QUEUE_ORDER, left, right)
-    return bool(order < 0) if order else (left.created, left.name) < (right.created, right.name)
+    for compare in session.answers_to(points.QUEUE_ORDER):
+        if order := compare(left, right):
+            return bool(order < 0)
+    return (left.created, left.name) < (right.created, right.name)
 
 
 def job_goes_first(session: Session, left: Job, right: Job) -> bool:
