@@ -112,7 +112,7 @@ class Drf(Plugin):
         held += times * task.vector
         self.share.pop(task.job, None)
         if self.tree is not None:
-            self.tree.update()
+            self.tree.is_stale = True
 
 
 def dominant_share(held: Amounts, total: Floats) -> float:

@@ -39,7 +39,7 @@ class Branch:
 
 
 class ShareTree:
-    """The tree of all jobs under their queues' paths; recomputed whole after every change."""
+    """The tree of all jobs under their queues' paths; recomputed whole when asked after a change."""
 
     def __init__(
         self, session: Session, held: Mapping[str, Amounts], offered: Indices, total: Floats
@@ -52,7 +52,7 @@ class ShareTree:
         self._paths: dict[str, list[Branch]] = {}
         for uid in sorted(session.jobs):
             self._hang(session.jobs[uid])
-        self.update()
+        self.is_stale = True
 
     def _hang(self, job: Job) -> None:
         queue = self._session.queues[job.queue]
@@ -75,7 +75,8 @@ class ShareTree:
         self._paths[queue.name] = path
         return path
 
-    def update(self) -> None:
+    def _update(self) -> None:
+        self.is_stale = False
         self._update_with({uid: held[self._offered].astype(np.float64) for uid, held in self._held.items()})
 
     def _update_with(self, held: Mapping[str, Floats]) -> None:
@@ -106,6 +107,8 @@ class ShareTree:
 
     def compare(self, left: str, right: str) -> float:
         """Negative where the left queue goes first: level by level, saturation, then share per weight."""
+        if self.is_stale:
+            self._update()
         pairs = zip(self._paths.get(left, [self._root]), self._paths.get(right, [self._root]), strict=False)
         for mine, theirs in pairs:
             if mine.is_saturated != theirs.is_saturated:
@@ -121,6 +124,7 @@ class ShareTree:
         held = {uid: row[self._offered].astype(np.float64) for uid, row in self._held.items()}
         held[mine.uid] = held[mine.uid] + reclaimer.vector[self._offered]
         victims = []
+        self.is_stale = False
         for task in candidates:
             theirs = jobs.get(task.job)
             if theirs is None:
@@ -128,7 +132,7 @@ class ShareTree:
             self._update_with({**held, theirs.uid: held[theirs.uid] - task.vector[self._offered]})
             if self.compare(mine.queue, theirs.queue) < 0:
                 victims.append(task)
-        self.update()
+        self.is_stale = True
         return victims
 
 
