@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.conf import Conf, PluginEntry, Tier
+from hekla.framework.heap import Heap
+from hekla.framework.orders import task_goes_first, victims_in_order
 from hekla.framework.plugin import Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, Point, declared
 from hekla.framework.session import Session
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
-from hekla.testing.strategies import CROWDED, Cluster, clusters
+from hekla.testing.strategies import CROWDED, Cluster, clusters, sessions
 
 ABOUT_VICTIMS = {PREEMPTABLE: Session.preemptable, RECLAIMABLE: Session.reclaimable}
 EVICTABLE = (Status.BOUND, Status.RUNNING)
@@ -75,3 +77,12 @@ def test_plugins_are_as_firm_about_victims_as_they_say(
         now = set(ask(session, task, candidates(session, point, task)))
         assert resolve is not Resolve.HARDENING or now <= before[point]
         assert resolve is Resolve.NONE or before[point] or not now
+
+
+@given(session=sessions())
+def test_victims_of_one_job_come_as_from_a_heap(session: Session) -> None:
+    for job in session.all_jobs:
+        victims = sorted(job.tasks.values(), key=lambda task: task.name[::-1])
+        heap = Heap(lambda left, right: not task_goes_first(session, left, right), victims)
+        waiting = victims_in_order(session, victims, victims[0]) if victims else []
+        assert [waiting.pop() for _ in victims] == [heap.pop() for _ in victims]

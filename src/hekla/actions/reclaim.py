@@ -21,7 +21,7 @@ from hekla.framework.eviction import (
 )
 from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
 from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
-from hekla.framework.prospects import BarrenNodes, RoomToFree, fits_with
+from hekla.framework.prospects import BarrenNodes, CurableNodes, RoomToFree, left_of, shortage_on, suffice
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.model.job import Job
@@ -80,6 +80,7 @@ class Claim:
         self.queue = queue
         self.givers = JobFilter(session, self._may_be_asked)
         self.room = RoomToFree(session, self.is_on_offer)
+        self.curable = CurableNodes(session)
 
     def _may_be_asked(self, job: Job) -> bool:
         if job.queue == self.queue.name:
@@ -121,39 +122,42 @@ class Reclamation:
             and self._session.objection_to(task) is None
         )
 
-    def _may_give_back(self, task: Task) -> bool:
-        """Inside the queue only what matters less does."""
-        job = self._session.jobs[task.job]
-        return job.queue != self._job.queue or job.priority < self._job.priority
+    def _givers_on(self, row: int) -> list[Task]:
+        """Whoever may give back; inside the queue only what matters less does."""
+        movable = self._claim.room.movable_on(row)
+        if not self._claim.arguments.takes_from_own_queue:
+            return movable
+        jobs, own = self._session.jobs, self._job
+        owners = [(task, jobs[task.job]) for task in movable]
+        return [task for task, job in owners if job.queue != own.queue or job.priority < own.priority]
 
     def _reclaim_for(self, statement: Statement, task: Task) -> None:
         """Take the first node where others give back enough; one where nobody could is passed over."""
-        session = self._session
-        nodes = without_hopeless(session, task) & session.fitting.curable_nodes(task)
-        room = self._claim.room
+        session, room = self._session, self._claim.room
+        nodes = without_hopeless(session, task) & self._claim.curable.rows_for(task)
         nodes &= room.rows_for(task) & room.rows_with_anybody() & ~self._barren.rows_for(task)
         for group in session.by_shard(nodes):
-            for row in np.flatnonzero(group).tolist():
+            for row in map(int, np.flatnonzero(group)):
                 if self._take_back_on(statement, task, row):
                     return
 
     def _take_back_on(self, statement: Statement, task: Task, row: int) -> bool:
         session, arguments = self._session, self._claim.arguments
-        givers = [task for task in self._claim.room.movable_on(row) if self._may_give_back(task)]
+        givers, shortage = self._givers_on(row), shortage_on(session, task, row)
         by_all = arguments.victim_mode == "intersectAll"
         victims = session.reclaimable(task, givers, by_all=by_all) if givers else []
-        if not givers or not fits_with(session, task, row, victims):
+        if not givers or not suffice(victims, shortage):
             # Inside a queue, what one job gains may put others in excess: then nothing is remembered.
             if not arguments.takes_from_own_queue:
                 self._barren.look_at(task, row, givers)
             return False
         waiting = victims_in_order(session, victims, task)
         with session.statement() as attempt:
-            fits = fits_with(session, task, row, [])
-            while waiting and not fits:
-                attempt.evict(waiting.pop(), Reclaim.name, beneficiary=task.job)
-                fits = fits_with(session, task, row, [])
-            if not fits or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
+            while waiting and shortage:
+                victim = waiting.pop()
+                attempt.evict(victim, Reclaim.name, beneficiary=task.job)
+                shortage = left_of(shortage, victim)
+            if shortage or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
                 return False
             statement.merge(attempt)
             return True

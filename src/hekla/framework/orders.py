@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -120,21 +120,25 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> TaskLine:
     if session.has_moving_task_order:
         return MovingLine(Heap(lambda left, right: task_goes_first(session, left, right), waiting))
     if len({task.index is None for task in waiting}) <= 1:
-        keys = session.answers_to(points.TASK_ORDER)
-        return deque(
-            sorted(waiting, key=lambda t: (*[key(t) for key in keys], t.index or 0, t.created, t.uid))
-        )
+        return _in_fixed_order(session, waiting)
     # Names with and without a number can make the order cyclic: then the way a heap is built
     # decides, as in Volcano.
     heap = Heap(lambda left, right: task_goes_first(session, left, right), waiting)
     return deque(heap.pop() for _ in range(len(heap)))
 
 
-def victims_in_order(session: Session, victims: Iterable[Task], preemptor: Task) -> Heap[Task]:
+def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
+    keys = session.answers_to(points.TASK_ORDER)
+    return deque(sorted(tasks, key=lambda t: (*[key(t) for key in keys], t.index or 0, t.created, t.uid)))
+
+
+def victims_in_order(session: Session, victims: Sequence[Task], preemptor: Task) -> Heap[Task] | deque[Task]:
     """Who is evicted first: orphans, then by queue, then the least of jobs, then the least of tasks.
 
-    Take them one by one: an eviction may change the order of those that wait.
+    Take them one by one with `pop`: an eviction may change the order of those that wait.
     """
+    if len({(task.job, task.index is None) for task in victims}) <= 1 and not session.has_moving_task_order:
+        return _in_fixed_order(session, victims)
     initiator = session.jobs.get(preemptor.job)
     task_goes_first = comparison_of_tasks(session)
 

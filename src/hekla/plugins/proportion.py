@@ -158,7 +158,9 @@ class Proportion(Plugin):
 
     @answers(PREEMPTIVE)
     def may_claim_its_part(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        asked, job = np.sum([task.vector for task in tasks], axis=0), tasks[0].job
+        asked, job = tasks[0].vector, tasks[0].job
+        for task in tasks[1:]:
+            asked = asked + task.vector
         return self._is_open(queue, job) and self._may_take(queue, asked, job)
 
     def _is_open(self, queue: Queue, job: str) -> bool:
