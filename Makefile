@@ -28,6 +28,7 @@ check: $(READY) ## Format, lint, types, import contracts, examples
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	MYPYPATH=benchmarks $(BIN)/mypy benchmarks/*.py
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory examples
 

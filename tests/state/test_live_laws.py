@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hekla.conf import Conf
+from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.framework.session import Session
-from hekla.objects import Manifest, Pod
+from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of, take_snapshot
+from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
+from hekla.testing.pods import stamped
+from hekla.testing.story import conf_of
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
 
 Key = tuple[type[Manifest], str]
@@ -31,6 +38,28 @@ class World:
     def remove(self, key: Key) -> None:
         if key in self.objects:
             self.live.forget(self.objects.pop(key))
+
+    def carry_out(self, decision: Decision) -> None:
+        """Bound pods run and evicted ones are gone at once; statuses are written down."""
+        match decision:
+            case Bind():
+                pod = self.objects[Pod, decision.pod]
+                assert isinstance(pod, Pod)
+                spec = replace(pod.spec, node_name=decision.node)
+                self.put(replace(pod, spec=spec, status=replace(pod.status, phase="Running")))
+            case Evict():
+                self.remove((Pod, decision.pod))
+            case UpdatePodGroup():
+                group = self.objects[PodGroup, decision.pod_group]
+                assert isinstance(group, PodGroup)
+                self.put(replace(group, status=decision.status))
+
+    def end_a_pod(self) -> None:
+        """The first pod that runs has succeeded."""
+        for manifest in self.objects.values():
+            if isinstance(manifest, Pod) and manifest.status.phase == "Running":
+                self.put(replace(manifest, status=replace(manifest.status, phase="Succeeded")))
+                return
 
 
 def cycle(snapshot: Snapshot, conf: Conf) -> CycleReport:
@@ -60,12 +89,14 @@ def people(session: Session) -> dict[str, object]:
     }
 
 
-def assert_same(world: World, conf: Conf) -> None:
+def assert_same(world: World, conf: Conf) -> Sequence[Decision]:
+    """What was decided, by both."""
     kept = cycle(snapshot_of(world.live), conf)
     anew = cycle(take_snapshot(world.objects.values()), conf)
     assert accounts(kept.session) == accounts(anew.session)
     assert people(kept.session) == people(anew.session)
     assert kept.decisions == anew.decisions
+    return anew.decisions
 
 
 @given(
@@ -89,14 +120,31 @@ def test_changes_one_by_one_lead_to_the_same_place(first: Cluster, second: Clust
 
 @given(cluster=clusters(), conf=confs())
 def test_decisions_carried_out_are_changes_like_others(cluster: Cluster, conf: Conf) -> None:
-    """Every other pod ends between the cycles, so that there is always something to decide."""
+    """So that jobs start, come to rest, and are stirred again when pods of theirs end."""
     world = World()
     for manifest in (*cluster.nodes, *cluster.others):
         world.put(manifest)
-    for turn in range(4):
-        assert_same(world, conf)
-        for key in [key for at, key in enumerate(world.objects) if key[0] is Pod and at % 4 == turn]:
-            world.remove(key)
+    for turn in range(6):
+        for decision in assert_same(world, conf):
+            world.carry_out(decision)
+        if turn >= 3:
+            world.end_a_pod()
+
+
+def test_a_job_at_rest_is_passed_over_until_something_happens_to_it() -> None:
+    world = World()
+    for manifest in stamped(
+        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Pending").objects]
+    ):
+        world.put(manifest)
+    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    for _ in range(5):
+        for decision in assert_same(world, conf):
+            world.carry_out(decision)
+    assert (list(world.live.restless), list(world.live.settled.of_queue)) == ([], ["default"])
+    world.end_a_pod()
+    assert_same(world, conf)
+    assert (list(world.live.restless), list(world.live.settled.of_queue)) == (["default/a"], [])
 
 
 @given(cluster=clusters(), conf=confs())

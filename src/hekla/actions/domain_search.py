@@ -44,7 +44,7 @@ class Placement:
 
 
 class DomainSearch:
-    """The search for one job; `found` is what the caller makes real or leaves."""
+    """The search for one job; what it finds stands in a statement that the caller makes real or leaves."""
 
     def __init__(self, session: Session, job: Job, wishes: PlacingWishes, *, asks_anew: bool = False) -> None:
         self._session = session
