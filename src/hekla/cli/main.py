@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "hekla.cli.explain:explain",
     "plugins": "hekla.cli.catalogue:plugins",
     "run": "hekla.cli.run:run",
+    "serve": "hekla.cli.serve:serve",
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
@@ -27,6 +28,7 @@ SUMMARIES = {
     "explain": "Tell why pod groups are pending.",
     "plugins": "List the plugins, their arguments and extension points.",
     "run": "Run a cluster over many cycles until all is done.",
+    "serve": "Schedule the pods of a Kubernetes cluster.",
 }
 
 
