@@ -38,18 +38,16 @@ class Recorder:
         self._counts[name] = (count + 1, since)
         if len(self._counts) > MOST_REMEMBERED:
             self._counts.popitem(last=False)
-        body = self._body(manifest, name, type_, reason, message[:LONGEST_MESSAGE], component)
+        body = self._body(manifest, name, component or self._component)
+        body |= {"type": type_, "reason": reason, "message": message[:LONGEST_MESSAGE]}
         self._outbox.put(Rank.EVENT, f"event {name}", partial(self._write, body, is_new=count == 0))
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def _body(
-        self, manifest: Manifest, name: str, type_: str, reason: str, message: str, component: str
-    ) -> dict[str, object]:
+    def _body(self, manifest: Manifest, name: str, component: str) -> dict[str, object]:
         resource, meta = RESOURCES[type(manifest)], manifest.metadata
         count, since = self._counts[name]
-        component = component or self._component
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -62,9 +60,6 @@ class Recorder:
                 "uid": meta.uid,
                 "resourceVersion": meta.resource_version,
             },
-            "type": type_,
-            "reason": reason,
-            "message": message,
             "source": {"component": component},
             "reportingComponent": component,
             "count": count,

@@ -30,14 +30,13 @@ PAUSE = 0.3
 
 
 class Writer:
-    """Writes one thing at a time; `refusals` tells what the server forbids, by kind."""
+    """Writes one thing at a time."""
 
     def __init__(self, client: Client, facts: Facts, clock: Clock) -> None:
         self._client = client
         self._facts = facts
         self._clock = clock
         self._wires: dict[type[Manifest], Wire[Any]] = {}
-        self.failed = 0
 
     async def pod_status(self, pod: str, condition: Condition | None, nominated: str | None) -> None:
         status: dict[str, object] = {}
