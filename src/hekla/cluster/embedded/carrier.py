@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded import conditions, volumes
+from hekla.cluster import conditions
+from hekla.cluster.embedded import volumes
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
-from hekla.cluster.embedded.rooms import Rooms, is_finished
-from hekla.cluster.embedded.store import Store
 from hekla.cluster.embedded.timeline import Timeline
+from hekla.cluster.rooms import Rooms, is_finished
+from hekla.cluster.store import Store
 from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
 from hekla.framework.decisions import (
     Bind,

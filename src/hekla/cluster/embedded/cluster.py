@@ -19,9 +19,9 @@ from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.quotas import Quotas
 from hekla.cluster.embedded.reactions import Reactions
-from hekla.cluster.embedded.rooms import Rooms, is_finished
-from hekla.cluster.embedded.store import M, Store
 from hekla.cluster.embedded.timeline import Arrival, PodDue, Timeline
+from hekla.cluster.rooms import Rooms, is_finished
+from hekla.cluster.store import M, Store
 from hekla.collector import without_collector
 from hekla.controllers import JobController, JobOptions
 from hekla.controllers.keys import GROUP_NAME
