@@ -16,6 +16,7 @@ COMMANDS = {
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",
+    "install": "hekla.cli.install:install",
     "plugins": "hekla.cli.catalogue:plugins",
     "run": "hekla.cli.run:run",
 }
@@ -25,6 +26,7 @@ SUMMARIES = {
     "decide": "Run one scheduling cycle and print the decisions.",
     "demo": "Watch all six actions at work on a built-in cluster.",
     "explain": "Tell why pod groups are pending.",
+    "install": "Print or apply what a cluster needs to run hekla.",
     "plugins": "List the plugins, their arguments and extension points.",
     "run": "Run a cluster over many cycles until all is done.",
 }
