@@ -247,7 +247,9 @@ def test_the_controllers_may_make_pods_and_touch_nothing_else(bare: ControlPlane
 def test_the_scheduler_acts_under_its_role(bare: ControlPlane) -> None:
     """Not by asking, but by doing: a plain user bound to the role binds a pod and cannot delete it."""
     installed(bare, "--drop-in", "--no-eviction")
-    bare.kubectl("create", "clusterrolebinding", "hekla-trial", "--clusterrole=hekla-scheduler", "--user=hekla")
+    bare.kubectl(
+        "create", "clusterrolebinding", "hekla-trial", "--clusterrole=hekla-scheduler", "--user=hekla"
+    )
     bare.kubectl("label", "clusterrolebinding", "hekla-trial", "app.kubernetes.io/name=hekla")
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
     pod = {

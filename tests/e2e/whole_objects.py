@@ -240,6 +240,5 @@ NUMA_TOPOLOGY = {
     },
 }
 EVERYTHING: dict[str, Object] = {
-    thing["kind"]: thing
-    for thing in (POD_GROUP, QUEUE, JOB, COMMAND, HYPER_NODE, NODE_SHARD, NUMA_TOPOLOGY)
+    thing["kind"]: thing for thing in (POD_GROUP, QUEUE, JOB, COMMAND, HYPER_NODE, NODE_SHARD, NUMA_TOPOLOGY)
 }
