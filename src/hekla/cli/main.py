@@ -16,8 +16,10 @@ COMMANDS = {
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",
+    "install": "hekla.cli.install:install",
     "plugins": "hekla.cli.catalogue:plugins",
     "run": "hekla.cli.run:run",
+    "serve": "hekla.cli.serve:serve",
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
@@ -25,8 +27,10 @@ SUMMARIES = {
     "decide": "Run one scheduling cycle and print the decisions.",
     "demo": "Watch all six actions at work on a built-in cluster.",
     "explain": "Tell why pod groups are pending.",
+    "install": "Print or apply what a cluster needs to run hekla.",
     "plugins": "List the plugins, their arguments and extension points.",
     "run": "Run a cluster over many cycles until all is done.",
+    "serve": "Schedule the pods of a Kubernetes cluster.",
 }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api import Api, wait_until
+from harness.client import ApiError
 from harness.control_plane import ControlPlane
 from harness.kinds import KINDS, Object
 from harness.kubelet import Kubelet
@@ -33,7 +34,9 @@ LEFTOVERS = (
 )
 # Of these the API server has some of its own, in namespaces of its own.
 LEFTOVERS_IN_NAMESPACES = ("ConfigMap", "Secret", "ServiceAccount", "Lease")
-OWN_NAMESPACES = {"kube-system", "kube-public", "kube-node-lease"}
+NAMESPACES_OF_THE_SERVER = {"kube-system", "kube-public", "kube-node-lease"}
+KEPT_NAMESPACES = {"default", "hekla-system"}
+CUSTOM = ("Command", "HyperNode", "Job", "NodeShard", "Numatopology", "PodGroup", "Queue")
 
 
 @dataclass(frozen=True)
@@ -60,14 +63,18 @@ class Cluster:
 
 
 def clean(plane: ControlPlane) -> None:
-    """Remove what earlier tests left, and keep what the API server makes for itself. Roles stay, too."""
-    spaces = [space["metadata"]["name"] for space in plane.admin.list("Namespace")]
-    used = [space for space in spaces if space not in OWN_NAMESPACES]
+    """Remove what earlier tests left, and keep what the API server makes for itself.
+
+    Roles stay, and the namespace in which the scheduler runs, for they are given once a session.
+    """
     plane.wipe(
         *(KINDS[kind].key for kind in LEFTOVERS),
-        *(f"{KINDS[kind].key}{space}/" for kind in LEFTOVERS_IN_NAMESPACES for space in used),
-        *(f"namespaces/{space}" for space in used if space != "default"),
+        *(f"{KINDS[kind].key}{space}/" for kind in LEFTOVERS_IN_NAMESPACES for space in KEPT_NAMESPACES),
     )
+    for space in plane.admin.list("Namespace"):
+        name = space["metadata"]["name"]
+        if name not in NAMESPACES_OF_THE_SERVER | KEPT_NAMESPACES:
+            plane.wipe_namespace(name)
     classes = plane.admin.list("PriorityClass")
     plane.admin.delete(*(each for each in classes if not each["metadata"]["name"].startswith("system-")))
 
@@ -77,6 +84,18 @@ def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
     files = sorted(folder.glob("*.yaml"))
     if not files:
         return []
-    plane.kubectl("apply", "--server-side", "-f", str(folder))
+    plane.kubectl("apply", "--server-side", "-k", str(folder))
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    wait_until(lambda: all(_is_served(plane, kind) for kind in CUSTOM), 30, what="the custom resources")
     return [file.name for file in files]
+
+
+def _is_served(plane: ControlPlane, kind: str) -> bool:
+    """A new resource answers with 429 for a moment after it was established."""
+    try:
+        plane.admin.list(kind)
+    except ApiError as refusal:
+        if refusal.status in (404, 429):
+            return False
+        raise
+    return True

@@ -14,8 +14,8 @@ from datetime import datetime
 
 from hekla.cluster.embedded.commands import Commands
 from hekla.cluster.embedded.kubelet import is_terminating
-from hekla.cluster.embedded.store import Store
 from hekla.cluster.embedded.timeline import Timeline
+from hekla.cluster.store import Store
 from hekla.controllers import Command, JobController, close_queue, open_queue, sync_queue
 from hekla.controllers.requests import follows, job_owner
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.store import Store
+from hekla.cluster.store import Store
 from hekla.errors import InputError
 from hekla.objects import Node, ObjectMeta, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from hekla.objects.meta import Amount, LabelRequirement
