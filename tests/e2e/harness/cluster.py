@@ -64,6 +64,7 @@ class Cluster:
 
 def clean(api: Api) -> None:
     """Remove what earlier tests left, and keep what the API server makes for itself."""
+    wait_until(lambda: all(_is_served(api, kind) for kind in CUSTOM), 30, what="the custom resources")
     for kind in LEFTOVERS:
         api.delete_all(kind)
     classes = api.list("PriorityClass")
@@ -89,14 +90,14 @@ def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
         return []
     plane.kubectl("apply", "--server-side", "-k", str(folder))
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-    wait_until(lambda: all(_is_served(plane, kind) for kind in CUSTOM), 30, what="the custom resources")
+    wait_until(lambda: all(_is_served(plane.admin, kind) for kind in CUSTOM), 30, what="the custom resources")
     return [file.name for file in files]
 
 
-def _is_served(plane: ControlPlane, kind: str) -> bool:
-    """A new resource answers with 429 for a moment after it was established."""
+def _is_served(api: Api, kind: str) -> bool:
+    """A custom resource answers with 429 for a moment, when it is new or the server has just started."""
     try:
-        plane.admin.list(kind)
+        api.list(kind)
     except ApiError as refusal:
         if refusal.status in (404, 429):
             return False
