@@ -24,7 +24,7 @@ from harness import (
     find_assets,
 )
 
-DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
+DEFINITIONS = Path(__file__).parents[2] / "src" / "hekla" / "deploy" / "manifests" / "crds"
 
 
 @pytest.fixture(scope="session")

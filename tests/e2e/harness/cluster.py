@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from harness.api import Api, wait_until
+from harness.client import ApiError
 from harness.control_plane import ControlPlane
 from harness.kinds import Object
 from harness.kubelet import Kubelet
@@ -82,9 +84,23 @@ def remove_namespace(api: Api, space: Object) -> None:
 
 def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
     """The custom resources of a folder, served when this returns; none where there is no such folder."""
-    files = sorted(folder.glob("*.yaml"))
+    files = sorted(set(folder.glob("*.yaml")) - {folder / "kustomization.yaml"})
     if not files:
         return []
-    plane.kubectl("apply", "--server-side", "-f", str(folder))
+    plane.kubectl("apply", "--server-side", "-k", str(folder))
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    for definition in plane.admin.list("CustomResourceDefinition"):
+        kind = definition["spec"]["names"]["kind"]
+        wait_until(partial(_is_served, plane.admin, kind), what=f"{kind} to be served")
     return [file.name for file in files]
+
+
+def _is_served(api: Api, kind: str) -> bool:
+    """For a moment after a kind is established, the server is still busy making room for it."""
+    try:
+        api.list(kind)
+    except ApiError as error:
+        if error.status != 429:
+            raise
+        return False
+    return True
