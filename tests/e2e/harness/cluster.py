@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from harness.api import Api, wait_until
-from harness.client import ApiError
 from harness.control_plane import ControlPlane
 from harness.kinds import Object
 from harness.kubelet import Kubelet
@@ -89,18 +87,4 @@ def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
         return []
     plane.kubectl("apply", "--server-side", "-k", str(folder))
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-    for definition in plane.admin.list("CustomResourceDefinition"):
-        kind = definition["spec"]["names"]["kind"]
-        wait_until(partial(_is_served, plane.admin, kind), what=f"{kind} to be served")
     return [file.name for file in files]
-
-
-def _is_served(api: Api, kind: str) -> bool:
-    """For a moment after a kind is established, the server is still busy making room for it."""
-    try:
-        api.list(kind)
-    except ApiError as error:
-        if error.status != 429:
-            raise
-        return False
-    return True
