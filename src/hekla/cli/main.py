@@ -19,6 +19,7 @@ COMMANDS = {
     "install": "hekla.cli.install:install",
     "plugins": "hekla.cli.catalogue:plugins",
     "run": "hekla.cli.run:run",
+    "serve": "hekla.cli.serve:serve",
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
@@ -29,6 +30,7 @@ SUMMARIES = {
     "install": "Print or apply what a cluster needs to run hekla.",
     "plugins": "List the plugins, their arguments and extension points.",
     "run": "Run a cluster over many cycles until all is done.",
+    "serve": "Schedule the pods of a Kubernetes cluster.",
 }
 
 

@@ -21,22 +21,22 @@ M = TypeVar("M", bound=Manifest)
 T = TypeVar("T")
 
 
-class ListMeta(msgspec.Struct, rename="camel"):
+class ListMeta(msgspec.Struct, rename="camel", frozen=True):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class RawPage(msgspec.Struct):
+class RawPage(msgspec.Struct, frozen=True):
     metadata: ListMeta = ListMeta()
     items: list[msgspec.Raw] = []
 
 
-class RawEvent(msgspec.Struct):
+class RawEvent(msgspec.Struct, frozen=True):
     type: str
     object: msgspec.Raw
 
 
-class Named(msgspec.Struct):
+class Named(msgspec.Struct, frozen=True):
     """As much of an object as tells which one it is."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -74,7 +74,7 @@ class Wire(Generic[M]):
 
     def __init__(self, kind: type[M]) -> None:
         self._kind = kind
-        page = msgspec.defstruct("TypedPage", [("metadata", ListMeta, ListMeta()), ("items", list[kind])])  # type: ignore[valid-type]
+        page = msgspec.defstruct("TypedPage", [("metadata", ListMeta), ("items", list[kind])])  # type: ignore[valid-type]
         event = msgspec.defstruct("TypedEvent", [("type", str), ("object", kind)])
         self._pages = msgspec.json.Decoder(page)
         self._events = msgspec.json.Decoder(event)

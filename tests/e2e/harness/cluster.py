@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api import Api, wait_until
+from harness.client import ApiError
 from harness.control_plane import ControlPlane
 from harness.kinds import Object
 from harness.kubelet import Kubelet
@@ -34,7 +35,8 @@ LEFTOVERS = (
     "Lease",
     "Event",
 )
-OWN_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease"}
+CUSTOM = ("Command", "HyperNode", "Job", "NodeShard", "Numatopology", "PodGroup", "Queue")
+OWN_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease", "hekla-system"}
 
 
 @dataclass(frozen=True)
@@ -87,4 +89,16 @@ def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
         return []
     plane.kubectl("apply", "--server-side", "-k", str(folder))
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    wait_until(lambda: all(_is_served(plane, kind) for kind in CUSTOM), 30, what="the custom resources")
     return [file.name for file in files]
+
+
+def _is_served(plane: ControlPlane, kind: str) -> bool:
+    """A new resource answers with 429 for a moment after it was established."""
+    try:
+        plane.admin.list(kind)
+    except ApiError as refusal:
+        if refusal.status in (404, 429):
+            return False
+        raise
+    return True

@@ -1,0 +1,180 @@
+"""Server: follows the cluster, leads or waits to lead, and runs one cycle after another."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+from hekla.clock import Clock, WallClock, stopwatch
+from hekla.cluster.kubernetes import KubernetesCluster
+from hekla.errors import ClusterError, HeklaError
+from hekla.framework.registry import Registry
+from hekla.kube.access import Access
+from hekla.kube.client import Client
+from hekla.kube.lease import Leadership
+from hekla.kube.rate import Rate
+from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.loop import Loop
+from hekla.serve.conf_file import ConfFile
+from hekla.serve.options import ServeOptions
+from hekla.serve.standing import ensure_queues
+
+logger = logging.getLogger("hekla.serve")
+
+
+class Server:
+    """One scheduler process; `run` ends when it is told to stop."""
+
+    def __init__(
+        self, access: Access, options: ServeOptions, registry: Registry, clock: Clock | None = None
+    ) -> None:
+        self.options = options
+        self.clock = clock or WallClock()
+        self.conf_file = ConfFile(options.conf_file, registry)
+        self._registry = registry
+        self._access = access
+        self._stopping = asyncio.Event()
+        self.leadership: Leadership | None = None
+        self.cycles = 0
+        self.failures = 0
+        self.last_report: CycleReport | None = None
+        self.trouble = ""
+        """Why no cycle could be run, if the last one could not."""
+
+    @property
+    def leads(self) -> bool:
+        return self.leadership is None or self.leadership.leads
+
+    def stop(self) -> None:
+        """End after the cycle that is under way."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Until somebody says stop; what is under way is finished, and the lease given back."""
+        loop = asyncio.get_running_loop()
+        for sign in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sign, self.stop)
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(self._client(self.options.qps, self.options.burst))
+            # Leases and health must not wait behind a thousand binds.
+            calm = await stack.enter_async_context(self._client(0, 1))
+            self.cluster = KubernetesCluster(
+                client, self.clock, self.options.cluster, may_write=lambda: self.leads
+            )
+            if self.options.lease is not None:
+                self.leadership = Leadership(calm, self.options.identity, self.options.lease, self.clock)
+            await self._work()
+
+    def _client(self, qps: float, burst: int) -> Client:
+        return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout)
+
+    async def _work(self) -> None:
+        scheduling = asyncio.create_task(self._schedule())
+        renewing = asyncio.create_task(self._lead())
+        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing]
+        stop = asyncio.create_task(self._stopping.wait())
+        try:
+            done, _ = await asyncio.wait([*running, stop], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            logger.info("stopping: no new decisions")
+            scheduling.cancel()
+            await self.cluster.outbox.drain(self.options.drain_seconds)
+            await self._let_go(renewing)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, stop, return_exceptions=True)
+
+    async def _lead(self) -> None:
+        if self.leadership is None:
+            await asyncio.Event().wait()
+        else:
+            await self.leadership.run(self._note_leadership)
+
+    async def _let_go(self, renewing: asyncio.Task[None]) -> None:
+        """Give the lease back, once nobody renews it any more."""
+        if self.leadership is not None:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+            try:
+                await self.leadership.release()
+            except ClusterError as error:
+                logger.warning("lease not given back: %s", error)
+
+    def _note_leadership(self, leads: bool) -> None:
+        if leads:
+            self.cluster.changed.set()
+
+    async def _schedule(self) -> None:
+        await self.cluster.synced()
+        logger.info("in sync: %s", ", ".join(self._holdings()))
+        engine = Loop(self.cluster, self.conf_file.conf, self.clock, registry=self._registry)
+        is_prepared = False
+        while True:
+            if self.leads and self._is_fresh():
+                if not is_prepared:
+                    is_prepared = await ensure_queues(self.cluster)
+                await self._cycle(engine)
+            await self._pause()
+            if self.conf_file.refresh():
+                engine.use(self.conf_file.conf)
+
+    def _holdings(self) -> list[str]:
+        reflectors = self.cluster.reflectors
+        counts = {kind: len(self.cluster.store.by_key(kind)) for kind in reflectors}
+        return [f"{count} {kind.__name__.lower()}s" for kind, count in counts.items() if count]
+
+    def _is_fresh(self) -> bool:
+        """Whether the API server has been heard of lately; deciding on old facts does harm."""
+        pulses = [reflector.pulse for reflector in self.cluster.reflectors.values()]
+        silent = [pulse.trouble for pulse in pulses if pulse.trouble and pulse.silence > self._limit]
+        self.trouble = silent[0] if silent else ""
+        return not silent
+
+    @property
+    def _limit(self) -> float:
+        return self.options.staleness_limit
+
+    async def _cycle(self, engine: Loop) -> None:
+        self.cluster.changed.clear()
+        began = stopwatch()
+        try:
+            report = await asyncio.to_thread(engine.decide)
+        except HeklaError as error:
+            self.failures += 1
+            self.trouble = str(error)
+            logger.error("cycle failed: %s", error)
+            return
+        self.cycles += 1
+        await self.cluster.carry_out(report.decisions)
+        self.last_report = report
+        self._tell(report, stopwatch() - began)
+
+    def _tell(self, report: CycleReport, seconds: float) -> None:
+        if report.decisions:
+            kinds: dict[str, int] = {}
+            for decision in report.decisions:
+                word = type(decision).__name__.lower()
+                kinds[word] = kinds.get(word, 0) + 1
+            said = ", ".join(f"{count} {word}" for word, count in kinds.items())
+            logger.info("cycle %d: %s (%.0f ms)", self.cycles, said, 1000 * seconds)
+
+    async def _pause(self) -> None:
+        """Until the next period, or sooner where something happens; never all the time."""
+        began = stopwatch()
+        await _first_of(self.cluster.changed.wait, self.options.period)
+        gap = self.options.shortest_gap - (stopwatch() - began)
+        if gap > 0:
+            await asyncio.sleep(gap)
+
+
+async def _first_of(wait: Callable[[], Awaitable[object]], seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await wait()
+    except TimeoutError:
+        pass
