@@ -79,7 +79,7 @@ def clean(plane: ControlPlane) -> None:
 
 def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
     """The custom resources of a folder, served when this returns; none where there is no such folder."""
-    files = sorted(folder.glob("*.yaml"))
+    files = sorted(set(folder.glob("*.yaml")) - {folder / "kustomization.yaml"})
     if not files:
         return []
     plane.kubectl("apply", "--server-side", "-k", str(folder))
