@@ -72,6 +72,7 @@ class Server:
         return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout)
 
     async def _work(self) -> None:
+        logger.info("following %s", self._access.server)
         scheduling = asyncio.create_task(self._schedule())
         renewing = asyncio.create_task(self._lead())
         running = [asyncio.create_task(self.cluster.run()), scheduling, renewing]
