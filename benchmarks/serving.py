@@ -22,8 +22,11 @@ from harness import ControlPlane, apply_definitions  # noqa: E402 - found by the
 from harness.manifests import node, pod, pod_group  # noqa: E402
 from harness.scheduler import USER, Scheduler, grant  # noqa: E402
 
+from hekla.clock import WallClock  # noqa: E402
+
 DEFINITIONS = ROOT / "src" / "hekla" / "deploy" / "manifests" / "crds"
 LONGEST = 300.0
+CLOCK = WallClock()
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def measure(load: Load) -> Figures:
         grant(plane, USER)
         fill(plane, load)
         scheduler = Scheduler(plane, plane.kubeconfig(USER), "--log-format=json")
-        began = time.time()
+        began = CLOCK.now()
         scheduler.start()
         try:
             return watched(plane, scheduler, load, began)
@@ -96,7 +99,7 @@ def watched(plane: ControlPlane, scheduler: Scheduler, load: Load, began: float)
     first = last = 0.0
     while not last:
         time.sleep(0.05)
-        done, now = confirmed(scheduler), time.time() - began
+        done, now = confirmed(scheduler), CLOCK.now() - began
         first = first or (now if done else 0.0)
         last = now if done >= load.pods else 0.0
         if now > LONGEST:
@@ -154,8 +157,8 @@ def main() -> None:
 def table(found: list[Figures]) -> str:
     head = " NODES   PODS  FIRST LIST  FIRST BIND  LAST BIND  LIMIT  VOLCANO   MEMORY"
     rows = [
-        f"{one.nodes:>6} {one.pods:>6} {one.first_list:>9.2f} s {one.first_bind:>9.2f} s {one.last_bind:>8.2f} s"
-        f" {one.limit or '-':>6} {one.volcano or '-':>8} {one.memory:>5.0f} MB"
+        f"{one.nodes:>6} {one.pods:>6} {one.first_list:>9.2f} s {one.first_bind:>9.2f} s"
+        f" {one.last_bind:>8.2f} s {one.limit or '-':>6} {one.volcano or '-':>8} {one.memory:>5.0f} MB"
         for one in found
     ]
     return "\n".join([head, *rows])
