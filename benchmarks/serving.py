@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from harness import ControlPlane, apply_definitions  # noqa: E402 - found by the line above
 from harness.manifests import node, pod, pod_group  # noqa: E402
 from harness.scheduler import USER, Scheduler, grant  # noqa: E402
-
 from hekla.clock import WallClock  # noqa: E402
 
 DEFINITIONS = ROOT / "src" / "hekla" / "deploy" / "manifests" / "crds"
