@@ -81,10 +81,14 @@ class Binder:
         self._patience = patience
         self._dice = dice or np.random.default_rng()
         self.ends: Counter[Outcome] = Counter()
+        self.on_end: Callable[[Intent, End, float], None] = lambda _intent, _end, _seconds: None
+        """Hears of every end, and how long it took to come to it."""
 
     async def bind(self, intent: Intent) -> End:
+        began = stopwatch()
         end = await self._bind(intent)
         self.ends[end.outcome] += 1
+        self.on_end(intent, end, stopwatch() - began)
         return end
 
     async def _bind(self, intent: Intent) -> End:
