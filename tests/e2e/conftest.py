@@ -23,8 +23,9 @@ from harness import (
     clean,
     find_assets,
 )
+from harness.scheduler import grant
 
-DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
+DEFINITIONS = Path(__file__).parents[2] / "src" / "hekla" / "deploy" / "manifests" / "crds"
 
 
 @pytest.fixture(scope="session")
@@ -53,11 +54,18 @@ def cluster(plane: ControlPlane) -> Iterator[Cluster]:
 
     A test that does wrong on purpose takes it back with `referee.pardon()`.
     """
-    clean(plane.admin)
+    clean(plane)
     referee = Referee()
     with Kubelet(plane.access(), referee) as kubelet:
         yield Cluster(plane, kubelet, referee)
     assert not referee.violations, referee.report()
+
+
+@pytest.fixture(scope="session")
+def rights(plane: ControlPlane) -> None:
+    """The scheduler's users may do what it is deployed with, and no more."""
+    for user in ("hekla", "hekla-standby"):
+        grant(plane, user, "evictions", "scheduling-gates")
 
 
 @pytest.fixture

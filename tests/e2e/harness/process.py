@@ -50,6 +50,11 @@ class Server:
         assert self._process is not None, f"{self.name} was never started"
         return self._process.pid
 
+    @property
+    def exit_code(self) -> int:
+        assert self._process is not None, f"{self.name} was never started"
+        return self._process.wait(10)
+
     def start(self, timeout: float = 60.0) -> None:
         if self.is_running:
             return
