@@ -113,8 +113,8 @@ class KubernetesCluster:
         self.changed = asyncio.Event()
         """Something happened that another cycle might decide differently on."""
         self.outbox = Outbox(self.options.in_flight)
-        self.writer = Writer(client, self.facts, clock)
-        self.recorder = Recorder(client, self.outbox, self.options.component, clock)
+        self.writer = Writer(client, self.facts, clock, may_write)
+        self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write)
         self.rooms = Rooms()
         self._interest = Interest(self.store, self.options.scheduler_names)
         self._live = LiveState(default_queue=self.options.default_queue)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
@@ -22,11 +23,14 @@ LONGEST_MESSAGE = 1024
 class Recorder:
     """Writes events; one that cannot be written is lost, and counted."""
 
-    def __init__(self, client: Client, outbox: Outbox, component: str, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, outbox: Outbox, component: str, clock: Clock, may_write: Callable[[], bool]
+    ) -> None:
         self._client = client
         self._outbox = outbox
         self._component = component
         self._clock = clock
+        self._may_write = may_write
         self._counts: OrderedDict[str, tuple[int, str]] = OrderedDict()
         self.lost = 0
 
@@ -68,6 +72,9 @@ class Recorder:
         }
 
     async def _write(self, body: dict[str, object], *, is_new: bool) -> None:
+        if not self._may_write():
+            self.lost += 1
+            return
         meta = body["metadata"]
         assert isinstance(meta, dict)
         path = f"/api/v1/namespaces/{meta['namespace']}/events"

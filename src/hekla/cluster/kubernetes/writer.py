@@ -32,10 +32,13 @@ PAUSE = 0.3
 class Writer:
     """Writes one thing at a time."""
 
-    def __init__(self, client: Client, facts: Facts, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, facts: Facts, clock: Clock, may_write: Callable[[], bool] = lambda: True
+    ) -> None:
         self._client = client
         self._facts = facts
         self._clock = clock
+        self._may_write = may_write
         self._wires: dict[type[Manifest], Wire[Any]] = {}
 
     async def pod_status(self, pod: str, condition: Condition | None, nominated: str | None) -> None:
@@ -140,6 +143,8 @@ class Writer:
     async def _insist(self, ask: Callable[[], Any]) -> bytes:
         """All these writes may be made twice: without an answer they are."""
         for again in reversed(range(TRIES)):
+            if not self._may_write():
+                raise ClusterError("this replica does not lead any more")
             try:
                 answer: bytes = await ask()
             except Refused as refusal:
