@@ -54,7 +54,7 @@ def cluster(plane: ControlPlane) -> Iterator[Cluster]:
 
     A test that does wrong on purpose takes it back with `referee.pardon()`.
     """
-    clean(plane.admin)
+    clean(plane)
     referee = Referee()
     with Kubelet(plane.access(), referee) as kubelet:
         yield Cluster(plane, kubelet, referee)

@@ -61,10 +61,10 @@ def test_without_rules_the_proxy_only_passes_on(cluster: Cluster, proxy: FaultPr
 def test_chosen_requests_are_refused(cluster: Cluster, proxy: FaultProxy, client: Api, status: int) -> None:
     rule = proxy.add(lists("configmaps"), Refuse(status, retry_after=7), times=1)
     with pytest.raises(ApiError, match="injected") as refusal:
-        client.list("ConfigMap")
+        client.list("ConfigMap", "default")
     assert refusal.value.status == status
     assert refusal.value.body["details"] == {"retryAfterSeconds": 7}
-    assert client.list("ConfigMap") == []
+    assert client.list("ConfigMap", "default") == []
     assert rule.hits == proxy.injected["refuse"] == 1
 
 

@@ -178,7 +178,7 @@ def test_a_pod_is_bound_once(cluster: Cluster) -> None:
 
 
 def test_a_kubelet_with_its_hands_off_only_counts(plane: ControlPlane) -> None:
-    clean(plane.admin)
+    clean(plane)
     with Kubelet(plane.access(), hands_off=True) as kubelet:
         kubelet.add_nodes(node("n1"))
         [only] = plane.admin.create(pod("only"))
@@ -192,7 +192,7 @@ def test_many_binds_a_second_are_kept_up_with(cluster: Cluster) -> None:
     cluster.kubelet.add_nodes(*(node(f"n{number}", cpu=64, memory="256Gi") for number in range(20)))
     pods = cluster.api.create(*(pod(f"p{number}", cpu="100m") for number in range(1000)))
     cluster.api.bind_many((each, f"n{place % 20}") for place, each in enumerate(pods))
-    wait_until(lambda: set(cluster.phases().values()) == {"Running"}, 10, every=0.3, what="1000 running pods")
+    wait_until(lambda: cluster.kubelet.phases() == {"Running": 1000}, what="1000 running pods")
     cluster.referee.assert_clean(cluster.api)
 
 
@@ -203,7 +203,7 @@ def test_what_a_test_leaves_is_gone_for_the_next(cluster: Cluster) -> None:
     cluster.api.patch(kept, {"metadata": {"finalizers": ["hekla.dev/held"]}})
     cluster.api.bind(kept, "n1")
     cluster.kubelet.stop()
-    clean(cluster.api)
+    clean(cluster.plane)
     assert not cluster.api.list("Pod")
     assert not cluster.api.list("Node")
     assert not cluster.api.find("Namespace", "team")

@@ -31,7 +31,7 @@ POD_TEMPLATE = {
     },
 }
 
-POD_GROUP = {
+POD_GROUP: Object = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",
     "kind": "PodGroup",
     "spec": {
@@ -73,7 +73,7 @@ NODE_GROUPS = {
     "requiredDuringSchedulingIgnoredDuringExecution": ["fast"],
     "preferredDuringSchedulingIgnoredDuringExecution": ["near", "new"],
 }
-QUEUE = {
+QUEUE: Object = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",
     "kind": "Queue",
     "spec": {
@@ -100,7 +100,7 @@ QUEUE = {
         "reservation": {"nodes": ["n1"], "resource": AMOUNTS},
     },
 }
-JOB = {
+JOB: Object = {
     "apiVersion": "batch.volcano.sh/v1alpha1",
     "kind": "Job",
     "spec": {
@@ -168,7 +168,7 @@ JOB = {
         "conditions": [{"status": "Pending", "lastTransitionTime": TIME}, {"status": "Running"}],
     },
 }
-COMMAND = {
+COMMAND: Object = {
     "apiVersion": "bus.volcano.sh/v1alpha1",
     "kind": "Command",
     "action": "AbortJob",
@@ -183,7 +183,7 @@ COMMAND = {
     "reason": "r",
     "message": "m",
 }
-HYPER_NODE = {
+HYPER_NODE: Object = {
     "apiVersion": "topology.volcano.sh/v1alpha1",
     "kind": "HyperNode",
     "spec": {
@@ -210,7 +210,7 @@ HYPER_NODE = {
         ],
     },
 }
-NODE_SHARD = {
+NODE_SHARD: Object = {
     "apiVersion": "shard.volcano.sh/v1alpha1",
     "kind": "NodeShard",
     "spec": {"nodesDesired": ["n1", "n2"]},
@@ -221,7 +221,7 @@ NODE_SHARD = {
         "lastUpdateTime": TIME,
     },
 }
-NUMA_TOPOLOGY = {
+NUMA_TOPOLOGY: Object = {
     "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
     "kind": "Numatopology",
     "spec": {

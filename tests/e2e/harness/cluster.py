@@ -8,11 +8,10 @@ from pathlib import Path
 from harness.api import Api, wait_until
 from harness.client import ApiError
 from harness.control_plane import ControlPlane
-from harness.kinds import Object
+from harness.kinds import KINDS, Object
 from harness.kubelet import Kubelet
 from harness.referee import Referee
 
-# Owners first: whoever made a pod might make another one while it is being removed.
 LEFTOVERS = (
     "CronJob",
     "JobFlow",
@@ -31,12 +30,14 @@ LEFTOVERS = (
     "PersistentVolumeClaim",
     "PersistentVolume",
     "StorageClass",
-    "ConfigMap",
-    "Lease",
     "Event",
 )
+# Of these the API server has some of its own, in namespaces of its own.
+LEFTOVERS_IN_NAMESPACES = ("ConfigMap", "Secret", "ServiceAccount", "Lease")
 CUSTOM = ("Command", "HyperNode", "Job", "NodeShard", "Numatopology", "PodGroup", "Queue")
-OWN_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease", "hekla-system"}
+KEPT_NAMESPACES = {"default", "hekla-system"}
+"""Emptied, but not removed."""
+OWN_NAMESPACES = {"kube-system", "kube-public", "kube-node-lease"}
 
 
 @dataclass(frozen=True)
@@ -62,41 +63,35 @@ class Cluster:
         wait_until(lambda: wanted.items() <= self.phases().items(), timeout, what=f"pods in {wanted}")
 
 
-def clean(api: Api) -> None:
-    """Remove what earlier tests left, and keep what the API server makes for itself."""
-    for kind in LEFTOVERS:
-        api.delete_all(kind)
-    classes = api.list("PriorityClass")
-    api.delete(*(each for each in classes if not each["metadata"]["name"].startswith("system-")))
-    for space in api.list("Namespace"):
-        if space["metadata"]["name"] not in OWN_NAMESPACES:
-            remove_namespace(api, space)
-
-
-def remove_namespace(api: Api, space: Object) -> None:
-    """Without controllers nobody empties a namespace that is deleted, hence it is declared empty."""
-    if "deletionTimestamp" not in space["metadata"]:
-        api.delete(space)
-    name = space["metadata"]["name"]
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
-    api.request("PUT", f"/api/v1/namespaces/{name}/finalize", body)
+def clean(plane: ControlPlane) -> None:
+    """Remove what earlier tests left, and keep what the API server makes for itself. Roles stay, too."""
+    wait_until(lambda: all(_is_served(plane.admin, kind) for kind in CUSTOM), 30, what="the custom resources")
+    spaces = [space["metadata"]["name"] for space in plane.admin.list("Namespace")]
+    used = [space for space in spaces if space not in OWN_NAMESPACES]
+    plane.wipe(
+        *(KINDS[kind].key for kind in LEFTOVERS),
+        *(f"{KINDS[kind].key}{space}/" for kind in LEFTOVERS_IN_NAMESPACES for space in used),
+        *(f"namespaces/{space}" for space in used if space not in KEPT_NAMESPACES),
+    )
+    classes = plane.admin.list("PriorityClass")
+    plane.admin.delete(*(each for each in classes if not each["metadata"]["name"].startswith("system-")))
 
 
 def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
     """The custom resources of a folder, served when this returns; none where there is no such folder."""
-    files = sorted(folder.glob("*.yaml"))
+    files = sorted(set(folder.glob("*.yaml")) - {folder / "kustomization.yaml"})
     if not files:
         return []
     plane.kubectl("apply", "--server-side", "-k", str(folder))
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-    wait_until(lambda: all(_is_served(plane, kind) for kind in CUSTOM), 30, what="the custom resources")
+    wait_until(lambda: all(_is_served(plane.admin, kind) for kind in CUSTOM), 30, what="the custom resources")
     return [file.name for file in files]
 
 
-def _is_served(plane: ControlPlane, kind: str) -> bool:
-    """A new resource answers with 429 for a moment after it was established."""
+def _is_served(api: Api, kind: str) -> bool:
+    """A custom resource answers with 429 for a moment, when it is new or the server has just started."""
     try:
-        plane.admin.list(kind)
+        api.list(kind)
     except ApiError as refusal:
         if refusal.status in (404, 429):
             return False

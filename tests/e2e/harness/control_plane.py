@@ -134,6 +134,17 @@ class ControlPlane:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
 
+    def wipe(self, *prefixes: str) -> None:
+        """Take everything with such a key out of etcd at once; the API server tells it as deletions.
+
+        Ten thousand deletions one by one would take as long as the tests.
+        """
+        for prefix in prefixes:
+            start = f"/registry/{prefix}".encode()
+            bounds = {"key": start, "range_end": start[:-1] + bytes([start[-1] + 1])}
+            body = json.dumps({name: base64.b64encode(key).decode() for name, key in bounds.items()})
+            urllib.request.urlopen(f"{self._etcd_url}/v3/kv/deleterange", body.encode(), timeout=60).close()
+
     def is_ready(self) -> bool:
         try:
             trust = ssl.create_default_context(cafile=self.certificate)

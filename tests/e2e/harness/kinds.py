@@ -21,6 +21,14 @@ class Kind:
         inside = ("namespaces", namespace) if self.is_namespaced and namespace else ()
         return "/".join(filter(None, (root, self.api_version, *inside, self.plural, name, subresource)))
 
+    @property
+    def key(self) -> str:
+        """What the keys of these objects in etcd begin with."""
+        if self.name == "Node":
+            return "minions/"
+        group = self.api_version.rpartition("/")[0]
+        return f"{group}/{self.plural}/" if group.endswith(".volcano.sh") else f"{self.plural}/"
+
 
 _TABLE = (
     Kind("Pod", "v1", "pods"),

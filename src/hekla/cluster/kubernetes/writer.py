@@ -20,7 +20,16 @@ from hekla.errors import ClusterError
 from hekla.kube.client import MERGE_PATCH, STRATEGIC_PATCH, Client, Refused
 from hekla.kube.resources import RESOURCES
 from hekla.kube.wire import Wire
-from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
+from hekla.objects import (
+    Condition,
+    Manifest,
+    NodeShard,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodGroup,
+    Queue,
+)
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.objects.topology import NodeShardStatus
@@ -85,6 +94,22 @@ class Writer:
         except Refused as refusal:
             if refusal.status not in (404, 409):
                 raise
+
+    async def give_volume(self, name: str, claim: PersistentVolumeClaim) -> None:
+        """Name the claim on the volume; the cluster's own controller does the rest."""
+        meta = claim.metadata
+        reference = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+        }
+        marks = {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
+        await self._patch(PersistentVolume, name, {"metadata": marks, "spec": {"claimRef": reference}})
+
+    async def annotate(self, kind: type[Manifest], key: str, annotations: dict[str, str]) -> None:
+        await self._patch(kind, key, {"metadata": {"annotations": annotations}})
 
     async def create(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> Manifest:
         """Make an object; the one the server made of it."""
