@@ -52,6 +52,7 @@ def _ignored_options(command: click.Command) -> click.Command:
 @click.option("--controllers/--no-controllers", "with_controllers", help="Also run Jobs, queues, pod groups.")
 @click.option("--kube-api-qps", default=2000.0, show_default=True, help="Calls per second, on average.")
 @click.option("--kube-api-burst", default=2000, show_default=True, help="Calls at once.")
+@click.option("--kube-api-timeout", default=30.0, show_default="30s", type=SPAN, help="For one answer.")
 @click.option("--bind-in-flight", default=48, show_default=True, help="Writes that are under way at once.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader of many.")
 @click.option("--leader-elect-resource-namespace", default="hekla-system", show_default=True)
@@ -123,6 +124,7 @@ def options_from(given: dict[str, Any]) -> Any:
         health_address=given["healthz_address"] if given["enable_healthz"] else "",
         qps=given["kube_api_qps"],
         burst=given["kube_api_burst"],
+        timeout=given["kube_api_timeout"],
         with_controllers=given["with_controllers"],
     )
 

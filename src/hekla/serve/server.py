@@ -72,26 +72,34 @@ class Server:
         return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout)
 
     async def _work(self) -> None:
-        tasks = [self.cluster.run(), self._schedule()]
-        if self.leadership is not None:
-            tasks.append(self.leadership.run(self._note_leadership))
-        running = [asyncio.create_task(task) for task in tasks]
+        scheduling = asyncio.create_task(self._schedule())
+        renewing = asyncio.create_task(self._lead())
+        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing]
         stop = asyncio.create_task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait([*running, stop], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
             logger.info("stopping: no new decisions")
-            running[1].cancel()
+            scheduling.cancel()
             await self.cluster.outbox.drain(self.options.drain_seconds)
-            await self._let_go()
+            await self._let_go(renewing)
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, stop, return_exceptions=True)
 
-    async def _let_go(self) -> None:
+    async def _lead(self) -> None:
+        if self.leadership is None:
+            await asyncio.Event().wait()
+        else:
+            await self.leadership.run(self._note_leadership)
+
+    async def _let_go(self, renewing: asyncio.Task[None]) -> None:
+        """Give the lease back, once nobody renews it any more."""
         if self.leadership is not None:
+            renewing.cancel()
+            await asyncio.wait([renewing])
             try:
                 await self.leadership.release()
             except ClusterError as error:

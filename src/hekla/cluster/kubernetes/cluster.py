@@ -10,22 +10,28 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from hekla.clock import Clock
 from hekla.cluster.interest import Interest, is_visible
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.binder import Binder
-from hekla.cluster.kubernetes.carrier import Carrier, by_job
+from hekla.cluster.kubernetes.binding import Binding, why_not_bind
+from hekla.cluster.kubernetes.carrier import Carrier
+from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.kubernetes.evictions import Evictions
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.kubernetes.options import KubernetesOptions
 from hekla.cluster.kubernetes.outbox import Outbox
 from hekla.cluster.kubernetes.recorder import Recorder
+from hekla.cluster.kubernetes.statuses import Statuses
+from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME
-from hekla.framework.decisions import Bind, Decision
+from hekla.framework.decisions import Decision
 from hekla.kube.client import Client
 from hekla.kube.reflector import Reflector
 from hekla.kube.resources import RESOURCES
@@ -68,8 +74,6 @@ WATCHED: tuple[type[Manifest], ...] = (
     ResourceQuota,
     PodDisruptionBudget,
 )
-AT_ONCE = 100
-"""How many decisions are carried out before others on the event loop have their turn."""
 
 
 @dataclass
@@ -110,8 +114,8 @@ class KubernetesCluster:
         self.changed = asyncio.Event()
         """Something happened that another cycle might decide differently on."""
         self.outbox = Outbox(self.options.in_flight)
-        self.writer = Writer(client, self.facts, clock)
-        self.recorder = Recorder(client, self.outbox, self.options.component, clock)
+        self.writer = Writer(client, self.facts, clock, may_write)
+        self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write)
         self.rooms = Rooms()
         self._interest = Interest(self.store, self.options.scheduler_names)
         self._live = LiveState(default_queue=self.options.default_queue)
@@ -119,28 +123,27 @@ class KubernetesCluster:
         self._back_off = BackOff(
             self.options.first_back_off, self.options.longest_back_off, self._rest, self._wake
         )
-        self.carrier = Carrier(
-            self.store,
-            self.rooms,
-            self.assumptions,
-            self,
-            self.outbox,
-            self.writer,
-            self.recorder,
-            self._back_off,
-        )
-        self.binder = self.carrier.binder = Binder(
+        desk = Desk(self.store, self.assumptions, self.outbox, self.writer, self.recorder, show=self.show)
+        self.binder = Binder(
             client,
             self.facts,
             may_write=may_write,
-            why_not=self.carrier.why_not,
+            why_not=partial(why_not_bind, desk, self.rooms),
             patience=self.options.bind_patience,
         )
+        self.statuses = Statuses(desk)
+        volumes = Volumes(desk, self.options.volume_patience)
+        self.binding = Binding(
+            desk, self.rooms, self.binder, volumes, back_off=self._back_off, statuses=self.statuses
+        )
+        self.evictions = Evictions(desk)
+        self._carrier = Carrier(desk, self.binding, self.evictions, self.statuses)
         self.reflectors = {
             kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
             for kind in (*WATCHED, *also)
         }
         self.store.watch(self._heed)
+        self.store.watch(volumes.heed)
 
     async def run(self) -> None:
         """Follow the API server and write to it, for ever."""
@@ -164,23 +167,11 @@ class KubernetesCluster:
 
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Take for granted what was decided, and have it written."""
-        for decision in decisions:
-            if not isinstance(decision, Bind):
-                self.carrier.carry_out(decision)
-        for binds in by_job(self.carrier, [one for one in decisions if isinstance(one, Bind)]):
-            self.carrier.bind_all(binds)
+        self._carrier.carry_out_all(decisions)
 
     async def carry_out(self, decisions: Sequence[Decision]) -> None:
-        """The same, with a pause for others now and then; binds are on their way before the rest is said."""
-        binds = by_job(self.carrier, [one for one in decisions if isinstance(one, Bind)])
-        for of_job in binds:
-            self.carrier.bind_all(of_job)
-            await asyncio.sleep(0)
-        for number, decision in enumerate(decisions):
-            if not isinstance(decision, Bind):
-                self.carrier.carry_out(decision)
-            if number % AT_ONCE == 0:
-                await asyncio.sleep(0)
+        """The same, with a pause for others now and then."""
+        await self._carrier.carry_out_in_turns(decisions)
 
     def show(self, manifest: Manifest) -> None:
         """What is expected of the object has changed: let the engine know."""

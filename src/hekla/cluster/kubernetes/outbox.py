@@ -41,7 +41,7 @@ class Outbox:
         self._numbers = count()
         self.waiting: Counter[Rank] = Counter()
         self.dropped: Counter[Rank] = Counter()
-        self.under_way = 0
+        self.under_way: Counter[Rank] = Counter()
 
     def put(self, rank: Rank, key: str, write: Write) -> None:
         """Have it written in its turn, in place of what waits under this key."""
@@ -68,23 +68,28 @@ class Outbox:
             rank, _, key = await self._line.get()
             write = self._writes.pop(key)
             self.waiting[rank] -= 1
-            self.under_way += 1
+            self.under_way[rank] += 1
             try:
                 await write()
             except Exception:
                 logger.exception("a write of %s failed in an unforeseen way", key)
             finally:
-                self.under_way -= 1
+                self.under_way[rank] -= 1
 
     @property
     def is_empty(self) -> bool:
-        return not self._writes and not self.under_way
+        return not self._writes and not any(self.under_way.values())
+
+    @property
+    def has_only_events(self) -> bool:
+        """Nothing waits that anybody depends on."""
+        return all(not self.waiting[rank] and not self.under_way[rank] for rank in Rank if rank < Rank.EVENT)
 
     async def drain(self, seconds: float) -> bool:
-        """Wait until all is written, for so long at most; whether it was."""
+        """Wait until all that matters is written, for so long at most; whether it was."""
         try:
             async with asyncio.timeout(seconds):
-                while not self.is_empty:
+                while not self.has_only_events:
                     await asyncio.sleep(0.02)
         except TimeoutError:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
@@ -22,11 +23,14 @@ LONGEST_MESSAGE = 1024
 class Recorder:
     """Writes events; one that cannot be written is lost, and counted."""
 
-    def __init__(self, client: Client, outbox: Outbox, component: str, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, outbox: Outbox, component: str, clock: Clock, may_write: Callable[[], bool]
+    ) -> None:
         self._client = client
         self._outbox = outbox
         self._component = component
         self._clock = clock
+        self._may_write = may_write
         self._counts: OrderedDict[str, tuple[int, str]] = OrderedDict()
         self.lost = 0
 
@@ -38,18 +42,16 @@ class Recorder:
         self._counts[name] = (count + 1, since)
         if len(self._counts) > MOST_REMEMBERED:
             self._counts.popitem(last=False)
-        body = self._body(manifest, name, type_, reason, message[:LONGEST_MESSAGE], component)
+        body = self._body(manifest, name, component or self._component)
+        body |= {"type": type_, "reason": reason, "message": message[:LONGEST_MESSAGE]}
         self._outbox.put(Rank.EVENT, f"event {name}", partial(self._write, body, is_new=count == 0))
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def _body(
-        self, manifest: Manifest, name: str, type_: str, reason: str, message: str, component: str
-    ) -> dict[str, object]:
+    def _body(self, manifest: Manifest, name: str, component: str) -> dict[str, object]:
         resource, meta = RESOURCES[type(manifest)], manifest.metadata
         count, since = self._counts[name]
-        component = component or self._component
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -62,9 +64,6 @@ class Recorder:
                 "uid": meta.uid,
                 "resourceVersion": meta.resource_version,
             },
-            "type": type_,
-            "reason": reason,
-            "message": message,
             "source": {"component": component},
             "reportingComponent": component,
             "count": count,
@@ -73,6 +72,9 @@ class Recorder:
         }
 
     async def _write(self, body: dict[str, object], *, is_new: bool) -> None:
+        if not self._may_write():
+            self.lost += 1
+            return
         meta = body["metadata"]
         assert isinstance(meta, dict)
         path = f"/api/v1/namespaces/{meta['namespace']}/events"

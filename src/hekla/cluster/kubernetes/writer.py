@@ -20,7 +20,16 @@ from hekla.errors import ClusterError
 from hekla.kube.client import MERGE_PATCH, STRATEGIC_PATCH, Client, Refused
 from hekla.kube.resources import RESOURCES
 from hekla.kube.wire import Wire
-from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
+from hekla.objects import (
+    Condition,
+    Manifest,
+    NodeShard,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodGroup,
+    Queue,
+)
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.objects.topology import NodeShardStatus
@@ -30,14 +39,16 @@ PAUSE = 0.3
 
 
 class Writer:
-    """Writes one thing at a time; `refusals` tells what the server forbids, by kind."""
+    """Writes one thing at a time."""
 
-    def __init__(self, client: Client, facts: Facts, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, facts: Facts, clock: Clock, may_write: Callable[[], bool] = lambda: True
+    ) -> None:
         self._client = client
         self._facts = facts
         self._clock = clock
+        self._may_write = may_write
         self._wires: dict[type[Manifest], Wire[Any]] = {}
-        self.failed = 0
 
     async def pod_status(self, pod: str, condition: Condition | None, nominated: str | None) -> None:
         status: dict[str, object] = {}
@@ -84,6 +95,22 @@ class Writer:
             if refusal.status not in (404, 409):
                 raise
 
+    async def give_volume(self, name: str, claim: PersistentVolumeClaim) -> None:
+        """Name the claim on the volume; the cluster's own controller does the rest."""
+        meta = claim.metadata
+        reference = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+        }
+        marks = {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
+        await self._patch(PersistentVolume, name, {"metadata": marks, "spec": {"claimRef": reference}})
+
+    async def annotate(self, kind: type[Manifest], key: str, annotations: dict[str, str]) -> None:
+        await self._patch(kind, key, {"metadata": {"annotations": annotations}})
+
     async def create(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> Manifest:
         """Make an object; the one the server made of it."""
         resource = RESOURCES[kind]
@@ -113,6 +140,8 @@ class Writer:
     async def _insist(self, ask: Callable[[], Any]) -> bytes:
         """All these writes may be made twice: without an answer they are."""
         for again in reversed(range(TRIES)):
+            if not self._may_write():
+                raise ClusterError("this replica does not lead any more")
             try:
                 answer: bytes = await ask()
             except Refused as refusal:

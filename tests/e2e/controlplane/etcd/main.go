@@ -1,4 +1,6 @@
 // etcd for tests: one member on loopback that does not wait for the disk.
+//
+// The flags are those of the released etcd, so that one command line serves both.
 package main
 
 import (
@@ -13,20 +15,21 @@ import (
 )
 
 func main() {
-	dir := flag.String("data-dir", "", "where the data lies")
-	client := flag.String("listen-client-urls", "", "where clients connect")
-	peer := flag.String("listen-peer-urls", "", "where peers would connect")
+	config := embed.NewConfig()
+	flag.StringVar(&config.Dir, "data-dir", "", "where the data lies")
+	flag.StringVar(&config.LogLevel, "log-level", "error", "what is told: debug, info, warn, error")
+	flag.BoolVar(&config.UnsafeNoFsync, "unsafe-no-fsync", false, "do not wait for the disk")
+	flag.StringVar(&config.InitialCluster, "initial-cluster", "", "members, as name=peer URL")
+	clients := flag.String("listen-client-urls", "", "where clients connect")
+	clientsTold := flag.String("advertise-client-urls", "", "where clients are told to connect")
+	peers := flag.String("listen-peer-urls", "", "where peers would connect")
+	peersTold := flag.String("initial-advertise-peer-urls", "", "where peers are told to connect")
 	flag.Parse()
 
-	config := embed.NewConfig()
-	config.Dir = *dir
-	config.LogLevel = "error"
-	config.UnsafeNoFsync = true
-	config.ListenClientUrls = []url.URL{parsed(*client)}
-	config.AdvertiseClientUrls = config.ListenClientUrls
-	config.ListenPeerUrls = []url.URL{parsed(*peer)}
-	config.AdvertisePeerUrls = config.ListenPeerUrls
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	config.ListenClientUrls = parsed(*clients)
+	config.AdvertiseClientUrls = parsed(*clientsTold)
+	config.ListenPeerUrls = parsed(*peers)
+	config.AdvertisePeerUrls = parsed(*peersTold)
 
 	server, err := embed.StartEtcd(config)
 	if err != nil {
@@ -42,10 +45,10 @@ func main() {
 	}
 }
 
-func parsed(text string) url.URL {
+func parsed(text string) []url.URL {
 	address, err := url.Parse(text)
 	if err != nil {
 		log.Fatal(err)
 	}
-	return *address
+	return []url.URL{*address}
 }
