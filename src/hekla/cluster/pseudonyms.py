@@ -5,6 +5,7 @@ Where schedulers have no better reason they go by name, so that pseudonyms must 
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
@@ -49,8 +50,8 @@ class Pseudonyms:
         milestones = sorted(self._kept.get(what, ()), key=by)
         chosen = {}
         for name, number in zip(names, numbers, strict=True):
-            after = [stone for stone in milestones if by(stone) < by(name)][-1:]
-            before = [stone for stone in milestones if by(stone) > by(name)][:1]
+            at = bisect(milestones, by(name), key=by)
+            after, before = milestones[max(at - 1, 0) : at], milestones[at : at + 1]
             ending = ending_of[name]
             candidates = [f"{what}-", f"a-{what}-", f"0-{what}-", *(f"{stone}-{what}-" for stone in after)]
             chosen[name] = _fitting(candidates, f"{number:0{width}}{ending}", after, before, by)
