@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,16 +16,12 @@ from hekla.kube.client import Refused
 Object = dict[str, Any]
 
 
-def hekla(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-        env={**os.environ, **variables},
-    )
+RUN = "from hekla.cli.main import main; main()"
+
+
+def hekla(*arguments: str | Path, program: str = RUN) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
 
 
 def printed(*arguments: str | Path) -> dict[tuple[str, str], Object]:
@@ -161,6 +156,14 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     told = hekla("install", "--apply", "--kubeconfig", tmp_path / "config")
     assert told.returncode == 1
     assert told.stderr.startswith("error: no answer from http://127.0.0.1:1")
+
+
+def test_without_the_extra_it_prints_and_says_what_applying_needs() -> None:
+    bare = f"import sys; sys.modules['aiohttp'] = sys.modules['kubernetes'] = None; {RUN}"
+    assert hekla("install", program=bare).returncode == 0
+    told = hekla("install", "--apply", program=bare)
+    assert (told.returncode, told.stdout) == (1, "")
+    assert told.stderr == 'error: --apply needs more: pip install "hekla[kubernetes]"\n'
 
 
 def test_paths() -> None:

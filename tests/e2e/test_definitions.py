@@ -205,7 +205,7 @@ NOT_NEGATIVE = [
     ("Queue", "spec.priority"),
     *(("Queue", f"status.{name}") for name in ("pending", "running", "unknown", "inqueue", "completed")),
     *(("Job", f"spec.{name}") for name in ("minAvailable", "maxRetry", "ttlSecondsAfterFinished")),
-    *(("Job", f"spec.tasks.0.{name}") for name in ("replicas", "minAvailable", "maxRetry")),
+    *(("Job", f"spec.tasks.0.{name}") for name in ("replicas", "minAvailable")),
     ("Job", "spec.tasks.0.partitionPolicy.minPartitions"),
     *(("Job", f"status.{name}") for name in ("minAvailable", "pending", "running", "succeeded", "failed")),
     *(("Job", f"status.{name}") for name in ("unknown", "terminating", "version", "retryCount")),
@@ -247,6 +247,12 @@ def test_numbers_that_may_be_nought(api: Api, kind: str, path: str) -> None:
 def test_numbers_from_one(api: Api, kind: str, path: str) -> None:
     assert is_accepted(api, kind, path, 1)
     assert not is_accepted(api, kind, path, 0)
+
+
+def test_a_task_may_be_tried_for_ever(api: Api) -> None:
+    """Different from Volcano, where -1 is meant to be written and refused (CW-17 in docs/compat.md)."""
+    assert is_accepted(api, "Job", "spec.tasks.0.maxRetry", -1)
+    assert not is_accepted(api, "Job", "spec.tasks.0.maxRetry", -2)
 
 
 def test_a_weight_has_an_upper_bound(api: Api) -> None:

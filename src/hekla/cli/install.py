@@ -8,6 +8,7 @@ import click
 
 from hekla.cli.options import read_text, registry_with, usable_conf, warn
 from hekla.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
+from hekla.errors import InputError
 
 CONTROLLERS_DELETE = (
     "the controllers of Jobs delete pods, so the permission stays; to evict nobody, leave preempt, reclaim, "
@@ -88,12 +89,12 @@ def apply_to_cluster(installation: Installation, kubeconfig: Path | None, contex
 
 
 async def _apply(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:
-    from hekla.kube.access import find_access  # noqa: PLC0415 - as above
+    try:
+        from hekla.deploy.apply import apply  # noqa: PLC0415 - needs the extra, which printing does not
+        from hekla.kube import Client, find_access  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise InputError('--apply needs more: pip install "hekla[kubernetes]"') from error
 
-    access = find_access(kubeconfig, context)  # first: it says what has to be installed for the rest
-    from hekla.deploy.apply import apply  # noqa: PLC0415 - as above
-    from hekla.kube.client import Client  # noqa: PLC0415 - as above
-
-    async with Client(access, agent="hekla-install") as client:
+    async with Client(find_access(kubeconfig, context), agent="hekla-install") as client:
         async for line in apply(client, installation.objects()):
             click.echo(line)

@@ -19,6 +19,9 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 PAUSE_AFTER_FAILURE = 0.2
 
+# What the server says of a custom resource for a moment after it was defined, and after a restart.
+BEING_PREPARED = b"storage is (re)initializing"
+
 
 class ApiError(Exception):
     """The server said no."""
@@ -51,12 +54,17 @@ class Client:
         """What the server answers; ApiError where that is a refusal."""
         data = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": content_type} if data else {}
-        async with self._session.request(method, path, data=data, params=query, headers=headers) as answer:
-            content = await answer.read()
-            if answer.status >= 400:
+        while True:
+            async with self._session.request(
+                method, path, data=data, params=query, headers=headers
+            ) as answer:
+                content = await answer.read()
+                if answer.status < 400:
+                    found: Object = msgspec.json.decode(content)
+                    return found
+            if not (answer.status == 429 and BEING_PREPARED in content):
                 raise ApiError(answer.status, content)
-            found: Object = msgspec.json.decode(content)
-            return found
+            await asyncio.sleep(PAUSE_AFTER_FAILURE)
 
     async def follow(self, path: str, query: Mapping[str, str] | None = None) -> AsyncIterator[Event]:
         """First all that is there, then every change, through broken connections and restarted servers.

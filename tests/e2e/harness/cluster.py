@@ -34,9 +34,10 @@ LEFTOVERS = (
 )
 # Of these the API server has some of its own, in namespaces of its own.
 LEFTOVERS_IN_NAMESPACES = ("ConfigMap", "Secret", "ServiceAccount", "Lease")
-NAMESPACES_OF_THE_SERVER = {"kube-system", "kube-public", "kube-node-lease"}
-KEPT_NAMESPACES = {"default", "hekla-system"}
 CUSTOM = ("Command", "HyperNode", "Job", "NodeShard", "Numatopology", "PodGroup", "Queue")
+KEPT_NAMESPACES = {"default", "hekla-system"}
+"""Emptied, but not removed."""
+OWN_NAMESPACES = {"kube-system", "kube-public", "kube-node-lease"}
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,14 @@ def clean(plane: ControlPlane) -> None:
 
     Roles stay, and the namespace in which the scheduler runs, for they are given once a session.
     """
+    wait_until(lambda: all(_is_served(plane.admin, kind) for kind in CUSTOM), 30, what="the custom resources")
     plane.wipe(
         *(KINDS[kind].key for kind in LEFTOVERS),
         *(f"{KINDS[kind].key}{space}/" for kind in LEFTOVERS_IN_NAMESPACES for space in KEPT_NAMESPACES),
     )
     for space in plane.admin.list("Namespace"):
         name = space["metadata"]["name"]
-        if name not in NAMESPACES_OF_THE_SERVER | KEPT_NAMESPACES:
+        if name not in OWN_NAMESPACES | KEPT_NAMESPACES:
             plane.wipe_namespace(name)
     classes = plane.admin.list("PriorityClass")
     plane.admin.delete(*(each for each in classes if not each["metadata"]["name"].startswith("system-")))
@@ -81,19 +83,19 @@ def clean(plane: ControlPlane) -> None:
 
 def apply_definitions(plane: ControlPlane, folder: Path) -> list[str]:
     """The custom resources of a folder, served when this returns; none where there is no such folder."""
-    files = sorted(folder.glob("*.yaml"))
+    files = sorted(set(folder.glob("*.yaml")) - {folder / "kustomization.yaml"})
     if not files:
         return []
     plane.kubectl("apply", "--server-side", "-k", str(folder))
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
-    wait_until(lambda: all(_is_served(plane, kind) for kind in CUSTOM), 30, what="the custom resources")
+    wait_until(lambda: all(_is_served(plane.admin, kind) for kind in CUSTOM), 30, what="the custom resources")
     return [file.name for file in files]
 
 
-def _is_served(plane: ControlPlane, kind: str) -> bool:
-    """A new resource answers with 429 for a moment after it was established."""
+def _is_served(api: Api, kind: str) -> bool:
+    """A custom resource answers with 429 for a moment, when it is new or the server has just started."""
     try:
-        plane.admin.list(kind)
+        api.list(kind)
     except ApiError as refusal:
         if refusal.status in (404, 429):
             return False

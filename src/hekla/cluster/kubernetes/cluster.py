@@ -15,6 +15,7 @@ from functools import partial
 from hekla.clock import Clock
 from hekla.cluster.interest import Interest, is_visible
 from hekla.cluster.kubernetes.assumptions import Assumptions
+from hekla.cluster.kubernetes.audit import Audit
 from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.binder import Binder
 from hekla.cluster.kubernetes.binding import Binding, why_not_bind
@@ -26,6 +27,7 @@ from hekla.cluster.kubernetes.options import KubernetesOptions
 from hekla.cluster.kubernetes.outbox import Outbox
 from hekla.cluster.kubernetes.recorder import Recorder
 from hekla.cluster.kubernetes.statuses import Statuses
+from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
@@ -131,14 +133,28 @@ class KubernetesCluster:
             patience=self.options.bind_patience,
         )
         self.statuses = Statuses(desk)
-        self.binding = Binding(desk, self.rooms, self.binder, self._back_off, self.statuses)
+        volumes = Volumes(desk, self.options.volume_patience)
+        self.binding = Binding(
+            desk, self.rooms, self.binder, volumes, back_off=self._back_off, statuses=self.statuses
+        )
         self.evictions = Evictions(desk)
         self._carrier = Carrier(desk, self.binding, self.evictions, self.statuses)
         self.reflectors = {
             kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
             for kind in (*WATCHED, *also)
         }
+        self.lock = asyncio.Lock()
+        """Held while the engine works on its state."""
+        self.audit = Audit(
+            self.facts,
+            self.reflectors,
+            self.rooms,
+            self.assumptions,
+            self,
+            period=self.options.audit_period,
+        )
         self.store.watch(self._heed)
+        self.store.watch(volumes.heed)
 
     async def run(self) -> None:
         """Follow the API server and write to it, for ever."""
@@ -146,10 +162,16 @@ class KubernetesCluster:
             for reflector in self.reflectors.values():
                 group.create_task(reflector.run())
             group.create_task(self.outbox.run())
+            group.create_task(self.audit.run())
 
     async def synced(self) -> None:
         """Wait until every kind has been listed: no cycle sees half a cluster."""
         await asyncio.gather(*(reflector.pulse.synced.wait() for reflector in self.reflectors.values()))
+
+    def up_to_date(self) -> LiveState:
+        """The engine's state with all that was heard of noted; only for who holds the lock."""
+        self._inbox.deliver(self._live)
+        return self._live
 
     def snapshot(self) -> Snapshot:
         """The facts of this moment, with what was sent and not seen yet; for the engine's thread."""
