@@ -34,7 +34,7 @@ def figures_of(server: Server) -> Figures:
 def _of_writes(cluster: KubernetesCluster) -> Figures:
     outbox = cluster.outbox
     return {
-        "hekla_binds_total": {(outcome.value,): cluster.binder.ends[outcome] for outcome in Outcome},
+        "hekla_binds_total": {(outcome.value,): cluster.binding.ends[outcome] for outcome in Outcome},
         "hekla_intents_total": {(): cluster.binding.begun},
         "hekla_open_intents": {(): len(cluster.binding.open)},
         "hekla_writes_waiting": {(rank.name.lower(),): outbox.waiting[rank] for rank in Rank},

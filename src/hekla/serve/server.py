@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.binder import End, Intent
+from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.errors import ClusterError, HeklaError
 from hekla.framework.registry import Registry
 from hekla.kube.access import Access
@@ -43,6 +44,7 @@ class Server:
         self._access = access
         self._stopping = asyncio.Event()
         self.leadership: Leadership | None = None
+        self.controllers: Controllers | None = None
         self.cycles = 0
         self.failures = 0
         self.last_report: CycleReport | None = None
@@ -59,6 +61,10 @@ class Server:
     def leads(self) -> bool:
         return self.leadership is None or self.leadership.leads
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
     def stop(self) -> None:
         """End after the cycle that is under way."""
         self._stopping.set()
@@ -73,8 +79,16 @@ class Server:
             # Leases and health must not wait behind a thousand binds.
             calm = await stack.enter_async_context(self._client(0, 1))
             self.cluster = KubernetesCluster(
-                client, self.clock, self.options.cluster, may_write=lambda: self.leads
+                client,
+                self.clock,
+                self.options.cluster,
+                may_write=lambda: self.leads,
+                also=ALSO_WATCHED if self.options.with_controllers else (),
             )
+            if self.options.with_controllers:
+                self.controllers = Controllers(
+                    client, self.cluster, self.clock, may_write=lambda: self.leads and not self.is_stopping
+                )
             if self.options.lease is not None:
                 self.leadership = Leadership(calm, self.options.identity, self.options.lease, self.clock)
             self.permissions = Permissions(calm, self._needs)
@@ -102,10 +116,13 @@ class Server:
         return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout)
 
     async def _work(self) -> None:
+        logger.info("following %s", self._access.server)
         scheduling = asyncio.create_task(self._schedule())
         renewing = asyncio.create_task(self._lead())
         asking = asyncio.create_task(self.permissions.run())
         running = [asyncio.create_task(self.cluster.run()), scheduling, renewing, asking]
+        if self.controllers is not None:
+            running.append(asyncio.create_task(self.controllers.run()))
         stop = asyncio.create_task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait([*running, stop], return_when=asyncio.FIRST_COMPLETED)

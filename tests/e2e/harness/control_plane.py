@@ -47,7 +47,7 @@ class ControlPlane:
 
     def __init__(
         self,
-        users: Iterable[str] = ("hekla", "hekla-standby", "nobody"),
+        users: Iterable[str] = ("hekla", "hekla-standby", "hekla-alone", "nobody"),
         *,
         unlimited: bool = False,
         flags: Sequence[str] = (),

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hekla.cluster import conditions
-from hekla.cluster.embedded import volumes
+from hekla.cluster import conditions, volumes
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
 from hekla.cluster.embedded.timeline import Timeline

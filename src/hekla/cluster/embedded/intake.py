@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded import queues, volumes
+from hekla.cluster import volumes
+from hekla.cluster.embedded import queues
 from hekla.cluster.embedded.annotations import ARRIVES_AT, read_seconds
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options

@@ -7,7 +7,6 @@ until it is certain; nobody is sent to another node before that.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -61,7 +60,7 @@ class End:
 
 
 class Binder:
-    """Carries intents to their ends, and counts them."""
+    """Carries intents to their ends."""
 
     def __init__(
         self,
@@ -80,14 +79,13 @@ class Binder:
         self._why_not = why_not
         self._patience = patience
         self._dice = dice or np.random.default_rng()
-        self.ends: Counter[Outcome] = Counter()
         self.on_end: Callable[[Intent, End, float], None] = lambda _intent, _end, _seconds: None
         """Hears of every end, and how long it took to come to it."""
 
     async def bind(self, intent: Intent) -> End:
+        """Try until it is known how it ends."""
         began = stopwatch()
         end = await self._bind(intent)
-        self.ends[end.outcome] += 1
         self.on_end(intent, end, stopwatch() - began)
         return end
 

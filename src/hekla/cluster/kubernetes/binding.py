@@ -6,7 +6,9 @@ minimum is not started in part.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 
@@ -16,7 +18,9 @@ from hekla.cluster.kubernetes.binder import Binder, End, Intent, Outcome
 from hekla.cluster.kubernetes.desk import Desk, group_of
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.cluster.kubernetes.statuses import Statuses
+from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.rooms import Rooms, is_finished
+from hekla.errors import ClusterError
 from hekla.framework.decisions import Bind
 from hekla.objects import Node, Pod
 
@@ -29,15 +33,25 @@ class Binding:
     """Carries out binds; `open` holds those that have no end yet, by pod UID."""
 
     def __init__(
-        self, desk: Desk, rooms: Rooms, binder: Binder, back_off: BackOff, statuses: Statuses
+        self,
+        desk: Desk,
+        rooms: Rooms,
+        binder: Binder,
+        volumes: Volumes,
+        *,
+        back_off: BackOff,
+        statuses: Statuses,
     ) -> None:
         self._desk = desk
+        self._volumes = volumes
+        self._preparing: set[asyncio.Task[None]] = set()
         self._rooms = rooms
         self._binder = binder
         self._back_off = back_off
         self._statuses = statuses
         self.open: dict[str, Intent] = {}
         self.begun = 0
+        self.ends: Counter[Outcome] = Counter()
         self.forbidden = ""
         """What the server does not let this scheduler do, in its words."""
 
@@ -61,6 +75,26 @@ class Binding:
             self.begun += 1
             self.open[intent.uid] = intent
             self._desk.assume(intent.pod, intent.uid, node=intent.node)
+            self._send(intent)
+
+    def _send(self, intent: Intent) -> None:
+        pod = self._desk.pod(intent.pod, intent.uid)
+        if pod is not None and pod.spec.volumes and self._volumes.unbound(pod):
+            task = asyncio.create_task(self._after_volumes(intent, pod))
+            self._preparing.add(task)
+            task.add_done_callback(self._preparing.discard)
+        else:
+            self._desk.outbox.put(Rank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
+
+    async def _after_volumes(self, intent: Intent, pod: Pod) -> None:
+        """The bind follows once the pod's claims are bound; other binds do not wait for them."""
+        try:
+            problem = await self._volumes.prepare(pod, intent.node)
+        except ClusterError as error:
+            problem = f"its volumes cannot be bound: {error}"
+        if problem:
+            self._end(intent, End(Outcome.REFUSED, problem))
+        else:
             self._desk.outbox.put(Rank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
 
     def _is_refused(self, intent: Intent) -> bool:
@@ -78,7 +112,10 @@ class Binding:
         return group.spec.min_member if group is not None else 0
 
     async def _carry_out(self, intent: Intent) -> None:
-        end = await self._binder.bind(intent)
+        self._end(intent, await self._binder.bind(intent))
+
+    def _end(self, intent: Intent, end: End) -> None:
+        self.ends[end.outcome] += 1
         del self.open[intent.uid]
         pod = self._desk.pod(intent.pod, intent.uid)
         if end.outcome is not Outcome.CONFIRMED:

@@ -27,6 +27,7 @@ from hekla.cluster.kubernetes.options import KubernetesOptions
 from hekla.cluster.kubernetes.outbox import Outbox
 from hekla.cluster.kubernetes.recorder import Recorder
 from hekla.cluster.kubernetes.statuses import Statuses
+from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
@@ -132,7 +133,10 @@ class KubernetesCluster:
             patience=self.options.bind_patience,
         )
         self.statuses = Statuses(desk)
-        self.binding = Binding(desk, self.rooms, self.binder, self._back_off, self.statuses)
+        volumes = Volumes(desk, self.options.volume_patience)
+        self.binding = Binding(
+            desk, self.rooms, self.binder, volumes, back_off=self._back_off, statuses=self.statuses
+        )
         self.evictions = Evictions(desk)
         self._carrier = Carrier(desk, self.binding, self.evictions, self.statuses)
         self.reflectors = {
@@ -150,6 +154,7 @@ class KubernetesCluster:
             period=self.options.audit_period,
         )
         self.store.watch(self._heed)
+        self.store.watch(volumes.heed)
 
     async def run(self) -> None:
         """Follow the API server and write to it, for ever."""

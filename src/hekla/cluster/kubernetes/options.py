@@ -21,6 +21,8 @@ class KubernetesOptions:
     """How many writes are under way at once; more do not make an API server faster."""
     bind_patience: float = 60.0
     """How long a bind is tried while the server puts it off; seconds."""
+    volume_patience: float = 600.0
+    """How long a pod waits for its claims to be bound, as in Volcano."""
     first_back_off: float = 1.0
     """How long a job rests after a bind of it failed; twice as long each time."""
     longest_back_off: float = 60.0

@@ -20,7 +20,16 @@ from hekla.errors import ClusterError
 from hekla.kube.client import MERGE_PATCH, STRATEGIC_PATCH, Client, Refused
 from hekla.kube.resources import RESOURCES
 from hekla.kube.wire import Wire
-from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
+from hekla.objects import (
+    Condition,
+    Manifest,
+    NodeShard,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodGroup,
+    Queue,
+)
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.objects.topology import NodeShardStatus
@@ -86,12 +95,56 @@ class Writer:
             if refusal.status not in (404, 409):
                 raise
 
+    async def give_volume(self, name: str, claim: PersistentVolumeClaim) -> None:
+        """Name the claim on the volume; the cluster's own controller does the rest."""
+        meta = claim.metadata
+        reference = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+        }
+        marks = {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
+        await self._patch(PersistentVolume, name, {"metadata": marks, "spec": {"claimRef": reference}})
+
+    async def annotate(self, kind: type[Manifest], key: str, annotations: dict[str, str]) -> None:
+        await self._patch(kind, key, {"metadata": {"annotations": annotations}})
+
     async def create(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> Manifest:
         """Make an object; the one the server made of it."""
         resource = RESOURCES[kind]
         whole = {"apiVersion": resource.api_version, "kind": resource.name, **body}
         data = await self._insist(lambda: self._client.post(resource.path(namespace), whole))
         return self._learn(kind, data)
+
+    async def make_sure(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> None:
+        """Make an object; one of that name that is there already will do."""
+        try:
+            await self.create(kind, namespace, body)
+        except Refused as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+            path = RESOURCES[kind].path(namespace, body["metadata"]["name"])
+            self._learn(kind, await self._insist(lambda: self._client.get(path)))
+
+    async def change(self, kind: type[Manifest], key: str, body: dict[str, Any], part: str = "") -> None:
+        """Lay a few fields over an object; null takes a field away."""
+        await self._patch(kind, key, body, part)
+
+    async def delete(self, kind: type[Manifest], key: str, uid: str, propagation: str = "") -> bool:
+        """Delete the object of this UID; whether it was there to be deleted."""
+        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+        if propagation:
+            body["propagationPolicy"] = propagation
+        path = RESOURCES[kind].path_of(key)
+        try:
+            await self._insist(lambda: self._client.call("DELETE", path, body=body))
+        except Refused as refusal:
+            if refusal.status not in (404, 409):
+                raise
+            return False
+        return True
 
     async def _patch(
         self,
