@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 from hekla.cluster.kubernetes.cluster import WATCHED
+from hekla.cluster.kubernetes.controllers import ALSO_WATCHED
+from hekla.conf import Conf
+from hekla.deploy.manifests import read_part
 from hekla.kube.client import Client, Refused
 from hekla.kube.lease import LeaseOptions
 from hekla.serve.permissions import REVIEWS, Permission, Permissions, needed
@@ -50,6 +55,32 @@ def test_what_is_configured_decides_what_more_is_needed() -> None:
     assert {"create pods", "delete pods", "patch jobs.batch.volcano.sh/status"} <= words(
         with_controllers=True
     )
+
+
+def granted(*parts: str) -> Iterator[tuple[str, str, str]]:
+    """Verb, group and resource of everything that the roles of these parts allow."""
+    for part in parts:
+        for manifest in read_part(part):
+            for rule in manifest.get("rules", ()):
+                yield from product(rule["verbs"], rule["apiGroups"], rule["resources"])
+
+
+@pytest.mark.parametrize(
+    ("parts", "conf", "with_controllers"),
+    [
+        (["base"], PLAIN, False),
+        (["base", "evictions"], conf_of("allocate, preempt, reclaim, shuffle", ["gang"]), False),
+        (["base", "scheduling-gates"], conf_of("allocate", ["gang"], GATES), False),
+        (["base", "controllers"], PLAIN, True),
+    ],
+)
+def test_the_roles_that_are_shipped_grant_all_that_is_needed(
+    parts: list[str], conf: Conf, with_controllers: bool
+) -> None:
+    kinds = (*WATCHED, *(ALSO_WATCHED if with_controllers else ()))
+    wanted = needed(kinds, conf, LeaseOptions(), is_sharded=True, with_controllers=with_controllers)
+    allowed = set(granted(*parts))
+    assert [str(one) for one in wanted if (one.verb, one.group, one.resource) not in allowed] == []
 
 
 def test_each_missing_one_is_told_once_and_so_is_its_return(caplog: pytest.LogCaptureFixture) -> None:

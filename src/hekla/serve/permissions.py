@@ -86,6 +86,8 @@ def needed(
         Permission("get", "pods"),
         Permission("create", "pods/binding"),
         Permission("patch", "pods/status"),
+        Permission("patch", "persistentvolumeclaims"),
+        Permission("patch", "persistentvolumes"),
         Permission("patch", "podgroups", SCHEDULING),
         Permission("create", "queues", SCHEDULING),
         Permission("patch", "queues/status", SCHEDULING),
@@ -131,6 +133,14 @@ _FOR_CONTROLLERS = (
     Permission("delete", "pods"),
     Permission("patch", "pods"),
     Permission("create", "persistentvolumeclaims"),
+    *(
+        Permission(verb, what)
+        for what in ("configmaps", "services")
+        for verb in ("create", "patch", "delete")
+    ),
+    *(Permission(verb, "networkpolicies", "networking.k8s.io") for verb in ("create", "delete")),
+    *(Permission("get", owners, "apps") for owners in ("daemonsets", "replicasets", "statefulsets")),
+    Permission("get", "jobs", "batch"),
     *(Permission(verb, "jobs", BATCH) for verb in ("list", "watch", "patch", "delete")),
     Permission("patch", "jobs/status", BATCH),
     Permission("create", "podgroups", SCHEDULING),

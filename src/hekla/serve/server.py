@@ -192,7 +192,11 @@ class Server:
         began = self.cycle_began = stopwatch()
         try:
             async with self.cluster.lock:
-                report = await asyncio.to_thread(self._decide, engine)
+                report = await asyncio.to_thread(engine.decide)
+                seconds = stopwatch() - began
+                await self.cluster.carry_out(report.decisions)
+                # Last of all, and before anybody touches what the session stands on.
+                await asyncio.to_thread(self.metrics.cycle_ended, report, seconds)
         except HeklaError as error:
             self.failures += 1
             self.trouble = self.failure = str(error)
@@ -202,16 +206,8 @@ class Server:
             self.cycle_began = None
         self.failure = ""
         self.cycles += 1
-        await self.cluster.carry_out(report.decisions)
         self.last_report = report
         self._tell(report, stopwatch() - began)
-
-    def _decide(self, engine: Loop) -> CycleReport:
-        """One cycle, in the engine's thread, and what is to be told of it."""
-        began = stopwatch()
-        report = engine.decide()
-        self.metrics.cycle_ended(report, stopwatch() - began)
-        return report
 
     def _tell(self, report: CycleReport, seconds: float) -> None:
         if report.decisions:

@@ -82,7 +82,11 @@ class Audit:
             return
         while True:
             await asyncio.sleep(self._period)
-            await self.audit()
+            try:
+                await self.audit()
+            except Exception:
+                # Who only looks must not stop those who work.
+                logger.exception("an audit failed in an unforeseen way")
 
     async def audit(self) -> None:
         """One round over all kinds and all nodes."""
