@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fake_api_server import FakeApiServer
-from hekla.cluster.interest import relevant
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.errors import ClusterError, InputError
 from hekla.kube.access import Access, find_access
@@ -77,13 +76,6 @@ def test_a_server_that_is_not_there_is_one_error(access: Access, tmp_path: Path)
     gone.write_text(text.replace(text[text.index("127.0.0.1:") :].split('"')[0], "127.0.0.1:1"))
     with pytest.raises(ClusterError, match=r"^no answer from http://127\.0\.0\.1:1: "):
         read_cluster(find_access(gone), WATCHED)
-
-
-def test_pods_of_others_that_wait_are_not_looked_at() -> None:
-    mine, foreign = job("mine", tasks=1), job("web", tasks=1)
-    pods = relevant([*mine.objects, *foreign.pods], ("volcano",))
-    assert len([pod for pod in pods if isinstance(pod, Pod)]) == 2
-    assert not [pod for pod in relevant(foreign.pods, ("other",)) if isinstance(pod, Pod)]
 
 
 def test_the_configuration_is_found_where_volcano_and_hekla_keep_it(
