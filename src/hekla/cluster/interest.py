@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME
-from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
+from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoCommand, VolcanoJob
 
 
 class Interest:
@@ -27,9 +27,9 @@ class Interest:
         return pod.status.phase == "Pending" and not pod.spec.node_name and self.serves(pod)
 
     def concerns(self, manifest: Manifest) -> bool:
-        """Leaves out pods that others schedule, and ended ones whose group is gone: nobody counts them."""
+        """Leaves out orders, pods that others schedule, and ended ones of a group that is gone."""
         if not isinstance(manifest, Pod):
-            return True
+            return not isinstance(manifest, VolcanoCommand)
         if is_finished(manifest):
             group = manifest.metadata.annotations.get(GROUP_NAME, "")
             return self._store.pod_group(f"{manifest.metadata.namespace}/{group}") is not None
@@ -45,9 +45,7 @@ def is_visible(before: Manifest | None, after: Manifest | None) -> bool:
             return (before.spec, before.status.phase) != (after.spec, after.status.phase)
         case Queue(), Queue():
             return (before.spec, before.status.state) != (after.spec, after.status.state)
-        case VolcanoJob(), _:
-            return False
-        case _, VolcanoJob():
+        case (VolcanoJob() | VolcanoCommand(), _) | (_, VolcanoJob() | VolcanoCommand()):
             return False
     return True
 

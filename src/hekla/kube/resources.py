@@ -23,6 +23,7 @@ from hekla.objects import (
     Queue,
     ResourceQuota,
     StorageClass,
+    VolcanoCommand,
     VolcanoJob,
 )
 
@@ -34,6 +35,7 @@ _PLACES: dict[type[Manifest], tuple[str, str]] = {
     PersistentVolumeClaim: ("v1", "persistentvolumeclaims"),
     ResourceQuota: ("v1", "resourcequotas"),
     VolcanoJob: ("v1alpha1", "jobs"),
+    VolcanoCommand: ("v1alpha1", "commands"),
     Numatopology: ("v1alpha1", "numatopologies"),
     PodDisruptionBudget: ("v1", "poddisruptionbudgets"),
     PriorityClass: ("v1", "priorityclasses"),

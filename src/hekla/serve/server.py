@@ -10,16 +10,22 @@ from contextlib import AsyncExitStack
 
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
+from hekla.cluster.kubernetes.binder import End, Intent
+from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.errors import ClusterError, HeklaError
 from hekla.framework.registry import Registry
 from hekla.kube.access import Access
 from hekla.kube.client import Client
 from hekla.kube.lease import Leadership
 from hekla.kube.rate import Rate
+from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.serve.conf_file import ConfFile
+from hekla.serve.endpoints import Endpoints
+from hekla.serve.metrics import Metrics
 from hekla.serve.options import ServeOptions
+from hekla.serve.permissions import Permission, Permissions, needed
 from hekla.serve.standing import ensure_queues
 
 logger = logging.getLogger("hekla.serve")
@@ -38,15 +44,26 @@ class Server:
         self._access = access
         self._stopping = asyncio.Event()
         self.leadership: Leadership | None = None
+        self.controllers: Controllers | None = None
         self.cycles = 0
         self.failures = 0
         self.last_report: CycleReport | None = None
         self.trouble = ""
         """Why no cycle could be run, if the last one could not."""
+        self.failure = ""
+        """Why the last cycle that was run failed, if it did."""
+        self.cycle_began: float | None = None
+        """Since when a cycle has been under way, by the stopwatch."""
+        self.metrics = Metrics()
+        self.endpoints = Endpoints(self)
 
     @property
     def leads(self) -> bool:
         return self.leadership is None or self.leadership.leads
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """End after the cycle that is under way."""
@@ -62,19 +79,50 @@ class Server:
             # Leases and health must not wait behind a thousand binds.
             calm = await stack.enter_async_context(self._client(0, 1))
             self.cluster = KubernetesCluster(
-                client, self.clock, self.options.cluster, may_write=lambda: self.leads
+                client,
+                self.clock,
+                self.options.cluster,
+                may_write=lambda: self.leads,
+                also=ALSO_WATCHED if self.options.with_controllers else (),
             )
+            if self.options.with_controllers:
+                self.controllers = Controllers(
+                    client, self.cluster, self.clock, may_write=lambda: self.leads and not self.is_stopping
+                )
             if self.options.lease is not None:
                 self.leadership = Leadership(calm, self.options.identity, self.options.lease, self.clock)
+            self.permissions = Permissions(calm, self._needs)
+            self.cluster.binder.on_end = self._bind_ended
+            stack.push_async_callback(self.endpoints.close)
+            await self.endpoints.open()
             await self._work()
+
+    def _needs(self) -> list[Permission]:
+        return needed(
+            self.cluster.reflectors,
+            self.conf_file.conf,
+            self.options.lease,
+            is_sharded=self.options.cluster.shard_mode != "none",
+            with_controllers=self.options.with_controllers,
+        )
+
+    def _bind_ended(self, intent: Intent, end: End, seconds: float) -> None:
+        pod = self.cluster.store.get(Pod, intent.pod)
+        made = pod.metadata.creation_timestamp if pod is not None else None
+        waited = self.clock.now() - made.timestamp() if made is not None else None
+        self.metrics.bind_ended(end, seconds, waited)
 
     def _client(self, qps: float, burst: int) -> Client:
         return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout)
 
     async def _work(self) -> None:
+        logger.info("following %s", self._access.server)
         scheduling = asyncio.create_task(self._schedule())
         renewing = asyncio.create_task(self._lead())
-        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing]
+        asking = asyncio.create_task(self.permissions.run())
+        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing, asking]
+        if self.controllers is not None:
+            running.append(asyncio.create_task(self.controllers.run()))
         stop = asyncio.create_task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait([*running, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -141,18 +189,29 @@ class Server:
 
     async def _cycle(self, engine: Loop) -> None:
         self.cluster.changed.clear()
-        began = stopwatch()
+        began = self.cycle_began = stopwatch()
         try:
-            report = await asyncio.to_thread(engine.decide)
+            async with self.cluster.lock:
+                report = await asyncio.to_thread(self._decide, engine)
         except HeklaError as error:
             self.failures += 1
-            self.trouble = str(error)
+            self.trouble = self.failure = str(error)
             logger.error("cycle failed: %s", error)
             return
+        finally:
+            self.cycle_began = None
+        self.failure = ""
         self.cycles += 1
         await self.cluster.carry_out(report.decisions)
         self.last_report = report
         self._tell(report, stopwatch() - began)
+
+    def _decide(self, engine: Loop) -> CycleReport:
+        """One cycle, in the engine's thread, and what is to be told of it."""
+        began = stopwatch()
+        report = engine.decide()
+        self.metrics.cycle_ended(report, stopwatch() - began)
+        return report
 
     def _tell(self, report: CycleReport, seconds: float) -> None:
         if report.decisions:

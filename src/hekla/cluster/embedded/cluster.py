@@ -18,9 +18,9 @@ from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.quotas import Quotas
-from hekla.cluster.embedded.reactions import Reactions
 from hekla.cluster.embedded.timeline import Arrival, PodDue, Timeline
 from hekla.cluster.interest import Interest, is_visible
+from hekla.cluster.reactions import Reactions
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import M, Store
 from hekla.collector import without_collector
@@ -61,7 +61,9 @@ class EmbeddedCluster:
         self._kubelet = Kubelet(*parts)
         self._intake = Intake(*parts)
         self._commands = Commands(self._store, self._intake, self._kubelet, self._chronicle)
-        self._reactions = Reactions(self._store, self._timeline, self._commands, JobController(job_options))
+        self._reactions = Reactions(
+            self._store, self._commands, JobController(job_options), lambda: self._timeline.moment
+        )
         self._carrier = Carrier(self._store, self._kubelet, self._rooms, self._timeline, self._chronicle)
         self._live = LiveState()
         self._is_settled = False

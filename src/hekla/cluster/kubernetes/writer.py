@@ -118,6 +118,34 @@ class Writer:
         data = await self._insist(lambda: self._client.post(resource.path(namespace), whole))
         return self._learn(kind, data)
 
+    async def make_sure(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> None:
+        """Make an object; one of that name that is there already will do."""
+        try:
+            await self.create(kind, namespace, body)
+        except Refused as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+            path = RESOURCES[kind].path(namespace, body["metadata"]["name"])
+            self._learn(kind, await self._insist(lambda: self._client.get(path)))
+
+    async def change(self, kind: type[Manifest], key: str, body: dict[str, Any], part: str = "") -> None:
+        """Lay a few fields over an object; null takes a field away."""
+        await self._patch(kind, key, body, part)
+
+    async def delete(self, kind: type[Manifest], key: str, uid: str, propagation: str = "") -> bool:
+        """Delete the object of this UID; whether it was there to be deleted."""
+        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+        if propagation:
+            body["propagationPolicy"] = propagation
+        path = RESOURCES[kind].path_of(key)
+        try:
+            await self._insist(lambda: self._client.call("DELETE", path, body=body))
+        except Refused as refusal:
+            if refusal.status not in (404, 409):
+                raise
+            return False
+        return True
+
     async def _patch(
         self,
         kind: type[Manifest],
