@@ -255,3 +255,17 @@ def test_pod_groups_are_what_shadow_cannot_do_without(server: FakeApiServer, hek
     server.absent = {"podgroups"}
     done = hekla("shadow", "--duration", "1", code=1)
     assert done.stderr.splitlines()[-1] == "error: podgroups: not defined on this cluster"
+
+
+def test_shadow_of_a_cluster_that_does_not_answer_ends_with_one_clear_error(
+    server: FakeApiServer, tmp_path: Path
+) -> None:
+    kubeconfig = server.kubeconfig(tmp_path)
+    kubeconfig.write_text(kubeconfig.read_text().replace(f":{server.port}", ":1"))
+    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", "shadow", "-k", kubeconfig]
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: nodes: no answer from http://127.0.0.1:1: ")
+    assert "Traceback" not in done.stderr

@@ -11,7 +11,8 @@ import click
 
 from hekla.cli.from_cluster import conf_for, facts_for, live_options, reach
 from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf, warn
-from hekla.cli.render import Style, echo_outcome, output_option
+from hekla.cli.render import echo_outcome
+from hekla.cli.style import Style, output_option
 from hekla.clock import WallClock, stopwatch
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError

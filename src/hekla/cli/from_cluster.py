@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hekla.cli.options import chosen_conf, usable_conf, warn
-from hekla.conf import Conf
 from hekla.errors import InputError
-from hekla.framework.registry import Registry
 from hekla.objects import Manifest, VolcanoJob
-from hekla.objects.read import read_manifests
 
 if TYPE_CHECKING:
-    from hekla.cluster.kubernetes.reading import ClusterReading
+    from hekla.conf import Conf
+    from hekla.framework.registry import Registry
     from hekla.kube.access import Access
+    from hekla.kube.reading import ClusterReading
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MANY = 2_000
@@ -66,8 +64,10 @@ def live_options(command: Command) -> Command:
 
 def reach(kubeconfig: Path | None, context: str | None) -> Access:
     """The cluster that the options name."""
-    from hekla.kube.access import find_access  # noqa: PLC0415 - slow to import, and only clusters need it
-
+    try:
+        from hekla.kube.access import find_access  # noqa: PLC0415 - slow to import, and only clusters need it
+    except ImportError as error:
+        raise InputError('talking to a cluster needs more: pip install "hekla[kubernetes]"') from error
     if kubeconfig is not None and not kubeconfig.is_file():
         raise InputError(f'no kubeconfig "{kubeconfig}"')
     return find_access(kubeconfig, context)
@@ -83,6 +83,8 @@ def conf_for(
     strict: bool,
 ) -> Conf:
     """The configuration in a file, a preset, a ConfigMap, or the one that is built in."""
+    from hekla.cli.options import chosen_conf, usable_conf  # noqa: PLC0415 - looking needs no scheduler
+
     if place is None:
         return chosen_conf(conf_file, preset, registry, strict=strict)
     return usable_conf(*conf_text_in(access, conf_file, preset, place), registry, strict=strict)
@@ -90,22 +92,26 @@ def conf_for(
 
 def conf_text_in(access: Access, conf_file: Path | None, preset: str | None, place: str) -> tuple[str, str]:
     """What the ConfigMap says, and what messages call it."""
-    from hekla.cluster.kubernetes.config_map import conf_in_cluster  # noqa: PLC0415 - needs a client
+    from hekla.kube.config_map import conf_in_cluster  # noqa: PLC0415 - needs a client
 
     if conf_file is not None or preset is not None:
         raise click.UsageError("give one of --conf, --preset and --conf-from-cluster")
     return conf_in_cluster(access, place)
 
 
-def read_live(access: Access, kinds: Sequence[type[Manifest]] = (), **options: Any) -> ClusterReading:
+def read_live(access: Access, kinds: Sequence[type[Manifest]], **options: Any) -> ClusterReading:
     """The cluster as it is; what cannot be read of it is told on standard error."""
-    from hekla.cluster.kubernetes.reading import read_cluster  # noqa: PLC0415 - needs a client
+    from hekla.kube.reading import read_cluster  # noqa: PLC0415 - needs a client
 
-    asked = {"kinds": kinds, **options} if kinds else options
     with progress() as say:
-        reading = read_cluster(access, on_progress=say, **asked)
+        reading = read_cluster(access, kinds, on_progress=say, **options)
     warn(map(str, reading.complaints))
     return reading
+
+
+def warn(messages: Iterable[str]) -> None:
+    for message in messages:
+        click.echo(f"warning: {message}", err=True)
 
 
 @contextmanager
@@ -128,12 +134,15 @@ def progress() -> Iterator[Callable[[int, str], None]]:
 
 def facts_for(access: Access, names: Sequence[str], files: Sequence[Path]) -> list[Manifest]:
     """What a scheduler of these names looks at, with the objects of the files laid over it."""
-    from hekla.cluster.kubernetes.reading import relevant  # noqa: PLC0415 - needs a client
+    from hekla.cluster.interest import relevant  # noqa: PLC0415 - looking needs no scheduler
+    from hekla.cluster.kubernetes.cluster import WATCHED  # noqa: PLC0415
 
-    return relevant([*read_live(access).objects, *_supposed(files)], names)
+    return relevant([*read_live(access, WATCHED).objects, *_supposed(files)], names)
 
 
 def _supposed(files: Sequence[Path]) -> list[Manifest]:
+    from hekla.objects.read import read_manifests  # noqa: PLC0415 - mostly there are no files
+
     if not files:
         return []
     reading = read_manifests(files)

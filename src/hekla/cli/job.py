@@ -21,7 +21,7 @@ from hekla.cli.looking import (
     the_one,
     why_it_waits,
 )
-from hekla.cli.render import Style
+from hekla.cli.style import Style
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
 
 JOB_TYPE = "volcano.sh/job-type"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hekla.cli.from_cluster import access_options, reach, read_live
-from hekla.cli.render import Style, echo_data, output_option
+from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import table
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError

@@ -20,7 +20,7 @@ from hekla.cli.looking import (
     spelled,
     the_one,
 )
-from hekla.cli.render import Style
+from hekla.cli.style import Style
 from hekla.cluster.rooms import is_finished, readable_request_of
 from hekla.errors import InputError
 from hekla.model.node import node_of

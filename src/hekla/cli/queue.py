@@ -20,7 +20,7 @@ from hekla.cli.looking import (
     spelled,
     the_one,
 )
-from hekla.cli.render import Style
+from hekla.cli.style import Style
 from hekla.model.queue import DEFAULT_QUEUE
 from hekla.model.resources import read_resources
 from hekla.objects import PodGroup, Queue

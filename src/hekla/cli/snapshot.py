@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +19,9 @@ from hekla.cli.from_cluster import (
 from hekla.cli.options import read_text
 from hekla.conf import PRESETS
 from hekla.errors import InputError
-from hekla.kube.access import Access
+
+if TYPE_CHECKING:
+    from hekla.kube.access import Access
 
 
 @click.command()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes.following import Follower
+from hekla.errors import HeklaError
 from hekla.kube.access import Access
 from hekla.kube.client import Client
 from hekla.shadow.feed import Feed
@@ -17,6 +20,7 @@ from hekla.shadow.shadow import Shadow, ShadowOptions
 from hekla.shadow.verdict import Verdict
 
 STALE_AFTER = 60.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,39 +59,74 @@ async def watch_cluster(
         for sign in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(sign, stop.set)
         following = asyncio.create_task(follower.run())
+        deciding = asyncio.create_task(_decide(follower, shadow, hearer, options, stop))
         try:
-            await _decide(follower, shadow, hearer, options, stop)
+            done, _ = await asyncio.wait({following, deciding}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            for task in (following, deciding):
+                task.cancel()
+            await asyncio.gather(following, deciding, return_exceptions=True)
     return shadow
 
 
 async def _decide(
     follower: Follower, shadow: Shadow, hearer: Hearer, options: WatchOptions, stop: asyncio.Event
 ) -> None:
-    for lacking in await follower.synced():
-        hearer.remark(f"{lacking}; decided without")
+    lacking = await _unless(stop, follower.synced())
+    if lacking is None:
+        return
+    for kind in lacking:
+        hearer.remark(f"{kind}; decided without")
     hearer.remark(f"in sync: {sum(1 for _ in follower.store)} objects")
-    end = None if options.duration is None else stopwatch() + options.duration
-    silence = ""
-    while not stop.is_set():
+    end = math.inf if options.duration is None else stopwatch() + options.duration
+    teller = _Steps(shadow, hearer)
+    while not stop.is_set() and stopwatch() < end:
         began = stopwatch()
         trouble = follower.trouble(STALE_AFTER)
-        if trouble and trouble != silence:
-            hearer.remark(f"the API server is not heard of, nothing is decided: {trouble}")
-        silence = trouble
-        if not trouble:
-            for verdict in await asyncio.to_thread(shadow.step):
-                hearer.difference(verdict)
-        left = options.period - (stopwatch() - began)
-        if end is not None and stopwatch() + left >= end:
-            await _pause(stop, end - stopwatch())
-            break
-        await _pause(stop, left)
+        if trouble:
+            teller.remark(f"the API server is not heard of, nothing is decided: {trouble}")
+        else:
+            await teller.step()
+        await _pause(stop, min(options.period - (stopwatch() - began), end - stopwatch()))
     # What happened since the last cycle is judged as well.
-    for verdict in await asyncio.to_thread(shadow.step):
-        hearer.difference(verdict)
+    await teller.step()
+
+
+class _Steps:
+    """Steps of the shadow in a thread of their own; the same trouble is told once."""
+
+    def __init__(self, shadow: Shadow, hearer: Hearer) -> None:
+        self._shadow = shadow
+        self._hearer = hearer
+        self._trouble = ""
+
+    async def step(self) -> None:
+        try:
+            verdicts = await asyncio.to_thread(self._shadow.step)
+        except HeklaError as error:
+            self.remark(f"cycle failed: {error}")
+            return
+        self._trouble = ""
+        for verdict in verdicts:
+            self._hearer.difference(verdict)
+
+    def remark(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._hearer.remark(trouble)
+        self._trouble = trouble
+
+
+async def _unless(stop: asyncio.Event, awaited: Awaitable[T]) -> T | None:
+    """What is awaited, unless somebody says stop before."""
+    wanted, stopped = asyncio.ensure_future(awaited), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({wanted, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        return wanted.result() if wanted.done() else None
+    finally:
+        for task in (wanted, stopped):
+            task.cancel()
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

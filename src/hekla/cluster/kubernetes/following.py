@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.cluster.kubernetes.facts import Facts
-from hekla.cluster.kubernetes.reading import INDISPENSABLE
 from hekla.cluster.store import Store
 from hekla.errors import ClusterError
 from hekla.kube.client import Client
+from hekla.kube.reading import INDISPENSABLE
 from hekla.kube.reflector import Patience, Reflector
 from hekla.kube.resources import RESOURCES
 from hekla.objects import Manifest

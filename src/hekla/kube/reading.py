@@ -7,13 +7,10 @@ complaint where it is not defined or may not be read; without the rest there is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hekla.cluster.interest import Interest
-from hekla.cluster.kubernetes.cluster import WATCHED
-from hekla.cluster.store import Store
 from hekla.errors import ClusterError
 from hekla.kube.access import Access
 from hekla.kube.client import Client, Refused
@@ -49,7 +46,7 @@ class ClusterReading:
 
 def read_cluster(
     access: Access,
-    kinds: Sequence[type[Manifest]] = WATCHED,
+    kinds: Sequence[type[Manifest]],
     *,
     indispensable: Collection[type[Manifest]] = INDISPENSABLE,
     namespace: str = "",
@@ -68,7 +65,7 @@ def read_cluster(
 
 async def list_cluster(
     client: Client,
-    kinds: Sequence[type[Manifest]] = WATCHED,
+    kinds: Sequence[type[Manifest]],
     *,
     indispensable: Collection[type[Manifest]] = INDISPENSABLE,
     namespace: str = "",
@@ -155,12 +152,3 @@ def _trouble(resource: Resource, refusal: Refused) -> Complaint:
 
 def _spelled(resource: Resource) -> str:
     return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-
-
-def relevant(objects: Iterable[Manifest], scheduler_names: Collection[str]) -> list[Manifest]:
-    """Of these objects, those that a scheduler of these names looks at."""
-    store = Store()
-    for manifest in objects:
-        store.put(manifest)
-    interest = Interest(store, scheduler_names)
-    return [manifest for manifest in store if interest.concerns(manifest)]

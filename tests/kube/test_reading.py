@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from fake_api_server import FakeApiServer
-from hekla.cluster.kubernetes.config_map import conf_in_cluster
-from hekla.cluster.kubernetes.reading import read_cluster, relevant
+from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.errors import ClusterError, InputError
 from hekla.kube.access import Access, find_access
+from hekla.kube.config_map import conf_in_cluster
+from hekla.kube.reading import read_cluster
 from hekla.objects import HyperNode, Node, Pod, PodGroup
 from hekla.testing.builders import job, node, queue
 
@@ -34,7 +35,7 @@ def test_all_pages_of_all_kinds_are_read_and_nothing_is_written(
 ) -> None:
     server.page = 3
     counts: list[int] = []
-    reading = read_cluster(access, on_progress=lambda count, _: counts.append(count))
+    reading = read_cluster(access, WATCHED, on_progress=lambda count, _: counts.append(count))
     assert [found.metadata.name for found in reading.all_of(Node)] == [f"n{at}" for at in range(7)]
     assert len(reading.all_of(Pod)) == 3
     assert reading.complaints == []
@@ -53,7 +54,7 @@ def test_kinds_that_scheduling_can_do_without_are_complained_of(
 ) -> None:
     server.absent = {"hypernodes"}
     server.forbidden = {"persistentvolumes"}
-    reading = read_cluster(access)
+    reading = read_cluster(access, WATCHED)
     assert [str(complaint) for complaint in reading.complaints] == [
         "hypernodes: not defined on this cluster; are Volcano's custom resources installed?",
         'persistentvolumes: may not be listed: persistentvolumes is forbidden: User "somebody" cannot list '
@@ -66,7 +67,7 @@ def test_kinds_that_scheduling_can_do_without_are_complained_of(
 def test_without_pods_there_is_nothing_to_say(server: FakeApiServer, access: Access) -> None:
     server.forbidden = {"pods"}
     with pytest.raises(ClusterError, match=r'^pods: may not be listed: .* needs "list" on pods$'):
-        read_cluster(access)
+        read_cluster(access, WATCHED)
 
 
 def test_a_server_that_is_not_there_is_one_error(access: Access, tmp_path: Path) -> None:
@@ -74,14 +75,7 @@ def test_a_server_that_is_not_there_is_one_error(access: Access, tmp_path: Path)
     text = gone.read_text()
     gone.write_text(text.replace(text[text.index("127.0.0.1:") :].split('"')[0], "127.0.0.1:1"))
     with pytest.raises(ClusterError, match=r"^no answer from http://127\.0\.0\.1:1: "):
-        read_cluster(find_access(gone))
-
-
-def test_pods_of_others_that_wait_are_not_looked_at() -> None:
-    mine, foreign = job("mine", tasks=1), job("web", tasks=1)
-    pods = relevant([*mine.objects, *foreign.pods], ("volcano",))
-    assert len([pod for pod in pods if isinstance(pod, Pod)]) == 2
-    assert not [pod for pod in relevant(foreign.pods, ("other",)) if isinstance(pod, Pod)]
+        read_cluster(find_access(gone), WATCHED)
 
 
 def test_the_configuration_is_found_where_volcano_and_hekla_keep_it(
