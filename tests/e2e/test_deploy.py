@@ -173,6 +173,9 @@ CONTROLLERS_MAY = [
     "delete commands",
     "list replicasets",
     "create persistentvolumeclaims",
+    "create configmaps",
+    "create services",
+    "create networkpolicies",
 ]
 CONTROLLERS_MAY_NOT = [
     "create vcjobs",
@@ -181,8 +184,8 @@ CONTROLLERS_MAY_NOT = [
     "get secrets",
     "create secrets",
     "list configmaps",
-    "create services",
-    "create networkpolicies",
+    "patch services",
+    "patch networkpolicies",
     "patch nodes",
     "patch replicasets",
     "delete persistentvolumeclaims",

@@ -396,6 +396,12 @@ def test_plain_pods_share_the_group_of_their_workload() -> None:
         assert [path for method, path in stage.api.asked if "replicasets" in path and method == "GET"] == [
             "/apis/apps/v1/namespaces/x/replicasets/web"
         ]
+        stage.api.remove(f"{PODS}/web-1")
+        await stage.settle()
+        assert stage.groups
+        stage.api.put("/apis/apps/v1/namespaces/x/replicasets/web", {"spec": {"replicas": 0}})
+        stage.api.remove(f"{PODS}/web-2")
+        await stage.until(lambda: not stage.groups)
 
     play(story)
 
@@ -433,5 +439,44 @@ def test_a_thousand_pods_are_made_side_by_side_from_one_reading_of_the_job() -> 
         assert stage.api.asked.count(("GET", f"{JOBS}/train")) == 1
         await stage.run_pods(1000)
         await stage.until(lambda: stage.phase() == "Running", seconds=30)
+
+    play(story)
+
+
+def test_a_change_that_admission_would_refuse_has_no_effect() -> None:
+    async def story(stage: Stage) -> None:
+        stage.submit("train", job())
+        await stage.until(lambda: stage.groups)
+        stage.submit("train", {"spec": {"queue": "other", "maxRetry": 9}})
+        await stage.until(lambda: stage.events("Refused"))
+        await stage.admit()
+        await stage.until(lambda: stage.status().get("pending") == 2)
+        assert stage.pods["train-w-0"]["metadata"]["labels"]["volcano.sh/queue-name"] == "default"
+
+    play(story)
+
+
+def test_pods_that_are_wanted_no_longer_are_not_left_behind() -> None:
+    async def story(stage: Stage) -> None:
+        stage.submit("train", job(300))
+        await stage.admit()
+        await stage.until(lambda: stage.pods)
+        target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": ""}
+        stage.api.put(f"{COMMANDS}/stop", {"action": "TerminateJob", "target": target})
+        await stage.until(lambda: stage.phase() == "Terminated", seconds=20)
+        assert not stage.pods
+        assert not stage.groups
+
+    play(story)
+
+
+def test_what_is_refused_again_and_again_is_tried_less_and_less_often() -> None:
+    async def story(stage: Stage) -> None:
+        stage.api.refuse("POST", f"{GROUPS}$", Refused(403, "Forbidden", "no groups here"), times=99)
+        stage.submit("train", job())
+        await stage.until(lambda: stage.events("PodGroupError"))
+        await stage.settle()
+        tries = len([each for each in stage.api.asked if each == ("POST", GROUPS)])
+        assert 3 <= tries <= 8, "each wait is twice as long as the one before"
 
     play(story)

@@ -64,6 +64,8 @@ class Blueprints:
 def pod_body(whole: Body, job: VolcanoJob, pod: Pod) -> Body:
     """The pod: the template of its task, and laid over it what the Job says."""
     position = next(i for i, task in enumerate(job.spec.tasks) if task.name == task_of(pod))
+    if position >= len(whole["spec"].get("tasks") or ()):
+        raise ClusterError(f"job {job.key} has lost tasks since it began; give them back")
     template: Body = deepcopy(whole["spec"]["tasks"][position].get("template") or {})
     body: Body = {"metadata": meta_body(pod), "spec": template.get("spec") or {}}
     _name_scheduler(body["spec"], pod)
@@ -84,8 +86,8 @@ def _name_scheduler(spec: Body, pod: Pod) -> None:
 def _open_ports(spec: Body, pod: Pod) -> None:
     """The ports that plugins open; what the template opens itself is there already."""
     pairs = [
-        *zip(spec.get("containers") or [], pod.spec.containers, strict=True),
-        *zip(spec.get("initContainers") or [], pod.spec.init_containers, strict=True),
+        *zip(spec.get("containers") or [], pod.spec.containers, strict=False),
+        *zip(spec.get("initContainers") or [], pod.spec.init_containers, strict=False),
     ]
     for container, typed in pairs:
         known = {port.get("containerPort") for port in container.get("ports") or []}

@@ -230,7 +230,10 @@ class Hands:
             try:
                 if self._office.is_current():
                     await write()
-            except ClusterError as error:
+            except Exception as error:
+                # Whatever it was, the Job must not wait for ever for what never comes.
+                if not isinstance(error, ClusterError):
+                    logger.exception("job %s: a write failed in an unforeseen way", job)
                 self.failed[reason] += 1
                 self._accounts.fail(job, Failure(reason, str(error), request, undo))
             finally:

@@ -17,7 +17,7 @@ from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers import default_pod_group, pod_group_for
 from hekla.controllers.keys import GROUP_NAME
-from hekla.controllers.podgroup import group_name_for
+from hekla.controllers.podgroup import controller_of, group_name_for
 from hekla.errors import ClusterError
 from hekla.kube.client import Client, Refused
 from hekla.kube.wire import Named
@@ -34,6 +34,18 @@ _PLACES = {
     # Whatever group its reference names. As in Volcano.
     "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
 }
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """How many pods a workload wants."""
+
+    replicas: int = 1
+
+
+class Scaled(msgspec.Struct, frozen=True):
+    """As much of a workload as tells its size."""
+
+    spec: Scale = Scale()
 
 
 class PlainPods:
@@ -68,6 +80,28 @@ class PlainPods:
             and pod.metadata.deletion_timestamp is None
             and not is_finished(pod)
         )
+
+    def heed_end(self, pod: Pod) -> None:
+        """A pod is gone; a group without pods goes too, where its workload wants none."""
+        name = pod.metadata.annotations.get(GROUP_NAME, "")
+        key = f"{pod.metadata.namespace}/{name}"
+        group = self._facts.pod_group(key)
+        if group is None or name != group_name_for(pod) or self._facts.pods_of_group(key):
+            return
+        owner = controller_of(pod)
+        if owner is not None and owner.kind in ("ReplicaSet", "StatefulSet"):
+            self._office.outbox.put(Rank.OBJECT, f"end of {key}", partial(self._dissolve, group, owner))
+
+    async def _dissolve(self, group: PodGroup, owner: OwnerReference) -> None:
+        """Between two pods of a workload the group stays; the workload itself knows."""
+        place = _PLACES[owner.kind].format(group.metadata.namespace, owner.name)
+        try:
+            data = msgspec.json.decode(await self._client.get(place), type=Scaled)
+            if data.spec.replicas == 0 and self._office.is_current():
+                await self._office.writer.delete(PodGroup, group.key, group.metadata.uid)
+        except ClusterError as error:
+            # It goes with its workload at the latest.
+            logger.debug("podgroup %s stays: %s", group.key, error)
 
     async def _adopt(self, group: str) -> None:
         keys = self._waiting.pop(group, {})

@@ -171,7 +171,9 @@ class Term:
                 self._plain_pods.heed(after)
             case VolcanoCommand() if before is None:
                 self._orders.heed(after)
-        if isinstance(manifest, Queue):
+        if isinstance(before, Pod) and after is None:
+            self._plain_pods.heed_end(before)
+        elif isinstance(manifest, Queue):
             self._judge_again()
         elif isinstance(manifest, VolcanoJob) and after is None:
             self._blueprints.forget(manifest.key)
