@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from hekla.kube.client import Refused
+from hekla.kube.tide import Tide
 
 Answer = dict[str, Any] | bytes | Exception
 
@@ -17,6 +18,7 @@ class ScriptedClient:
     server = "https://scripted"
 
     def __init__(self, *answers: Answer, by_path: Mapping[str, Answer] | None = None) -> None:
+        self.tide = Tide()
         self._answers = list(answers)
         self._by_path = dict(by_path or {})
         self.asked: list[tuple[str, str]] = []

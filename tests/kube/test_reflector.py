@@ -114,3 +114,24 @@ def test_an_object_that_cannot_be_read_any_more_is_gone_until_it_can() -> None:
     bad = {"metadata": {"name": "a", "namespace": "x", "resourceVersion": "6"}, "spec": {"nodeName": 7}}
     store, _, _ = reflected(page(5, pod("a", 5)), [event("MODIFIED", bad)])
     assert names(store) == {}
+
+
+def test_when_the_server_has_fallen_back_a_silent_watch_is_left_and_all_is_listed() -> None:
+    store = Store()
+    client = ScriptedClient(page(50, pod("a", 40, node="n")), [], page(7, pod("a", 3)))
+    reflector = Reflector(client, RESOURCES[Pod], Pod, Facts(store), patience=QUICK)  # type: ignore[arg-type]
+
+    async def play() -> None:
+        client.tide.heard("50")
+        task = asyncio.create_task(reflector.run())
+        await reflector.pulse.synced.wait()
+        client.tide.wrote(b'{"metadata": {"resourceVersion": "60"}}', before=50)
+        assert client.tide.falls == 0
+        client.tide.wrote(b'{"metadata": {"resourceVersion": "6"}}', before=50)
+        while reflector.pulse.lists < 2:
+            await asyncio.sleep(0.001)
+        task.cancel()
+
+    asyncio.run(play())
+    assert client.tide.falls == 1
+    assert names(store) == {"a": ""}

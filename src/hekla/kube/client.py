@@ -19,12 +19,15 @@ from hekla import __version__
 from hekla.errors import ClusterError
 from hekla.kube.access import Access
 from hekla.kube.rate import Rate
+from hekla.kube.tide import Tide
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
+WRITES = ("POST", "PUT")
+"""Answered by an object with a new version; a patch that changes nothing is answered by the old one."""
 CONNECTIONS = 96
 LONGEST_REFUSAL = 64 * 1024
 _TRANSPORT_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
@@ -80,8 +83,15 @@ class Client:
     """Speaks to one API server; use it as `async with`."""
 
     def __init__(
-        self, access: Access, *, rate: Rate | None = None, timeout: float = 30.0, agent: str = "hekla"
+        self,
+        access: Access,
+        *,
+        rate: Rate | None = None,
+        timeout: float = 30.0,
+        agent: str = "hekla",
+        tide: Tide | None = None,
     ) -> None:
+        self.tide = tide or Tide()
         self._access = access
         self._rate = rate or Rate()
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
@@ -140,12 +150,16 @@ class Client:
     ) -> bytes:
         """The body of the answer. A stale token is read again, once."""
         await self._rate.turn()
+        before = self.tide.highest
         data = None if body is None else msgspec.json.encode(body)
         for is_last in (False, True):
             try:
                 async with self._request(method, path, params, data, content_type=content_type) as answer:
                     if answer.status < 300:
-                        return await answer.read()
+                        content = await answer.read()
+                        if method in WRITES:
+                            self.tide.wrote(content, before)
+                        return content
                     refusal = await _refusal_of(answer)
             except _TRANSPORT_ERRORS as error:
                 raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error

@@ -95,7 +95,16 @@ class Reflector(Generic[M]):
         self._patience = patience or Patience()
         self._dice = dice or np.random.default_rng()
         self._is_wanted = is_wanted
+        self._work: asyncio.Task[str] | None = None
+        self._starts_over = False
         self.pulse = Pulse()
+        client.tide.follow(self.start_over)
+
+    def start_over(self) -> None:
+        """What is known may be wrong altogether: list everything anew."""
+        self._starts_over = True
+        if self._work is not None:
+            self._work.cancel()
 
     async def run(self) -> None:
         """List and follow, for ever; trouble is waited out."""
@@ -103,9 +112,8 @@ class Reflector(Generic[M]):
         while True:
             began = stopwatch()
             try:
-                version = await (self._follow(version) if version else self._list())
+                version = await self._step(version)
             except Refused as refusal:
-                # Versions that the server has not reached yet: it was set back to an earlier state.
                 is_ahead = TOO_LARGE in str(refusal).lower()
                 version = "" if refusal.is_expired or is_ahead else version
                 await self._wait_out(refusal, pause)
@@ -116,6 +124,23 @@ class Reflector(Generic[M]):
                 continue
             healthy = stopwatch() - began > self._patience.longest_pause
             pause = self._patience.first_pause if healthy else min(2 * pause, self._patience.longest_pause)
+
+    async def _step(self, version: str) -> str:
+        """List, or follow from a version; the version reached, and none where all is to be listed anew."""
+        self._work = asyncio.create_task(self._follow(version) if version else self._list())
+        try:
+            version = await self._work
+        except asyncio.CancelledError:
+            self._work.cancel()
+            if not self._starts_over:
+                raise
+        finally:
+            self._work = None
+        if self._starts_over:
+            logger.warning("%s: the server was set back, all are listed anew", self._resource.plural)
+            self._starts_over, version = False, ""
+        self._client.tide.heard(version)
+        return version
 
     async def _wait_out(self, error: ClusterError, pause: float) -> None:
         self.pulse.breaks += 1
@@ -200,6 +225,7 @@ class Reflector(Generic[M]):
     def _heed(self, line: bytes) -> str:
         self._heard()
         event = self._wire.event(line)
+        self._client.tide.heard(event.version)
         if event.object is not None and event.type in ("ADDED", "MODIFIED"):
             self._take(event.object)
         elif event.type == "DELETED":

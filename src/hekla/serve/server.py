@@ -18,6 +18,8 @@ from hekla.kube.access import Access
 from hekla.kube.client import Client
 from hekla.kube.lease import Leadership
 from hekla.kube.rate import Rate
+from hekla.kube.resources import RESOURCES
+from hekla.kube.tide import Tide
 from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
@@ -42,10 +44,12 @@ class Server:
         self.conf_file = ConfFile(options.conf_file, registry)
         self._registry = registry
         self._access = access
+        self._tide = Tide()
         self._stopping = asyncio.Event()
         self.leadership: Leadership | None = None
         self.controllers: Controllers | None = None
         self.cycles = 0
+        self._took = 0.0
         self.failures = 0
         self.last_report: CycleReport | None = None
         self.trouble = ""
@@ -113,7 +117,7 @@ class Server:
         self.metrics.bind_ended(end, seconds, waited)
 
     def _client(self, qps: float, burst: int) -> Client:
-        return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout)
+        return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout, tide=self._tide)
 
     async def _work(self) -> None:
         logger.info("following %s", self._access.server)
@@ -174,7 +178,7 @@ class Server:
     def _holdings(self) -> list[str]:
         reflectors = self.cluster.reflectors
         counts = {kind: len(self.cluster.store.by_key(kind)) for kind in reflectors}
-        return [f"{count} {kind.__name__.lower()}s" for kind, count in counts.items() if count]
+        return [f"{count} {RESOURCES[kind].plural}" for kind, count in counts.items() if count]
 
     def _is_fresh(self) -> bool:
         """Whether the API server has been heard of lately; deciding on old facts does harm."""
@@ -207,9 +211,12 @@ class Server:
         self.failure = ""
         self.cycles += 1
         self.last_report = report
-        self._tell(report, stopwatch() - began)
+        self._took = stopwatch() - began
+        self._tell(report, self._took)
 
     def _tell(self, report: CycleReport, seconds: float) -> None:
+        for complaint in report.session.snapshot.complaints:
+            self.cluster.facts.complain(complaint)
         if report.decisions:
             kinds: dict[str, int] = {}
             for decision in report.decisions:
@@ -219,10 +226,10 @@ class Server:
             logger.info("cycle %d: %s (%.0f ms)", self.cycles, said, 1000 * seconds)
 
     async def _pause(self) -> None:
-        """Until the next period, or sooner where something happens; never all the time."""
+        """Until the next period, or sooner where something happens; writes need their time as well."""
         began = stopwatch()
         await _first_of(self.cluster.changed.wait, self.options.period)
-        gap = self.options.shortest_gap - (stopwatch() - began)
+        gap = max(self.options.shortest_gap, min(self._took, self.options.period)) - (stopwatch() - began)
         if gap > 0:
             await asyncio.sleep(gap)
 

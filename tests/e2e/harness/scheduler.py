@@ -103,6 +103,7 @@ def running(
     """A replica that has been started; it is asked to end afterwards, and must do so well."""
     scheduler = Scheduler(plane, kubeconfig or plane.kubeconfig(USER), *options, name=name).start()
     try:
+        scheduler.wait_for("following")  # from then on it knows how to end well
         yield scheduler
         assert scheduler.server.is_running, f"the scheduler ended by itself:\n{scheduler.server.log_tail(60)}"
         assert scheduler.stop() == 0, scheduler.server.log_tail(60)
