@@ -34,6 +34,8 @@ PULSE = 0.25
 """How often it is checked who leads; seconds."""
 GATHER = 0.02
 """How long changes are gathered before they are answered: a gang that moves together is counted once."""
+AT_ONCE = 10
+"""How many changes are answered before others on the event loop have their turn."""
 PATIENCE_FOR_QUEUES = 10.0
 
 
@@ -131,7 +133,7 @@ class Term:
         while self.is_current():
             await self._wait()
             began = stopwatch()
-            self._answer()
+            await self._answer()
             # A large Job takes a while to count; others on the event loop want their turn, too.
             await asyncio.sleep(max(GATHER, 2 * (stopwatch() - began)))
 
@@ -155,8 +157,9 @@ class Term:
             pass
         self._stirred.clear()
 
-    def _answer(self) -> None:
-        self.reactions.drain()
+    async def _answer(self) -> None:
+        while self.reactions.drain(AT_ONCE) and self.is_current():
+            await asyncio.sleep(0)
         while (due := self.reactions.next_due()) is not None and due <= self._now() and self.is_current():
             self.reactions.fire(due)
 
