@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page examples clean
+.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve examples clean
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench: $(READY) ## Measure how long scheduling cycles take (minutes)
 
 bench-quick: $(READY) ## Measure the important ones (less than a minute)
 	$(BIN)/python benchmarks/run.py --quick
+
+bench-serve: $(READY) ## Measure hekla serve against a real API server, from start to last bind
+	$(BIN)/python benchmarks/serving.py
 
 BASE ?= main
 bench-compare: $(READY) ## Compare the checkout with a commit: make bench-compare BASE=main

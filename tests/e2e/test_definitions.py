@@ -35,9 +35,9 @@ FRAMES: dict[str, Object] = {
 
 @pytest.fixture
 def api(plane: ControlPlane) -> Iterator[Api]:
-    clean(plane.admin)
+    clean(plane)
     yield plane.admin
-    clean(plane.admin)
+    clean(plane)
 
 
 def thing(kind: str, **parts: Any) -> Object:

@@ -50,7 +50,7 @@ def bare(plane: ControlPlane) -> Iterator[ControlPlane]:
 
 def remove(plane: ControlPlane) -> None:
     plane.kubectl("delete", INSTALLED, "--all-namespaces", "--selector=app.kubernetes.io/name=hekla")
-    clean(plane.admin)
+    clean(plane)
 
 
 def hekla(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -199,6 +199,7 @@ def test_many_binds_a_second_are_kept_up_with(cluster: Cluster) -> None:
 def test_what_a_test_leaves_is_gone_for_the_next(cluster: Cluster) -> None:
     cluster.kubelet.add_nodes(node("n1"))
     cluster.api.create(namespace("team"))
+    cluster.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "team"}})
     [kept] = cluster.api.create(pod("kept", namespace="team"))
     cluster.api.patch(kept, {"metadata": {"finalizers": ["hekla.dev/held"]}})
     cluster.api.bind(kept, "n1")
@@ -207,6 +208,8 @@ def test_what_a_test_leaves_is_gone_for_the_next(cluster: Cluster) -> None:
     assert not cluster.api.list("Pod")
     assert not cluster.api.list("Node")
     assert not cluster.api.find("Namespace", "team")
+    assert not cluster.api.list("Secret", "team")
+    assert cluster.api.find("Namespace", "default")
 
 
 def test_a_new_pin_is_built_into_another_folder(tmp_path: Path) -> None:

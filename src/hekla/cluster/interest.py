@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
@@ -58,3 +58,12 @@ def _facts_of_pod(pod: Pod) -> tuple[object, ...]:
         pod.status.phase,
         pod.status.nominated_node_name,
     )
+
+
+def relevant(objects: Iterable[Manifest], scheduler_names: Container[str]) -> list[Manifest]:
+    """Those that a scheduler of these names looks at; of two with one name the last counts."""
+    store = Store()
+    for manifest in objects:
+        store.put(manifest)
+    interest = Interest(store, scheduler_names)
+    return [manifest for manifest in store if interest.concerns(manifest)]

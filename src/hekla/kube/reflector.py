@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -18,7 +18,7 @@ from hekla.clock import stopwatch
 from hekla.errors import ClusterError
 from hekla.kube.client import Client, Refused, Unreachable
 from hekla.kube.resources import Resource
-from hekla.kube.wire import Event, Unfit, Wire
+from hekla.kube.wire import Event, Page, Unfit, Wire
 from hekla.objects import Manifest
 from hekla.objects.complaint import Complaint
 
@@ -59,8 +59,8 @@ class Pulse:
     """How a reflector is doing."""
 
     synced: asyncio.Event = field(default_factory=asyncio.Event)
-    heard_at: float = 0.0
-    """When the server last said something, by the stopwatch."""
+    heard_at: float = field(default_factory=stopwatch)
+    """When the server last said something, by the stopwatch; at first, since when it is waited for."""
     lists: int = 0
     breaks: int = 0
     trouble: str = ""
@@ -139,24 +139,46 @@ class Reflector(Generic[M]):
 
     async def _list(self) -> str:
         """All objects, page by page; the version to go on from."""
-        gone, rest = self._facts.keys(self._kind), ""
-        while True:
-            params = {"limit": PAGE} | ({"continue": rest} if rest else {})
-            page = self._wire.page(await self._client.get(self._resource.path(), params))
+        gone, version = self._facts.keys(self._kind), ""
+        async for page in self._pages():
             for item in page.items:
                 gone.discard(item.key)
                 self._take(item, is_listed=True)
-            rest = page.rest
-            if not rest:
-                break
-            await asyncio.sleep(0)
+            version = page.version
         for key in gone:
             self._facts.drop(self._kind, key)
         self.pulse.lists += 1
         self.pulse.is_absent = False
         self._heard()
         self.pulse.synced.set()
-        return page.version
+        return version
+
+    async def _pages(self) -> AsyncIterator[Page[M]]:
+        rest = ""
+        while True:
+            params = {"limit": PAGE} | ({"continue": rest} if rest else {})
+            page = self._wire.page(await self._client.get(self._resource.path(), params))
+            yield page
+            rest = page.rest
+            if not rest:
+                return
+            await asyncio.sleep(0)
+
+    async def fresh(self) -> AsyncIterator[tuple[list[M], str]]:
+        """What a list says now, page by page with its version; nobody is told of it."""
+        async for page in self._pages():
+            items = [item for item in page.items if not isinstance(item, Unfit) and self._is_wanted(item)]
+            yield items, page.version
+
+    async def look(self, key: str) -> M | None:
+        """One object as it is now; None where it is gone, or cannot be read."""
+        try:
+            found = self._wire.object(await self._client.get(self._resource.path_of(key)))
+        except Refused as refusal:
+            if refusal.status in (404, 200):
+                return None
+            raise
+        return found if self._is_wanted(found) else None
 
     async def _follow(self, version: str) -> str:
         """The changes after this version, until the server ends the watch; the version reached."""

@@ -105,6 +105,9 @@ class Drf(Plugin):
     def on_release(self, task: Task) -> None:
         self._hold(task, -1)
 
+    def job_shares(self) -> Mapping[str, float]:
+        return {uid: self.share_of(self.held.get(uid, job.held)) for uid, job in self.session.jobs.items()}
+
     def _hold(self, task: Task, times: int) -> None:
         if task.job not in self.session.jobs:
             return

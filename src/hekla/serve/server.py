@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
+from hekla.cluster.kubernetes.binder import End, Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.errors import ClusterError, HeklaError
 from hekla.framework.registry import Registry
@@ -17,10 +18,14 @@ from hekla.kube.access import Access
 from hekla.kube.client import Client
 from hekla.kube.lease import Leadership
 from hekla.kube.rate import Rate
+from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.serve.conf_file import ConfFile
+from hekla.serve.endpoints import Endpoints
+from hekla.serve.metrics import Metrics
 from hekla.serve.options import ServeOptions
+from hekla.serve.permissions import Permission, Permissions, needed
 from hekla.serve.standing import ensure_queues
 
 logger = logging.getLogger("hekla.serve")
@@ -45,6 +50,12 @@ class Server:
         self.last_report: CycleReport | None = None
         self.trouble = ""
         """Why no cycle could be run, if the last one could not."""
+        self.failure = ""
+        """Why the last cycle that was run failed, if it did."""
+        self.cycle_began: float | None = None
+        """Since when a cycle has been under way, by the stopwatch."""
+        self.metrics = Metrics()
+        self.endpoints = Endpoints(self)
 
     @property
     def leads(self) -> bool:
@@ -80,15 +91,36 @@ class Server:
                 )
             if self.options.lease is not None:
                 self.leadership = Leadership(calm, self.options.identity, self.options.lease, self.clock)
+            self.permissions = Permissions(calm, self._needs)
+            self.cluster.binder.on_end = self._bind_ended
+            stack.push_async_callback(self.endpoints.close)
+            await self.endpoints.open()
             await self._work()
+
+    def _needs(self) -> list[Permission]:
+        return needed(
+            self.cluster.reflectors,
+            self.conf_file.conf,
+            self.options.lease,
+            is_sharded=self.options.cluster.shard_mode != "none",
+            with_controllers=self.options.with_controllers,
+        )
+
+    def _bind_ended(self, intent: Intent, end: End, seconds: float) -> None:
+        pod = self.cluster.store.get(Pod, intent.pod)
+        made = pod.metadata.creation_timestamp if pod is not None else None
+        waited = self.clock.now() - made.timestamp() if made is not None else None
+        self.metrics.bind_ended(end, seconds, waited)
 
     def _client(self, qps: float, burst: int) -> Client:
         return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout)
 
     async def _work(self) -> None:
+        logger.info("following %s", self._access.server)
         scheduling = asyncio.create_task(self._schedule())
         renewing = asyncio.create_task(self._lead())
-        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing]
+        asking = asyncio.create_task(self.permissions.run())
+        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing, asking]
         if self.controllers is not None:
             running.append(asyncio.create_task(self.controllers.run()))
         stop = asyncio.create_task(self._stopping.wait())
@@ -157,16 +189,23 @@ class Server:
 
     async def _cycle(self, engine: Loop) -> None:
         self.cluster.changed.clear()
-        began = stopwatch()
+        began = self.cycle_began = stopwatch()
         try:
-            report = await asyncio.to_thread(engine.decide)
+            async with self.cluster.lock:
+                report = await asyncio.to_thread(engine.decide)
+                seconds = stopwatch() - began
+                await self.cluster.carry_out(report.decisions)
+                # Last of all, and before anybody touches what the session stands on.
+                await asyncio.to_thread(self.metrics.cycle_ended, report, seconds)
         except HeklaError as error:
             self.failures += 1
-            self.trouble = str(error)
+            self.trouble = self.failure = str(error)
             logger.error("cycle failed: %s", error)
             return
+        finally:
+            self.cycle_began = None
+        self.failure = ""
         self.cycles += 1
-        await self.cluster.carry_out(report.decisions)
         self.last_report = report
         self._tell(report, stopwatch() - began)
 

@@ -64,15 +64,19 @@ class Cluster:
 
 
 def clean(plane: ControlPlane) -> None:
-    """Remove what earlier tests left, and keep what the API server makes for itself. Roles stay, too."""
+    """Remove what earlier tests left, and keep what the API server makes for itself.
+
+    Roles stay, and the namespace in which the scheduler runs, for they are given once a session.
+    """
     wait_until(lambda: all(_is_served(plane.admin, kind) for kind in CUSTOM), 30, what="the custom resources")
-    spaces = [space["metadata"]["name"] for space in plane.admin.list("Namespace")]
-    used = [space for space in spaces if space not in OWN_NAMESPACES]
     plane.wipe(
         *(KINDS[kind].key for kind in LEFTOVERS),
-        *(f"{KINDS[kind].key}{space}/" for kind in LEFTOVERS_IN_NAMESPACES for space in used),
-        *(f"namespaces/{space}" for space in used if space not in KEPT_NAMESPACES),
+        *(f"{KINDS[kind].key}{space}/" for kind in LEFTOVERS_IN_NAMESPACES for space in KEPT_NAMESPACES),
     )
+    for space in plane.admin.list("Namespace"):
+        name = space["metadata"]["name"]
+        if name not in OWN_NAMESPACES | KEPT_NAMESPACES:
+            plane.wipe_namespace(name)
     classes = plane.admin.list("PriorityClass")
     plane.admin.delete(*(each for each in classes if not each["metadata"]["name"].startswith("system-")))
 

@@ -79,9 +79,17 @@ class Binder:
         self._why_not = why_not
         self._patience = patience
         self._dice = dice or np.random.default_rng()
+        self.on_end: Callable[[Intent, End, float], None] = lambda _intent, _end, _seconds: None
+        """Hears of every end, and how long it took to come to it."""
 
     async def bind(self, intent: Intent) -> End:
         """Try until it is known how it ends."""
+        began = stopwatch()
+        end = await self._bind(intent)
+        self.on_end(intent, end, stopwatch() - began)
+        return end
+
+    async def _bind(self, intent: Intent) -> End:
         deadline, pause = stopwatch() + self._patience, FIRST_PAUSE
         while True:
             if not self._may_write():

@@ -15,6 +15,7 @@ from functools import partial
 from hekla.clock import Clock
 from hekla.cluster.interest import Interest, is_visible
 from hekla.cluster.kubernetes.assumptions import Assumptions
+from hekla.cluster.kubernetes.audit import Audit
 from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.binder import Binder
 from hekla.cluster.kubernetes.binding import Binding, why_not_bind
@@ -142,6 +143,16 @@ class KubernetesCluster:
             kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
             for kind in (*WATCHED, *also)
         }
+        self.lock = asyncio.Lock()
+        """Held while the engine works on its state."""
+        self.audit = Audit(
+            self.facts,
+            self.reflectors,
+            self.rooms,
+            self.assumptions,
+            self,
+            period=self.options.audit_period,
+        )
         self.store.watch(self._heed)
         self.store.watch(volumes.heed)
 
@@ -151,10 +162,16 @@ class KubernetesCluster:
             for reflector in self.reflectors.values():
                 group.create_task(reflector.run())
             group.create_task(self.outbox.run())
+            group.create_task(self.audit.run())
 
     async def synced(self) -> None:
         """Wait until every kind has been listed: no cycle sees half a cluster."""
         await asyncio.gather(*(reflector.pulse.synced.wait() for reflector in self.reflectors.values()))
+
+    def up_to_date(self) -> LiveState:
+        """The engine's state with all that was heard of noted; only for who holds the lock."""
+        self._inbox.deliver(self._live)
+        return self._live
 
     def snapshot(self) -> Snapshot:
         """The facts of this moment, with what was sent and not seen yet; for the engine's thread."""
