@@ -133,15 +133,12 @@ _FOR_CONTROLLERS = (
     Permission("delete", "pods"),
     Permission("patch", "pods"),
     Permission("create", "persistentvolumeclaims"),
-    *(
-        Permission(verb, what)
-        for what in ("configmaps", "services")
-        for verb in ("create", "patch", "delete")
-    ),
+    *(Permission(verb, "configmaps") for verb in ("create", "patch", "delete")),
+    *(Permission(verb, "services") for verb in ("create", "delete")),
     *(Permission(verb, "networkpolicies", "networking.k8s.io") for verb in ("create", "delete")),
     *(Permission("get", owners, "apps") for owners in ("daemonsets", "replicasets", "statefulsets")),
     Permission("get", "jobs", "batch"),
-    *(Permission(verb, "jobs", BATCH) for verb in ("list", "watch", "patch", "delete")),
+    *(Permission(verb, "jobs", BATCH) for verb in ("get", "list", "watch", "delete")),
     Permission("patch", "jobs/status", BATCH),
     Permission("create", "podgroups", SCHEDULING),
     Permission("delete", "podgroups", SCHEDULING),
