@@ -1,9 +1,9 @@
 """Reactions: changes of the store go to the controllers, and their commands to whoever carries them out.
 
 What a command changes is told before anything else that happened, as the controllers ask for. What has no
-UID yet has been asked for and is not there: it counts, but nothing happens to it. A Job without policies
-answers every event with a sync, so only the last of its pods' changes is told: a gang of thousands would
-otherwise be counted thousands of times.
+UID yet has been asked for and is not there: it counts, but nothing happens to it. What no policy of
+a Job answers leads to a sync, so only the last of such changes is told: a gang of thousands would otherwise
+be counted thousands of times.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from hekla.cluster.store import Store
 from hekla.controllers import Command, JobController, close_queue, open_queue, sync_queue
-from hekla.controllers.policy import Request
+from hekla.controllers.policy import Event, Request, events_of
 from hekla.controllers.requests import follows, job_owner
-from hekla.controllers.world import is_terminating
+from hekla.controllers.world import is_marked, is_terminating
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoCommand, VolcanoJob
 from hekla.objects.scheduling import PodGroupStatus
 
@@ -82,7 +82,7 @@ class Reactions:
     def _note(self, change: Change) -> None:
         subject = change.subject
         job = self._job_of(subject)
-        if job is None or has_policies(job) or change.is_end_of_group:
+        if job is None or change.is_end_of_group or is_answered(change, job):
             self._fresh.append(change)
         else:
             # Taken out first: the newest change waits at the end.
@@ -100,14 +100,17 @@ class Reactions:
         if isinstance(after, PodGroup):
             self._groups_by_queue[after.spec.queue] += 1
 
-    def drain(self) -> None:
-        """Let the controllers answer until nothing is left to say."""
+    def drain(self, most: int | None = None) -> bool:
+        """Let the controllers answer until nothing is left to say, or so often; whether something is left."""
         self._waiting.extend(self._fresh)
         self._fresh.clear()
-        while self._waiting or self._merged:
+        answered = 0
+        while (self._waiting or self._merged) and answered != most:
             self._hands.carry_out(self._answers(self._next()))
             self._waiting.extendleft(reversed(self._fresh))
             self._fresh.clear()
+            answered += 1
+        return bool(self._waiting or self._merged)
 
     def _next(self) -> Change:
         if self._waiting:
@@ -248,5 +251,43 @@ def made(manifest: Manifest | None) -> Manifest | None:
     return manifest if manifest is not None and manifest.metadata.uid else None
 
 
-def has_policies(job: VolcanoJob) -> bool:
-    return bool(job.spec.policies) or any(task.policies for task in job.spec.tasks)
+def is_answered(change: Change, job: VolcanoJob) -> bool:
+    """Whether a policy of the Job may answer the change; its own deletions are answered by none."""
+    policies = [*job.spec.policies, *(policy for task in job.spec.tasks for policy in task.policies)]
+    subject = change.subject
+    if not policies or (isinstance(subject, Pod) and is_marked(subject)):
+        return False
+    event = _event_of(change)
+    if event is Event.POD_RUNNING:
+        # No policy is about it, but it ends the wait of those that have a timeout.
+        return any(policy.timeout for policy in policies)
+    return any(
+        event in events_of(policy)
+        or Event.ANY in events_of(policy)
+        or (policy.exit_code is not None and event is Event.POD_FAILED)
+        for policy in policies
+    )
+
+
+def _event_of(change: Change) -> Event:
+    """What the change is called, if it is called anything."""
+    match change.before, change.after:
+        case (_, PodGroup() as group):
+            return Event.UNKNOWN if group.status.phase == "Unknown" else Event.OUT_OF_SYNC
+        case None, Pod():
+            return Event.POD_PENDING
+        case Pod() as before, Pod() as after if not is_terminating(after):
+            if before.status.phase == after.status.phase:
+                return Event.TASK_FAILED
+            return _EVENT_BY_PHASE.get(after.status.phase, Event.OUT_OF_SYNC)
+        case Pod(), _:
+            return Event.POD_EVICTED
+    return Event.OUT_OF_SYNC
+
+
+_EVENT_BY_PHASE = {
+    "Pending": Event.POD_PENDING,
+    "Running": Event.POD_RUNNING,
+    "Failed": Event.POD_FAILED,
+    "Succeeded": Event.TASK_COMPLETED,
+}

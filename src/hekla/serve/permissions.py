@@ -138,7 +138,7 @@ _FOR_CONTROLLERS = (
     *(Permission(verb, "networkpolicies", "networking.k8s.io") for verb in ("create", "delete")),
     *(Permission("get", owners, "apps") for owners in ("daemonsets", "replicasets", "statefulsets")),
     Permission("get", "jobs", "batch"),
-    *(Permission(verb, "jobs", BATCH) for verb in ("list", "watch", "patch", "delete")),
+    *(Permission(verb, "jobs", BATCH) for verb in ("get", "list", "watch", "delete")),
     Permission("patch", "jobs/status", BATCH),
     Permission("create", "podgroups", SCHEDULING),
     Permission("delete", "podgroups", SCHEDULING),

@@ -13,6 +13,7 @@ from cluster.kubernetes.small_api import Body, SmallApi
 from hekla.clock import WallClock
 from hekla.cluster.kubernetes import KubernetesCluster, writer
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
+from hekla.controllers import JobController
 from hekla.kube.client import Refused
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/x/jobs"
@@ -430,9 +431,10 @@ def test_a_finished_job_is_deleted_when_its_time_has_come() -> None:
     play(story)
 
 
-def test_a_thousand_pods_are_made_side_by_side_from_one_reading_of_the_job() -> None:
+@pytest.mark.parametrize("policies", [[], [{"event": "PodEvicted", "action": "RestartJob"}]], ids=bool)
+def test_a_thousand_pods_are_made_side_by_side_from_one_reading_of_the_job(policies: list[Body]) -> None:
     async def story(stage: Stage) -> None:
-        stage.submit("train", job(1000))
+        stage.submit("train", job(1000, policies=policies))
         await stage.admit()
         await stage.until(lambda: len(stage.pods) == 1000, seconds=30)
         await stage.until(lambda: stage.status().get("pending") == 1000, seconds=30)
@@ -478,5 +480,27 @@ def test_what_is_refused_again_and_again_is_tried_less_and_less_often() -> None:
         await stage.settle()
         tries = len([each for each in stage.api.asked if each == ("POST", GROUPS)])
         assert 3 <= tries <= 16, "each wait is twice as long as the one before"
+
+    play(story)
+
+
+def test_a_job_that_makes_no_sense_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    serve = JobController.job_changed
+
+    def stumble(self: JobController, world: Any, before: Any, after: Any, now: Any) -> Any:
+        if after.metadata.name == "bad":
+            raise ValueError("unforeseen")
+        return serve(self, world, before, after, now)
+
+    monkeypatch.setattr(JobController, "job_changed", stumble)
+
+    async def story(stage: Stage) -> None:
+        stage.submit("bad", job())
+        stage.submit(
+            "train", job(policies=[{"event": "PodPending", "action": "RestartJob", "timeout": "soon"}])
+        )
+        stage.submit("good", job())
+        await stage.until(lambda: stage.phase("good") == "Pending")
+        assert not stage.phase("bad")
 
     play(story)

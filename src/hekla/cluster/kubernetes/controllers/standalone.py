@@ -7,6 +7,7 @@ beyond the facts, such as running timers, is lost. As in Volcano.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -26,6 +27,7 @@ from hekla.controllers.queue_tree import ROOT
 from hekla.kube.client import Client
 from hekla.objects import Manifest, Pod, Queue, VolcanoCommand, VolcanoJob
 
+logger = logging.getLogger("hekla.cluster")
 ALSO_WATCHED: tuple[type[Manifest], ...] = (VolcanoJob, VolcanoCommand)
 """What a scheduler alone has no use for."""
 COMPONENT = "vc-controller-manager"
@@ -34,6 +36,8 @@ PULSE = 0.25
 """How often it is checked who leads; seconds."""
 GATHER = 0.02
 """How long changes are gathered before they are answered: a gang that moves together is counted once."""
+AT_ONCE = 10
+"""How many changes are answered before others on the event loop have their turn."""
 PATIENCE_FOR_QUEUES = 10.0
 
 
@@ -131,12 +135,13 @@ class Term:
         while self.is_current():
             await self._wait()
             began = stopwatch()
-            self._answer()
+            await self._answer()
             # A large Job takes a while to count; others on the event loop want their turn, too.
             await asyncio.sleep(max(GATHER, 2 * (stopwatch() - began)))
 
     def _begin(self) -> None:
-        self.world.fill()
+        for kind, key in self.world.places():
+            self._look_at(kind, key)
         for order in list(self.world.facts.all_of(VolcanoCommand)):
             self._orders.heed(order)
         for pod in self.world.facts.all_of(Pod):
@@ -155,17 +160,40 @@ class Term:
             pass
         self._stirred.clear()
 
-    def _answer(self) -> None:
-        self.reactions.drain()
+    async def _answer(self) -> None:
+        while self._answer_some() and self.is_current():
+            await asyncio.sleep(0)
         while (due := self.reactions.next_due()) is not None and due <= self._now() and self.is_current():
+            self._fire(due)
+            await asyncio.sleep(0)
+
+    def _answer_some(self) -> bool:
+        """Whether more is to be answered; what cannot be is left out, so that one Job stops no other."""
+        try:
+            return self.reactions.drain(AT_ONCE)
+        except Exception:
+            logger.exception("a change could not be answered")
+            return True
+
+    def _fire(self, due: datetime) -> None:
+        try:
             self.reactions.fire(due)
+        except Exception:
+            logger.exception("what was due could not be done")
+
+    def _look_at(self, kind: type[Manifest], key: str) -> None:
+        """Show the controllers one object, if it can be shown at all."""
+        try:
+            self.world.show(kind, key)
+        except Exception:
+            logger.exception("%s %s cannot be looked at", kind.__name__.lower(), key)
 
     def heed(self, before: Manifest | None, after: Manifest | None) -> None:
         """A fact has changed."""
         manifest = after or before
         assert manifest is not None
         if isinstance(manifest, SHOWN):
-            self.world.show(type(manifest), manifest.key)
+            self._look_at(type(manifest), manifest.key)
         match after:
             case Pod():
                 self._plain_pods.heed(after)
@@ -182,9 +210,9 @@ class Term:
     def _judge_again(self) -> None:
         """What was refused may be fine, now that queues have changed."""
         for name in list(self._gatekeeper.refused_queues):
-            self.world.show(Queue, name)
+            self._look_at(Queue, name)
         for key in list(self._gatekeeper.refused_jobs):
-            self.world.show(VolcanoJob, key)
+            self._look_at(VolcanoJob, key)
 
     def _note(self, before: Manifest | None, after: Manifest | None) -> None:
         """What the controllers see has changed."""

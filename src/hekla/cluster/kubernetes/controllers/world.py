@@ -55,10 +55,9 @@ class World:
         self._spec_by_group: dict[str, PodGroupSpec] = {}
         self._queues: dict[str, Queue] = {}
 
-    def fill(self) -> None:
-        for kind in SHOWN:
-            for key in list(self.facts.by_key(kind)):
-                self.show(kind, key)
+    def places(self) -> list[Place]:
+        """Where there is something to be shown, in the order in which a new world is filled."""
+        return [(kind, key) for kind in SHOWN for key in self.facts.by_key(kind)]
 
     def show(self, kind: type[Manifest], key: str) -> None:
         """Bring the store up to date for one object."""
