@@ -137,7 +137,7 @@ class Reflector(Generic[M]):
         finally:
             self._work = None
         if self._starts_over:
-            logger.warning("%s: the server was set back, all are listed anew", self._resource.plural)
+            logger.info("%s: listed anew", self._resource.plural)
             self._starts_over, version = False, ""
         self._client.tide.heard(version)
         return version

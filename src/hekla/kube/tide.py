@@ -39,9 +39,10 @@ class Tide:
         except msgspec.MsgspecError:
             return
         if version.isdecimal() and int(version) < before:
-            self._fall(int(version))
+            self.fall(int(version))
 
-    def _fall(self, to: int) -> None:
+    def fall(self, to: int = 0) -> None:
+        """What was heard of is not the server's history: everybody starts over."""
         self.highest = to
         self.falls += 1
         for on_fall in self._followers:

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from hekla.kube.client import Refused
+from hekla.kube.tide import Tide
 
 Body = dict[str, Any]
 
@@ -21,6 +22,7 @@ class SmallApi:
     server = "https://small"
 
     def __init__(self) -> None:
+        self.tide = Tide()
         self.objects: dict[str, Body] = {}
         self.asked: list[tuple[str, str]] = []
         self._versions = count(1)

@@ -107,6 +107,9 @@ def running(
         yield scheduler
         assert scheduler.server.is_running, f"the scheduler ended by itself:\n{scheduler.server.log_tail(60)}"
         assert scheduler.stop() == 0, scheduler.server.log_tail(60)
+    except BaseException:
+        print(f"the log of {scheduler.server.name} ends so:\n{scheduler.server.log_tail(60)}")
+        raise
     finally:
         scheduler.server.kill()
         if "Traceback" in scheduler.text:

@@ -21,6 +21,7 @@ from hekla.cluster.kubernetes.binder import Binder
 from hekla.cluster.kubernetes.binding import Binding, why_not_bind
 from hekla.cluster.kubernetes.carrier import Carrier
 from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.kubernetes.doubts import Doubts
 from hekla.cluster.kubernetes.evictions import Evictions
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.kubernetes.options import KubernetesOptions
@@ -116,6 +117,7 @@ class KubernetesCluster:
         """Something happened that another cycle might decide differently on."""
         self.outbox = Outbox(self.options.in_flight)
         self.writer = Writer(client, self.facts, clock, may_write)
+        self.writer.on_missing = Doubts(self.store, client.tide.fall).missing
         self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write)
         self.rooms = Rooms()
         self._interest = Interest(self.store, self.options.scheduler_names)

@@ -48,6 +48,8 @@ class Writer:
         self._facts = facts
         self._clock = clock
         self._may_write = may_write
+        self.on_missing: Callable[[type[Manifest], str], None] = lambda _kind, _key: None
+        """Hears of objects that the server does not know."""
         self._wires: dict[type[Manifest], Wire[Any]] = {}
 
     async def pod_status(self, pod: str, condition: Condition | None, nominated: str | None) -> None:
@@ -155,7 +157,13 @@ class Writer:
         content_type: str = MERGE_PATCH,
     ) -> None:
         path = RESOURCES[kind].path_of(key, part)
-        self._learn(kind, await self._insist(lambda: self._client.patch(path, body, content_type)))
+        try:
+            answer = await self._insist(lambda: self._client.patch(path, body, content_type))
+        except Refused as refusal:
+            if refusal.status == 404:
+                self.on_missing(kind, key)
+            raise
+        self._learn(kind, answer)
 
     def _learn(self, kind: type[Manifest], data: bytes) -> Manifest:
         wire = self._wires.get(kind)
