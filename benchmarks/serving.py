@@ -97,7 +97,7 @@ def watched(plane: ControlPlane, scheduler: Scheduler, load: Load, began: float)
     """Ask the scheduler how far it is, which costs less than asking the API server, and check in the end."""
     first = last = 0.0
     while not last:
-        time.sleep(0.05)
+        time.sleep(0.1)
         done, now = confirmed(scheduler), CLOCK.now() - began
         first = first or (now if done else 0.0)
         last = now if done >= load.pods else 0.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
+from msgspec.structs import replace
+
 from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME
@@ -48,6 +50,19 @@ def is_visible(before: Manifest | None, after: Manifest | None) -> bool:
         case (VolcanoJob() | VolcanoCommand(), _) | (_, VolcanoJob() | VolcanoCommand()):
             return False
     return True
+
+
+def says_the_same(before: Manifest | None, after: Manifest | None) -> bool:
+    """Whether a pod that has its node is to a scheduler what it was: only conditions have changed."""
+    if not isinstance(before, Pod) or not isinstance(after, Pod) or not before.spec.node_name:
+        return False
+    mine, theirs = before.metadata, after.metadata
+    return (
+        before.status.phase == after.status.phase
+        and replace(before.status, conditions=()) == replace(after.status, conditions=())
+        and replace(mine, resource_version="") == replace(theirs, resource_version="")
+        and before.spec == after.spec
+    )
 
 
 def _facts_of_pod(pod: Pod) -> tuple[object, ...]:

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hekla.clock import stopwatch
 from hekla.errors import InputError
 
 IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 USUAL_PLACE = Path("~/.kube/config")
+FRESH_SECONDS = 5.0
+"""How long credentials are used before the loader is asked whether they still hold."""
 
 
 class Access:
@@ -23,11 +26,13 @@ class Access:
 
     def __init__(self, load: Callable[[], Any]) -> None:
         self._load = load
+        self._asked_at = 0.0
         self.reload()
 
     def reload(self) -> None:
         """Read files and run plugins again: a token may have been replaced."""
         self._settings = self._load()
+        self._headers: dict[str, str] | None = None
 
     @property
     def server(self) -> str:
@@ -43,7 +48,13 @@ class Access:
         return getattr(self._settings, "tls_server_name", None) or None
 
     def headers(self) -> dict[str, str]:
-        """Who we are; a token about to expire is replaced first."""
+        """Who we are; a token about to expire is replaced first. Asking the loader each time is slow."""
+        now = stopwatch()
+        if self._headers is None or now - self._asked_at > FRESH_SECONDS:
+            self._headers, self._asked_at = self._ask(), now
+        return dict(self._headers)
+
+    def _ask(self) -> dict[str, str]:
         said = self._settings.get_api_key_with_prefix("BearerToken", alias="authorization")
         if said:
             return {"Authorization": said}

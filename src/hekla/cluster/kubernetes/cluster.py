@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hekla.clock import Clock
-from hekla.cluster.interest import Interest, is_visible
+from hekla.cluster.interest import Interest, is_visible, says_the_same
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.audit import Audit
 from hekla.cluster.kubernetes.backoff import BackOff
@@ -207,7 +207,8 @@ class KubernetesCluster:
         new = self._view(after) if after is not None else None
         if is_visible(old, new):
             self.changed.set()
-        self._pass_on(before, after)
+        if not says_the_same(old, new):
+            self._pass_on(before, after)
         group = after or before
         if isinstance(group, PodGroup) and (before is None or after is None):
             for pod in filter(is_finished, self.store.pods_of_group(group.key)):
