@@ -11,7 +11,7 @@ from typing import Literal
 
 from hekla.actions.domain_search import DomainSearch
 from hekla.actions.nomination import nominate_from_pods, place_as_nominated
-from hekla.actions.placing import Placer
+from hekla.actions.placing import Placer, place_one
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
 from hekla.framework.action import Action
@@ -107,6 +107,8 @@ def place_anywhere(
     """
     sub_job = job.sub_jobs[job.uid]
     tasks = worksheets[job.uid].tasks_of[sub_job.uid]
+    if place_one(session, job, sub_job, tasks):
+        return bool(tasks)
     top = session.domains.top
     placer = Placer(session, job, sub_job, top, arguments)
     with session.statement() as statement:

@@ -45,6 +45,7 @@ class Drf(Plugin):
         self.resolve = Resolve.NONE if self.hierarchical else Resolve.HARDENING
         self.offered = np.flatnonzero(session.total > 0)
         self.total = session.total[self.offered].astype(np.float64)
+        self._offers = list(zip(self.offered.tolist(), self.total.tolist(), strict=True))
         self.held = Held(session.jobs)
         self.share: dict[str, float] = {}
         if self.hierarchical:
@@ -55,7 +56,9 @@ class Drf(Plugin):
         return () if self.hierarchical else (QUEUE_ORDER, RECLAIMABLE)
 
     def share_of(self, held: Amounts) -> float:
-        return dominant_share(held[self.offered], self.total)
+        # Plain numbers: arrays of a handful are slow.
+        amounts = held.tolist()
+        return max([amounts[at] / most for at, most in self._offers], default=0.0)
 
     @answers(JOB_ORDER, Scope.JOB)
     def smallest_share_first(self, job: Job) -> float:
@@ -76,17 +79,15 @@ class Drf(Plugin):
         if preemptor.job not in self.session.jobs:
             return []
         mine = self.share_of(self.held[preemptor.job] + preemptor.vector)
-        offered = list(zip(self.offered.tolist(), self.total.tolist(), strict=True))
         left: dict[str, list[int]] = {}
         victims: list[Task] = []
         for task in candidates:
             if task.job not in self.session.jobs:
                 continue
             # Every candidate counts as gone, taken or not: later ones of the job are judged poorer.
-            # Plain numbers: arrays of a handful are slow.
             before = left.get(task.job) or self.held[task.job].tolist()
             kept = left[task.job] = list(map(operator.sub, before, task.vector.tolist()))
-            theirs = max([kept[at] / total for at, total in offered], default=0.0)
+            theirs = max([kept[at] / total for at, total in self._offers], default=0.0)
             if mine < theirs or abs(mine - theirs) <= SHARE_TOLERANCE:
                 victims.append(task)
         return victims
@@ -109,7 +110,7 @@ class Drf(Plugin):
         if task.job not in self.session.jobs:
             return
         held = self.held[task.job]
-        held += times * task.vector
+        held += task.vector if times == 1 else times * task.vector
         self.share.pop(task.job, None)
         if self.tree is not None:
             self.tree.is_stale = True
