@@ -169,7 +169,7 @@ class Fitting:
 
     @cached_property
     def has_standings(self) -> bool:
-        """Whether scores depend on the node's own state and the request alone, and many can be had at once."""
+        """Whether scores depend on the node's own state and the request alone, and many come at once."""
         shortcuts = self.session.shortcuts
         return (
             shortcuts.sheets

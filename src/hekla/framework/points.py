@@ -74,8 +74,9 @@ def for_many(answer: Callable[..., Any]) -> Callable[[Method], Method]:
     """Marks a plugin's method as the form of a LEDGER answer that speaks of many requests at once.
 
     It is handed requests and gives back a function of one row. That tells, for a predicate, whether the
-    node refuses them all; for a score, what each of them gives the node. Scores must be whole numbers
-    then, so that they add up alike in whatever order; the array may be used again for the next row.
+    node refuses them all; for a score, what each of them gives the node. Both must be the same for nodes
+    of which the ledgers say the same. Scores must be whole numbers then, so that they add up alike in
+    whatever order; the array may be used again for the next row.
     """
 
     def mark(method: Method) -> Method:

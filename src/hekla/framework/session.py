@@ -392,7 +392,7 @@ class Session:
             self.take_back(task)
         return objection is None
 
-    @property
+    @cached_property
     def nobody_objects(self) -> bool:
         """Whether every plugin puts up with whatever is placed: those that hear of many tasks at once do."""
         return len(self._on_allocate_all) == len(self._on_allocate)

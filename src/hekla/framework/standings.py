@@ -10,12 +10,13 @@ arrays that are as long as there are requests. What is left to do for a task is 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hekla.framework.sheets import Outlook, Sheet
-from hekla.ledger.arrays import Floats
+from hekla.ledger.arrays import Counts, Floats
 from hekla.ledger.requests import Requests, kind_of
 
 if TYPE_CHECKING:
@@ -175,19 +176,18 @@ class Crowd:
         self._score = [form(requests) for form in (*fitting.order.for_many, *fitting.batch.for_many)]
         self._needs = [(column, requests.vectors[column]) for column in requests.compared]
         self._most = [(column, int(amounts.max())) for column, amounts in self._needs]
+        self._zero: Counts = np.zeros(len(requests), dtype=np.int64)
         self._nobody: Floats = np.full(len(requests), -np.inf)
 
-    def scores(self, row: int) -> Floats:
+    def scores(self, row: int) -> Counts | Floats:
         """What each of them gives the node; -inf where it is refused or lacks room.   ->   (sheets,)"""
         if any([refuses(row) for refuses in self._refuse]):
             return self._nobody
-        scores: Floats = np.zeros(len(self._nobody))
-        for score in self._score:
-            scores += score(row)
+        scores: Counts | Floats = reduce(np.add, [score(row) for score in self._score], self._zero)
         for free in self._room_on(row):
             if any([free[column] < most for column, most in self._most]):
                 for column, needs in self._needs:
-                    scores[needs > free[column]] = -np.inf
+                    scores = np.where(needs > free[column], -np.inf, scores)
         return scores
 
     def _room_on(self, row: int) -> list[list[int]]:

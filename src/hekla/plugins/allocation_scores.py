@@ -8,7 +8,7 @@ array costs ten times as much as a few plain numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -37,8 +37,10 @@ class Capacity:
     """The same, and 1 where there is nothing."""
     doubled: Floats
     """Twice the divisors."""
-    is_complete: Mask
-    """Which nodes have some of everything; (N,)"""
+    pairs: Sequence[tuple[int, int, Mask]]
+    """Two of three resources, and which nodes have just these, where there are such."""
+    loners: Mask | None
+    """Which nodes have less than two of the resources; None where all have more."""
     kinds: Floats | float
     """How many of the resources each node has, and 1 where it has none; a number where all have all."""
     is_small: bool
@@ -53,19 +55,26 @@ def capacity_of(allocatable: Amounts, places: Sequence[int]) -> Capacity:
     """allocatable: (N, R)"""
     amounts = np.ascontiguousarray(allocatable[:, list(places)].T)
     counted = np.count_nonzero(amounts, axis=0)
-    is_complete = counted == len(places)
-    is_everywhere = is_complete.all()
+    is_everywhere = (counted == len(places)).all()
+    is_loner = counted < 2
     divisors = np.maximum(amounts, 1).astype(np.float64)
     return Capacity(
         tuple(places),
         amounts,
         divisors,
         2.0 * divisors,
-        is_complete,
+        [(left, right, mask) for left, right, mask in _pairs(amounts > 0) if mask.any()],
+        is_loner if is_loner.any() else None,
         float(len(places)) if is_everywhere else np.maximum(counted, 1).astype(np.float64),
         bool(amounts.max(initial=0) < EXACT_IN_FLOATS),
         allocatable[:, list(places)].tolist(),
     )
+
+
+def _pairs(present: Mask) -> Iterator[tuple[int, int, Mask]]:
+    """Of three resources every two, and which nodes have just these.   present: (P, N)"""
+    for lacking, left, right in ((0, 1, 2), (1, 0, 2), (2, 0, 1)) if len(present) == 3 else ():
+        yield left, right, present[left] & present[right] & ~present[lacking]
 
 
 @dataclass(frozen=True)
@@ -159,8 +168,7 @@ def balanced_allocation(held: Amounts, asked: Amounts, has: Capacity, rows: Rows
     np.divide(held, doubled, out=halves[:, 0])
     np.divide(held + asked, doubled, out=halves[:, 1])
     np.minimum(halves, 0.5, out=halves)
-    is_complete = has.is_everywhere or bool(has.is_complete[rows].all())
-    even = unevenness(halves, None if is_complete else picked(has.amounts, rows) > 0)
+    even = unevenness(halves, has, rows)
     np.subtract(1.0, even, out=even)
     np.multiply(even, MAX_NODE_SCORE, out=even)
     np.floor(even, out=even)
@@ -170,30 +178,27 @@ def balanced_allocation(held: Amounts, asked: Amounts, has: Capacity, rows: Rows
     return np.floor(score, out=score)
 
 
-def unevenness(halves: Floats, present: Mask | None) -> Floats:
+def unevenness(halves: Floats, has: Capacity, rows: Rows) -> Floats:
     """The standard deviation of two or three shares, over the resources that a node has.
 
     Shares are given by halves: halving is exact, and of two shares half their distance is what is wanted.
 
-    halves: (P, 2, N)   present: (P, N), None where every node has all   ->   (2, N)
+    halves: (P, 2, rows)   ->   (2, rows)
     """
-    if len(halves) == 2:
-        of_two = _apart(halves[0], halves[1])
-        return of_two if present is None else np.where(present[0] & present[1], of_two, 0.0)
+    even = _apart(halves[0], halves[1]) if len(halves) == 2 else _deviation_of_three(halves)
+    for left, right, has_just_these in has.pairs:
+        np.copyto(even, _apart(halves[left], halves[right]), where=has_just_these[rows])
+    if has.loners is not None:
+        np.copyto(even, 0.0, where=has.loners[rows])
+    return even
+
+
+def _deviation_of_three(halves: Floats) -> Floats:
     squares: Floats = halves - (halves[0] + halves[1] + halves[2]) / 3
     np.multiply(squares, squares, out=squares)
-    of_all: Floats = (squares[0] + squares[1] + squares[2]) / 3
-    np.sqrt(of_all, out=of_all)
-    np.multiply(of_all, 2.0, out=of_all)
-    if present is None:
-        return of_all
-    # A node that lacks one of the three has a pair left, and one that lacks more has nothing to compare.
-    np.copyto(of_all, 0.0, where=~np.logical_and.reduce(present))
-    for lacking, left, right in ((0, 1, 2), (1, 0, 2), (2, 0, 1)):
-        has_pair = present[left] & present[right] & ~present[lacking]
-        if has_pair.any():
-            np.copyto(of_all, _apart(halves[left], halves[right]), where=has_pair)
-    return of_all
+    deviation: Floats = (squares[0] + squares[1] + squares[2]) / 3
+    np.sqrt(deviation, out=deviation)
+    return np.multiply(deviation, 2.0, out=deviation)
 
 
 def _apart(left: Floats, right: Floats) -> Floats:

@@ -98,20 +98,20 @@ class Drf(Plugin):
         return self.tree.poorer_without(reclaimer, candidates)
 
     def on_allocate(self, task: Task) -> None:
-        self._hold(task, 1)
+        self._hold(task.job, task.vector)
 
     def on_allocate_all(self, tasks: Sequence[Task]) -> None:
-        self._hold(tasks[0], len(tasks))
+        self._hold(tasks[0].job, len(tasks) * tasks[0].vector)
 
     def on_release(self, task: Task) -> None:
-        self._hold(task, -1)
+        self._hold(task.job, -task.vector)
 
-    def _hold(self, task: Task, times: int) -> None:
-        if task.job not in self.session.jobs:
+    def _hold(self, job: str, amount: Amounts) -> None:
+        if job not in self.session.jobs:
             return
-        held = self.held[task.job]
-        held += task.vector if times == 1 else times * task.vector
-        self.share.pop(task.job, None)
+        held = self.held[job]
+        held += amount
+        self.share.pop(job, None)
         if self.tree is not None:
             self.tree.is_stale = True
 

@@ -177,10 +177,9 @@ class Proportion(Plugin):
 
     def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
         account = self.accounts[queue.name]
-        after = account.allocated + asked
-        if within(after, account.deserved, asked, self.pods):
+        if how_many(account.allocated, account.deserved, asked, self.pods, 1):
             return True
-        beyond = short_of(self.session, after, account.deserved, asked)
+        beyond = short_of(self.session, account.allocated + asked, account.deserved, asked)
         self.session.story.of_job(
             job, f'queue "{queue.name}" would go beyond what it deserves: {beyond}', speaker=self.name
         )
