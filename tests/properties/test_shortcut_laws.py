@@ -120,6 +120,12 @@ def test_standings_are_there_for_the_plugins_that_most_clusters_use() -> None:
     assert set(told_by_standings(session).values()) == {1}
 
 
+def test_a_cluster_without_nodes_has_no_standings() -> None:
+    report = Cluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
+    assert not report.session.fitting.has_standings
+    assert not deeds(report.decisions)
+
+
 @given(session=sessions(), made=moves)
 def test_whoever_is_not_settled_is_in_line(session: Session, made: Sequence[Move]) -> None:
     make_all(session, made)

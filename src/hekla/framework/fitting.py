@@ -174,6 +174,7 @@ class Fitting:
         return (
             shortcuts.sheets
             and shortcuts.standings
+            and len(self.session.nodes) > 0
             and self.is_steady()
             and all(shelf.speaks_of_many for shelf in self._shelves)
         )
