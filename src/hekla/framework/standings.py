@@ -2,9 +2,9 @@
 
 Where every job asks for something else, a sheet is looked at once in a hundred placements, and then
 a hundred of its rows have to be put right. Here it is done the other way round: after a placement the
-one node that it changed is held against all requests together. If another node looks just the same,
-as it often does, what is known of that one is taken over; else it is worked out in a few operations on
-arrays that are as long as there are requests. What is left to do for a task is to find the highest score.
+one node that it changed is held against all requests together. If another node looks just the same or
+has done so, as is often the case, what is known of that one is taken over; else it is worked out in a few
+operations on arrays that are as long as there are requests. What is left is to find the highest score.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 ROWS_PER_SHEET = 4
 """With more rows changed than that, putting each sheet right by itself once it is looked at is no dearer."""
 MEMORY_FOR_STANDINGS = 2**26
+MOST_LOOKS = 2**12
+"""What is said of so many looks is kept."""
+
+Look = tuple[bytes, ...]
+"""All that the ledgers say of a node."""
 
 
 class Standings:
@@ -112,7 +117,7 @@ class Board:
             if self._crowd is None:
                 self._crowd = Crowd(self._fitting, self._requests)
             for row in new_ones:
-                self._scores[:count, row] = self._crowd.scores(row)
+                self._scores[:count, row] = self._crowd.scores(row, self._looks.of(row))
         for row, twin in twins:
             self._scores[:count, row] = self._scores[:count, twin]
 
@@ -123,8 +128,8 @@ class Looks:
     def __init__(self, session: Session) -> None:
         self._nodes, self._pods = session.nodes, session.pods
         self._build_of_row: dict[int, bytes] = {}
-        self._look_of_row: dict[int, tuple[bytes, ...]] = {}
-        self._row_of_look: dict[tuple[bytes, ...], int] = {}
+        self._look_of_row: dict[int, Look] = {}
+        self._row_of_look: dict[Look, int] = {}
 
     def forget(self) -> None:
         self._look_of_row.clear()
@@ -147,7 +152,11 @@ class Looks:
                 twins.append((row, twin))
         return new_ones, twins
 
-    def _look_of(self, row: int) -> tuple[bytes, ...]:
+    def of(self, row: int) -> Look:
+        """What a row that was sorted out looks like."""
+        return self._look_of_row[row]
+
+    def _look_of(self, row: int) -> Look:
         nodes, pods = self._nodes, self._pods
         return (
             self._build_of(row),
@@ -168,7 +177,7 @@ class Looks:
 
 
 class Crowd:
-    """All sheets of a board, asked about a node at once."""
+    """All sheets of a board, asked about a node at once; what they said of nodes that look alike is kept."""
 
     def __init__(self, fitting: Fitting, requests: Requests) -> None:
         self._nodes = fitting.session.nodes
@@ -178,9 +187,18 @@ class Crowd:
         self._most = [(column, int(amounts.max())) for column, amounts in self._needs]
         self._zero: Counts = np.zeros(len(requests), dtype=np.int64)
         self._nobody: Floats = np.full(len(requests), -np.inf)
+        self._said_of: dict[Look, Counts | Floats] = {}
 
-    def scores(self, row: int) -> Counts | Floats:
+    def scores(self, row: int, look: Look) -> Counts | Floats:
         """What each of them gives the node; -inf where it is refused or lacks room.   ->   (sheets,)"""
+        said = self._said_of.get(look)
+        if said is None:
+            if len(self._said_of) >= MOST_LOOKS:
+                self._said_of.clear()
+            said = self._said_of[look] = self._scores_of(row)
+        return said
+
+    def _scores_of(self, row: int) -> Counts | Floats:
         if any([refuses(row) for refuses in self._refuse]):
             return self._nobody
         scores: Counts | Floats = reduce(np.add, [score(row) for score in self._score], self._zero)
