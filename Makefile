@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-quick bench-compare bench-growth bench-page examples clean
+.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve examples clean
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kubernetes]' --group dev
 	@touch $(READY)
 
 demo: $(READY) ## Watch the six actions at work on an in-process cluster
@@ -24,11 +24,15 @@ demo: $(READY) ## Watch the six actions at work on an in-process cluster
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto
 
+e2e: $(READY) ## Run the tests against a real API server (built with Go on first use)
+	$(BIN)/python -m pytest tests/e2e
+
 check: $(READY) ## Format, lint, types, import contracts, examples
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	MYPYPATH=benchmarks $(BIN)/mypy benchmarks/*.py
+	MYPYPATH=src:tests/e2e $(BIN)/mypy tests/e2e/harness tests/e2e/*.py
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory examples
 
@@ -41,6 +45,9 @@ bench: $(READY) ## Measure how long scheduling cycles take (minutes)
 
 bench-quick: $(READY) ## Measure the important ones (less than a minute)
 	$(BIN)/python benchmarks/run.py --quick
+
+bench-serve: $(READY) ## Measure hekla serve against a real API server, from start to last bind
+	$(BIN)/python benchmarks/serving.py
 
 BASE ?= main
 bench-compare: $(READY) ## Compare the checkout with a commit: make bench-compare BASE=main

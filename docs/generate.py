@@ -22,6 +22,7 @@ from hekla.framework.action import Action
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import POINTS, Point, Scope, declared
 from hekla.plugins import BUILTIN_PLUGINS
+from hekla.serve.measures import MEASURES, Measure
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code; change it there. -->"
@@ -183,6 +184,38 @@ def commands() -> Iterator[str]:
         yield fenced(command.get_help(context), "text")
 
 
+def metrics() -> Iterator[str]:
+    """Every metric that `hekla serve` shows."""
+    yield "# Metrics"
+    yield (
+        "What `hekla serve` shows at `/metrics`, on the address of `--listen-address`. Names, types, labels "
+        "and buckets of those that begin with `volcano_` are those of Volcano, so that dashboards go on "
+        "working. Series of a job or a queue end with it. `process_*` are there as well."
+    )
+    yield "## As in Volcano"
+    yield from metric_table("volcano_")
+    yield (
+        "Counts of jobs and queues are those of the last cycle. Of the controllers' metrics, the counts of "
+        "PodGroups by queue are shown whether or not the controllers run here. Not shown: "
+        "`volcano_namespace_*`, which Volcano declares and never sets, and the stages Watched, PreBound, "
+        "PreBind, Predicate and Scoring, which are no steps of their own here."
+    )
+    yield "## Of hekla alone"
+    yield from metric_table("hekla_")
+
+
+def metric_table(prefix: str) -> Iterator[str]:
+    rows = [measure_row(measure) for name, measure in MEASURES.items() if name.startswith(prefix)]
+    yield table(("Metric", "Type", "Labels", "Meaning"), rows)
+
+
+def measure_row(measure: Measure) -> Sequence[str]:
+    kind = measure.type
+    if measure.buckets:
+        kind += f" of {len(measure.buckets)} buckets, {measure.buckets[0]:g} to {measure.buckets[-1]:g}"
+    return f"`{measure.name}`", kind, ", ".join(measure.labels) or "-", measure.meaning
+
+
 def tree(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """A command and all below it, depth first."""
     yield path, command
@@ -237,6 +270,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "actions.md": actions,
     "configuration.md": configuration,
     "cli.md": commands,
+    "metrics.md": metrics,
 }
 
 

@@ -3,6 +3,7 @@
 HeklaError            anything hekla raises on purpose; the CLI prints it without a traceback
 ├── InputError        a file, manifest or argument the user gave cannot be used
 │   └── ConfError     a scheduler configuration is wrong
+├── ClusterError      the cluster refused something, or gave no answer
 ├── PluginError       a plugin or action broke its contract
 └── BrokenPromise     an invariant of the engine does not hold: a bug in hekla
 """
@@ -20,6 +21,10 @@ class InputError(HeklaError):
 
 class ConfError(InputError):
     """A scheduler configuration cannot be used."""
+
+
+class ClusterError(HeklaError):
+    """The cluster refused something, or gave no answer."""
 
 
 class PluginError(HeklaError):

@@ -107,7 +107,7 @@ def test_the_same_input_gives_the_same_output(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["decide"], 2, "Missing argument"),
+        (["decide"], 2, "give FILES, or --from-cluster"),
         (["decide", "nowhere.yaml"], 1, 'error: no file or folder "nowhere.yaml"'),
         (["decide", "-", "--conf", "nowhere.conf"], 1, 'error: cannot read "nowhere.conf"'),
         (["decide", "-", "--plugin", "nowhere:Class"], 1, 'error: cannot import "nowhere"'),

@@ -21,6 +21,7 @@ from hekla.objects import (
     PodGroup,
     Queue,
     ResourceQuota,
+    VolcanoCommand,
     VolcanoJob,
     seconds,
 )
@@ -725,3 +726,14 @@ def test_what_a_session_supposes_is_gone_with_the_next_snapshot() -> None:
     session.put(task, 0, Status.ALLOCATED)
     [task] = embedded.snapshot().tasks
     assert (task.status, task.node_name) == (Status.PENDING, "")
+
+
+def test_an_order_among_the_objects_is_obeyed_once() -> None:
+    target = "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: train}"
+    order = (
+        "apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\nmetadata: {name: stop}\n"
+        f"action: AbortJob\ntarget: {target}\n"
+    )
+    embedded = cluster(NODE, job("train"), order)
+    assert phase_of(embedded, "train") in ("Aborting", "Aborted")
+    assert not embedded.all_of(VolcanoCommand)

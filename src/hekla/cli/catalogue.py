@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 
 from hekla.cli.options import registry_with
-from hekla.cli.render import Style, echo_data, output_option
+from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import table
 from hekla.conf import describe_arguments
 from hekla.errors import InputError

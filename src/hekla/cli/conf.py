@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hekla.cli.options import chosen_conf, read_text, registry_with
-from hekla.cli.render import Style, echo_data
+from hekla.cli.style import Style, echo_data
 from hekla.cli.table import counted, table
 from hekla.conf import PRESETS, as_data, effective, read_conf
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from hekla.cli.from_cluster import conf_for, facts_for, live_options, reach
 from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf, warn
-from hekla.cli.render import Style, echo_outcome, output_option
-from hekla.clock import stopwatch
+from hekla.cli.render import echo_outcome
+from hekla.cli.style import Style, output_option
+from hekla.clock import WallClock, stopwatch
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError
 from hekla.framework.profile import Profile
@@ -27,8 +30,9 @@ DAY = 86_400.0
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @configuration
+@live_options
 @click.option(
     "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Show the last of N cycles."
 )
@@ -43,13 +47,23 @@ def decide(  # noqa: PLR0917 - one parameter per option
     cycles: int,
     profile: bool,
     output: Style | None,
+    **live: Any,
 ) -> None:
     """Run one scheduling cycle over FILES and print what it decides.
 
     FILES are manifests (YAML or JSON, many documents, folders, - for standard input), or scenarios: JSON
     files that carry a configuration and objects. Several scenarios give one JSON object per line.
+
+    With --from-cluster the cycle runs on the state of a live cluster, and FILES, if any, are supposed to be
+    in it as well. Nothing is bound, evicted or written.
     """
     registry = registry_with(plugins)
+    if checked_source(files, live, cycles):
+        start = stopwatch()
+        report = cycle_on_live(files, conf_file, preset, registry, strict=strict, profile=profile, **live)
+        loaded = stopwatch() - start - sum(report.times.values())
+        echo_outcome(outcome_of("cluster", report, load_seconds=loaded), report, output or Style.TABLE)
+        return
     if all(is_scenario(file) for file in files):
         own_conf = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
         decide_scenarios(files, own_conf, registry, strict=strict, profile=profile, output=output)
@@ -59,6 +73,44 @@ def decide(  # noqa: PLR0917 - one parameter per option
     report = after_cycles(files, conf, registry, cycles, profile=profile)
     loaded = stopwatch() - start - sum(report.times.values())
     echo_outcome(outcome_of(str(files[0]), report, load_seconds=loaded), report, output or Style.TABLE)
+
+
+def checked_source(files: Sequence[Path], live: dict[str, Any], cycles: int) -> bool:
+    """Whether a live cluster is meant; says so where the command line makes no sense."""
+    if live["from_cluster"]:
+        if cycles > 1:
+            raise click.UsageError("--cycles needs files: nothing is carried out on a live cluster")
+        return True
+    if not files:
+        raise click.UsageError("give FILES, or --from-cluster")
+    for option in ("kubeconfig", "context", "conf_place"):
+        if live[option] is not None:
+            raise click.UsageError("--kubeconfig, --context and --conf-from-cluster need --from-cluster")
+    return False
+
+
+def cycle_on_live(
+    files: Sequence[Path],
+    conf_file: Path | None,
+    preset: str | None,
+    registry: Registry,
+    *,
+    strict: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    conf_place: str | None,
+    names: tuple[str, ...],
+    profile: bool = False,
+    **_: Any,
+) -> CycleReport:
+    """One cycle on what the cluster is now; what it decides is only told."""
+    access = reach(kubeconfig, context)
+    conf = conf_for(access, conf_file, preset, conf_place, registry, strict=strict)
+    snapshot = take_snapshot(facts_for(access, names, files))
+    now = WallClock().now()
+    Gauge(conf).put_into(snapshot, now)
+    warn(str(complaint) for complaint in snapshot.complaints)
+    return run_cycle(snapshot, conf, registry=registry, now=now, profile=Profile() if profile else None)
 
 
 def decide_scenarios(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from hekla.cli.decide import after_cycles, load_scenario
+from hekla.cli.decide import after_cycles, checked_source, cycle_on_live, load_scenario
+from hekla.cli.from_cluster import live_options
 from hekla.cli.options import chosen_conf, configuration, registry_with
-from hekla.cli.render import Style, as_mapping, echo_data, output_option
+from hekla.cli.render import as_mapping
+from hekla.cli.style import Style, echo_data, output_option
 from hekla.errors import InputError
 from hekla.framework.explain import explain as explain_job
 from hekla.model.job import Job
@@ -18,9 +21,10 @@ from hekla.scheduler.outcome import explanations
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--job", "name", help="Only this job or pod group: namespace/name, or a name that is unique.")
 @configuration
+@live_options
 @click.option(
     "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Explain the last of N cycles."
 )
@@ -34,12 +38,15 @@ def explain(  # noqa: PLR0917 - one parameter per option
     plugins: tuple[str, ...],
     cycles: int,
     output: Style | None,
+    **live: Any,
 ) -> None:
-    """Run a cycle over FILES and tell why pod groups wait: which nodes refused them and why, which queue
-    is over its share, how short a gang is.
+    """Run a cycle over FILES, or on a live cluster, and tell why pod groups wait: which nodes refused them
+    and why, which queue is over its share, how short a gang is.
     """
     registry = registry_with(plugins)
-    if len(files) == 1 and is_scenario(files[0]):
+    if checked_source(files, live, cycles):
+        report = cycle_on_live(files, conf_file, preset, registry, strict=strict, **live)
+    elif len(files) == 1 and is_scenario(files[0]):
         own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
         loaded = load_scenario(files[0], registry, own, strict=strict)
         report = run_cycle(loaded.snapshot, loaded.conf, registry=registry, now=loaded.now)

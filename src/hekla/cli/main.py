@@ -16,8 +16,15 @@ COMMANDS = {
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",
+    "install": "hekla.cli.install:install",
+    "job": "hekla.cli.job:job",
+    "node": "hekla.cli.node:node",
     "plugins": "hekla.cli.catalogue:plugins",
+    "queue": "hekla.cli.queue:queue",
     "run": "hekla.cli.run:run",
+    "serve": "hekla.cli.serve:serve",
+    "shadow": "hekla.cli.shadow:shadow",
+    "snapshot": "hekla.cli.snapshot:snapshot",
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
@@ -25,8 +32,15 @@ SUMMARIES = {
     "decide": "Run one scheduling cycle and print the decisions.",
     "demo": "Watch all six actions at work on a built-in cluster.",
     "explain": "Tell why pod groups are pending.",
+    "install": "Print or apply what a cluster needs to run hekla.",
+    "job": "Look at the jobs of a Kubernetes cluster.",
+    "node": "Look at the nodes of a Kubernetes cluster.",
     "plugins": "List the plugins, their arguments and extension points.",
+    "queue": "Look at the queues of a Kubernetes cluster.",
     "run": "Run a cluster over many cycles until all is done.",
+    "serve": "Schedule the pods of a Kubernetes cluster.",
+    "shadow": "Watch another scheduler and tell where hekla would differ.",
+    "snapshot": "Write the state of a Kubernetes cluster to a file.",
 }
 
 

@@ -9,7 +9,7 @@ import click
 from hekla.cli.chronicle import Chronicle
 from hekla.cli.embedding import START, embed
 from hekla.cli.options import chosen_conf, configuration, registry_with
-from hekla.cli.render import Style, echo_data, output_option
+from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import counted
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock

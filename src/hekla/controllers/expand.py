@@ -170,8 +170,12 @@ def _pod_spec(job: VolcanoJob, task: TaskSpec) -> PodSpec:
 
 def claim_names(job: VolcanoJob) -> list[str]:
     """The claims of the Job's volumes, each once; a claim without a name gets one from the Job's UID."""
-    names = (volume.volume_claim_name or _made_up_name(job, i) for i, volume in enumerate(job.spec.volumes))
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(claim_name(job, i) for i in range(len(job.spec.volumes))))
+
+
+def claim_name(job: VolcanoJob, position: int) -> str:
+    """The claim of one volume."""
+    return job.spec.volumes[position].volume_claim_name or _made_up_name(job, position)
 
 
 def _made_up_name(job: VolcanoJob, position: int) -> str:

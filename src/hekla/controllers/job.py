@@ -138,9 +138,15 @@ class JobController:
         taken = RecordEvent(job_key, "Normal", "CommandIssued", f'command "{action}" taken')
         return [taken, *self._serve(world, request_of_job(job, action), now)]
 
-    def failed(self, world: World, job_key: str, now: datetime) -> list[JobCommand]:
-        """The commands given last for the Job could not be carried out."""
-        job, request = world.job(job_key), self._served_by_job.get(job_key)
+    def last_request(self, job_key: str) -> Request | None:
+        """What the commands given last for the Job answer."""
+        return self._served_by_job.get(job_key)
+
+    def failed(
+        self, world: World, job_key: str, now: datetime, request: Request | None = None
+    ) -> list[JobCommand]:
+        """The commands that answer the request, by default those given last, could not be carried out."""
+        job, request = world.job(job_key), request or self._served_by_job.get(job_key)
         return self._try_again(world, job, request, now) if job is not None and request is not None else []
 
     def next_due(self) -> datetime | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from hekla.clock import stopwatch
 from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue, UpdateShard
 from hekla.framework.messages import reason_of, status_line
 from hekla.ledger.arrays import Amounts
@@ -68,7 +69,9 @@ def said(condition: Condition) -> tuple[str, str, str, str]:
 def close_session(session: Session) -> None:
     """Let plugins write their conditions, then turn everything that changed into decisions."""
     for plugin in session.plugins:
+        began = stopwatch()
         plugin.on_close()
+        session.closing[plugin.name] = stopwatch() - began
     for job in session.stirring():
         job.phase = phase_of(job)
         news = [*_pod_group_news(session, job), *_pod_news(session, job)]

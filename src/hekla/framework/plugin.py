@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +12,7 @@ from hekla.model.diagnosis import Code
 from hekla.model.task import Task
 
 if TYPE_CHECKING:
+    from hekla.framework.figures import QueueFigures
     from hekla.framework.session import Session
     from hekla.ledger.arrays import Floats, Mask
     from hekla.ledger.domains import Domain
@@ -97,6 +98,16 @@ class Plugin:
     def distinguishes(self, task: Task) -> Hashable:  # noqa: ARG002 - plugins override it
         """What else of a task its answers depend on, besides its pod's spec and namespace."""
         return None
+
+    # For people: numbers of its accounts as the cycle left them
+
+    def queue_figures(self) -> Mapping[str, QueueFigures]:
+        """By queue, what its account says; nothing for plugins that keep none."""
+        return {}
+
+    def job_shares(self) -> Mapping[str, float]:
+        """By job UID, the part of the cluster that it holds; nothing for plugins that do not go by it."""
+        return {}
 
     # For plugins that order network domains: answers for many at once, which spare trying them all
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hekla.clock import stopwatch
 from hekla.conf import Conf
 from hekla.framework import points
 from hekla.framework.closing import Conditions
@@ -71,6 +72,9 @@ class Session:
         self.conditions = Conditions(uid, now)
         self.decisions: list[Decision] = []
         self.plugins: list[Plugin] = []
+        self.opening: dict[str, float] = {}
+        """How long each plugin took to open, in seconds."""
+        self.closing: dict[str, float] = {}
         self.domains = Domains(self.nodes, snapshot.state.domain_tree())
         unsettled = settle_topology(self.restless(), self.domains)
         self._in_line = {uid: job for uid, job in snapshot.state.restless.items() if not job.runs_whole}
@@ -127,7 +131,9 @@ class Session:
                 self._owners[point].append([])
             for plugin, is_enabled in tier:
                 self.plugins.append(plugin)
+                began = stopwatch()
                 plugin.on_open()
+                self.opening[plugin.name] = stopwatch() - began
                 self._listen(plugin)
                 self._register(plugin, is_enabled)
         self._asked = Asked(self._tiers)

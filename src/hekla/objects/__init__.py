@@ -5,7 +5,7 @@ Only the fields that scheduling reads are typed; everything else in a manifest i
 
 from __future__ import annotations
 
-from hekla.objects.batch import VolcanoJob
+from hekla.objects.batch import VolcanoCommand, VolcanoJob
 from hekla.objects.meta import Condition, LabelSelector, Manifest, ObjectMeta, OwnerReference, seconds
 from hekla.objects.node import Node, Taint
 from hekla.objects.numa import Numatopology
@@ -30,6 +30,7 @@ KINDS: dict[tuple[str, str], type[Manifest]] = {
     ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "ResourceQuota"): ResourceQuota,
     ("batch.volcano.sh", "Job"): VolcanoJob,
+    ("bus.volcano.sh", "Command"): VolcanoCommand,
     ("nodeinfo.volcano.sh", "Numatopology"): Numatopology,
     ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
@@ -43,7 +44,7 @@ KINDS: dict[tuple[str, str], type[Manifest]] = {
 """API group and kind of every manifest that hekla reads."""
 
 NAMESPACED: frozenset[type[Manifest]] = frozenset(
-    {Pod, PodGroup, VolcanoJob, PersistentVolumeClaim, ResourceQuota, PodDisruptionBudget}
+    {Pod, PodGroup, VolcanoCommand, VolcanoJob, PersistentVolumeClaim, ResourceQuota, PodDisruptionBudget}
 )
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "StorageClass",
     "Taint",
     "Toleration",
+    "VolcanoCommand",
     "VolcanoJob",
     "seconds",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hekla.objects.meta import Manifest, ObjectMeta, Part
+from hekla.objects.meta import Manifest, ObjectMeta, OwnerReference, Part
 from hekla.objects.pod import PodSpec
 from hekla.objects.scheduling import NetworkTopology
 from hekla.objects.storage import PersistentVolumeClaimSpec
@@ -107,3 +107,10 @@ class VolcanoJob(Manifest):
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class VolcanoCommand(Manifest):
+    """Kind `Command` of `bus.volcano.sh/v1alpha1`: an order to a Job or a queue; it has no spec."""
+
+    action: str = ""
+    target: OwnerReference = OwnerReference()

@@ -14,8 +14,8 @@ ResourceList = dict[str, Amount]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A piece of a manifest: read-only, compared by value, unknown fields skipped."""
+class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """A piece of a manifest: read-only, compared by value, unknown fields skipped; never part of a circle."""
 
 
 class OwnerReference(Part):
@@ -30,6 +30,7 @@ class ObjectMeta(Part):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     creation_timestamp: datetime | None = None

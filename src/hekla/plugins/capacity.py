@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hekla.conf import argument
+from hekla.framework.figures import QueueFigures, amounts_by_name
 from hekla.framework.gang_eviction import EvictionContext
 from hekla.framework.orders import victims_in_order
 from hekla.framework.plugin import Plugin, Resolve
@@ -34,6 +35,7 @@ from hekla.model.task import Task
 from hekla.plugins.demand import how_many, short_of, within
 from hekla.plugins.queue_entitlements import flat_entitlements, tree_entitlements
 from hekla.plugins.queue_excess import Claim, Excess
+from hekla.plugins.queue_limits import capability_of
 from hekla.plugins.queue_tree import every_queue_alone, fault_of, tree_of
 
 GANG_RECLAIM = "gangreclaim"
@@ -262,6 +264,23 @@ class Capacity(Plugin):
         alone = slice(row, row + 1)
         self.share[alone] = shares(
             self.allocated[alone], self.entitled.deserved[alone], self.session.axis.pods
+        )
+
+    # For people
+
+    def queue_figures(self) -> Mapping[str, QueueFigures]:
+        return {name: self._figures_of(name, row) for row, name in enumerate(self.tree.names)}
+
+    def _figures_of(self, name: str, row: int) -> QueueFigures:
+        axis, capability = self.session.axis, self.session.queues[name].capability
+        most = capability_of(axis.vector(capability), axis.named(capability))
+        return QueueFigures(
+            allocated=amounts_by_name(axis, self.allocated[row]),
+            deserved=amounts_by_name(axis, self.entitled.deserved[row]),
+            capacity=amounts_by_name(axis, most),
+            real_capacity=amounts_by_name(axis, self.entitled.limit[row]),
+            inqueue=amounts_by_name(axis, self.inqueue[row]),
+            share=float(self.share[row]),
         )
 
 

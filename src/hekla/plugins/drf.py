@@ -106,6 +106,9 @@ class Drf(Plugin):
     def on_release(self, task: Task) -> None:
         self._hold(task.job, -task.vector)
 
+    def job_shares(self) -> Mapping[str, float]:
+        return {uid: self.share_of(self.held.get(uid, job.held)) for uid, job in self.session.jobs.items()}
+
     def _hold(self, job: str, amount: Amounts) -> None:
         if job not in self.session.jobs:
             return

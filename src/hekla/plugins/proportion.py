@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from hekla.framework.figures import QueueFigures, amounts_by_name
 from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import (
     ALLOCATABLE,
@@ -237,6 +238,23 @@ class Proportion(Plugin):
         job = self.session.jobs.get(task.job)
         if job is not None:
             self.accounts[job.queue].hold(-task.vector)
+
+    def queue_figures(self) -> Mapping[str, QueueFigures]:
+        return {name: self._figures_of(account) for name, account in self.accounts.items()}
+
+    def _figures_of(self, account: Account) -> QueueFigures:
+        axis, capability = self.session.axis, account.queue.capability
+        most = capability_of(axis.vector(capability), axis.named(capability))
+        return QueueFigures(
+            allocated=amounts_by_name(axis, account.allocated),
+            request=amounts_by_name(axis, account.request),
+            deserved=amounts_by_name(axis, account.deserved),
+            capacity=amounts_by_name(axis, most),
+            real_capacity=amounts_by_name(axis, account.limit),
+            inqueue=amounts_by_name(axis, account.inqueue),
+            share=account.share,
+            is_overused=not_above(account.deserved, account.allocated),
+        )
 
     def _over_its_share(self, account: Account) -> str:
         spell, names = self.session.spell, self.session.axis.names

@@ -6,7 +6,7 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -72,7 +72,7 @@ def run_cycle(
             with _timed(times, name, profile), _named(f'action "{name}"'):
                 action_class(arguments).run(session)
             by_action[name] = by_action.get(name, []) + session.decisions[decided:]
-        with _timed(times, "close", profile):
+        with _timed(times, "close", profile), _named("closing the session"):
             close_session(session)
     return CycleReport(session, session.decisions, times, by_action, profile)
 
@@ -106,7 +106,8 @@ def open_session(
                 profile.watch(plugin)
             row.append((plugin, entry.enabled))
         seats.append(row)
-    session.seat(seats)
+    with _named(lambda: f'plugin "{session.plugins[-1].name}"'):
+        session.seat(seats)
     return session
 
 
@@ -120,11 +121,12 @@ def _timed(times: dict[str, float], name: str, profile: Profile | None) -> Itera
 
 
 @contextmanager
-def _named(who: str) -> Iterator[None]:
+def _named(who: str | Callable[[], str]) -> Iterator[None]:
     """An exception that is not ours is told as the fault of whoever raised it."""
     try:
         yield
     except HeklaError:
         raise
     except Exception as error:
-        raise PluginError(f"{who} failed: {type(error).__name__}: {error}") from error
+        name = who if isinstance(who, str) else who()
+        raise PluginError(f"{name} failed: {type(error).__name__}: {error}") from error

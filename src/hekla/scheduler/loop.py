@@ -63,8 +63,19 @@ class Loop:
         self._memory: dict[str, float] = {}
         self._gauge = Gauge(conf)
 
+    def use(self, conf: Conf) -> None:
+        """From the next cycle on, another configuration holds."""
+        self.conf = conf
+        self._gauge = Gauge(conf)
+
     def step(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; its decisions are carried out."""
+        report = self.decide(profile)
+        self._cluster.apply(report.decisions)
+        return report
+
+    def decide(self, profile: Profile | None = None) -> CycleReport:
+        """One cycle on the facts of this moment; whoever asked for it carries out what it decides."""
         now = self._clock.now()
         if isinstance(self._cluster, Timed):
             self._cluster.advance(now)
@@ -72,7 +83,7 @@ class Loop:
         snapshot = self._cluster.snapshot()
         self._gauge.put_into(snapshot, now)
         uid = f"cycle-{self.cycles}"
-        report = run_cycle(
+        return run_cycle(
             snapshot,
             self.conf,
             registry=self._registry,
@@ -81,8 +92,6 @@ class Loop:
             memory=self._memory,
             profile=profile,
         )
-        self._cluster.apply(report.decisions)
-        return report
 
     def run(
         self,

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded import conditions, volumes
+from hekla.cluster import conditions, volumes
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
-from hekla.cluster.embedded.rooms import Rooms, is_finished
-from hekla.cluster.embedded.store import Store
 from hekla.cluster.embedded.timeline import Timeline
-from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
+from hekla.cluster.rooms import Rooms, is_finished
+from hekla.cluster.store import Store
 from hekla.framework.decisions import (
     Bind,
     Decision,
@@ -91,7 +90,9 @@ class Carrier:
         else:
             volumes.bind_for(self._store, pod, node)
             self._chronicle.tell(called(pod), "Scheduled", f'assigned to node "{decision.node}"')
-            self._store.put(conditions.scheduled(placed(pod, decision.node), self._timeline.moment))
+            self._store.put(
+                conditions.scheduled(conditions.placed(pod, decision.node), self._timeline.moment)
+            )
 
     def _why_not(self, pod: Pod, node: Node) -> str:
         """What keeps the pod from being bound to the node, or nothing."""
@@ -100,7 +101,7 @@ class Carrier:
             return f'the pod is bound to node "{pod.spec.node_name}" already'
         if is_terminating(pod) or is_finished(pod):
             return "the pod is on its way out" if is_terminating(pod) else "the pod has ended"
-        if gates := [gate.name for gate in ungated(pod).spec.scheduling_gates]:
+        if gates := [gate.name for gate in conditions.ungated(pod).spec.scheduling_gates]:
             return f'the pod waits at gate "{gates[0]}"'
         shortage = self._rooms.shortage(pod, name)
         return f'node "{name}" has {shortage}' if shortage else ""
@@ -149,7 +150,7 @@ class Carrier:
     def _open_gate(self, decision: OpenGate) -> None:
         pod = self._pod_of(decision)
         if pod is not None:
-            self._store.put(ungated(pod))
+            self._store.put(conditions.ungated(pod))
 
     def _update_shard(self, decision: UpdateShard) -> None:
         shard = self._store.get(NodeShard, decision.shard)
@@ -161,14 +162,3 @@ class Carrier:
         if queue is not None:
             status = replace(queue.status, allocated=as_quantities(decision.allocated))
             self._store.put(replace(queue, status=status))
-
-
-def placed(pod: Pod, node: str) -> Pod:
-    spec = replace(ungated(pod).spec, node_name=node)
-    return replace(pod, spec=spec, status=replace(pod.status, nominated_node_name=""))
-
-
-def ungated(pod: Pod) -> Pod:
-    """The pod without the gate that the scheduler itself opens; other gates stay."""
-    gates = tuple(gate for gate in pod.spec.scheduling_gates if gate.name != QUEUE_ALLOCATION_GATE)
-    return replace(pod, spec=replace(pod.spec, scheduling_gates=gates))

@@ -18,18 +18,18 @@ from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.quotas import Quotas
-from hekla.cluster.embedded.reactions import Reactions
-from hekla.cluster.embedded.rooms import Rooms, is_finished
-from hekla.cluster.embedded.store import M, Store
 from hekla.cluster.embedded.timeline import Arrival, PodDue, Timeline
+from hekla.cluster.interest import Interest, is_visible
+from hekla.cluster.reactions import Reactions
+from hekla.cluster.rooms import Rooms, is_finished
+from hekla.cluster.store import M, Store
 from hekla.collector import without_collector
 from hekla.controllers import JobController, JobOptions
-from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.requests import follows, job_owner
 from hekla.errors import InputError
 from hekla.framework.decisions import Decision
 from hekla.model.shard import shard_of
-from hekla.objects import Manifest, Node, NodeShard, Pod, PodGroup, Queue, VolcanoJob, seconds
+from hekla.objects import Manifest, Node, NodeShard, Pod, PodGroup, VolcanoJob, seconds
 from hekla.objects.complaint import Complaint
 from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of
@@ -56,11 +56,14 @@ class EmbeddedCluster:
         self._store = Store()
         self._rooms = Rooms()
         self._quotas = Quotas(self._store)
+        self._interest = Interest(self._store, self._options.scheduler_names)
         parts = (self._store, self._timeline, self._chronicle, self._options)
         self._kubelet = Kubelet(*parts)
         self._intake = Intake(*parts)
         self._commands = Commands(self._store, self._intake, self._kubelet, self._chronicle)
-        self._reactions = Reactions(self._store, self._timeline, self._commands, JobController(job_options))
+        self._reactions = Reactions(
+            self._store, self._commands, JobController(job_options), lambda: self._timeline.moment
+        )
         self._carrier = Carrier(self._store, self._kubelet, self._rooms, self._timeline, self._chronicle)
         self._live = LiveState()
         self._is_settled = False
@@ -145,7 +148,7 @@ class EmbeddedCluster:
         """Nothing is due any more and nothing waits for the scheduler."""
         return (
             self.next_event_at() is None
-            and not any(map(self._is_waiting, self._store.all_of(Pod)))
+            and not any(map(self._interest.awaits, self._store.all_of(Pod)))
             and not any(
                 job.status.state.phase in ("", "Pending", "Restarting")
                 for job in self._store.all_of(VolcanoJob)
@@ -214,7 +217,7 @@ class EmbeddedCluster:
 
     def _pass_on(self, before: Manifest | None, after: Manifest | None) -> None:
         """Let the scheduler know of a change, as far as it concerns it."""
-        if after is not None and self._is_of_interest(after):
+        if after is not None and self._interest.concerns(after):
             self._live.note(after)
         elif before is not None:
             self._live.forget(before)
@@ -261,48 +264,6 @@ class EmbeddedCluster:
         )
         if self._options.recreate_evicted and not is_cared_for:
             self._intake.again(pod)
-
-    def _is_served(self, pod: Pod) -> bool:
-        name = pod.spec.scheduler_name
-        return name in self._options.scheduler_names or (not name and GROUP_NAME in pod.metadata.annotations)
-
-    def _is_waiting(self, pod: Pod) -> bool:
-        return pod.status.phase == "Pending" and not pod.spec.node_name and self._is_served(pod)
-
-    def _is_of_interest(self, manifest: Manifest) -> bool:
-        """Leaves out pods that others schedule, and ended ones whose group is gone: nobody counts them."""
-        if not isinstance(manifest, Pod):
-            return True
-        if is_finished(manifest):
-            group = manifest.metadata.annotations.get(GROUP_NAME, "")
-            return self._store.pod_group(f"{manifest.metadata.namespace}/{group}") is not None
-        return bool(manifest.spec.node_name) or self._is_served(manifest)
-
-
-def is_visible(before: Manifest | None, after: Manifest | None) -> bool:
-    """Whether a change is one that a cycle would decide differently on; mere messages are not."""
-    match before, after:
-        case Pod(), Pod():
-            return _facts_of_pod(before) != _facts_of_pod(after)
-        case PodGroup(), PodGroup():
-            return (before.spec, before.status.phase) != (after.spec, after.status.phase)
-        case Queue(), Queue():
-            return (before.spec, before.status.state) != (after.spec, after.status.state)
-        case VolcanoJob(), _:
-            return False
-        case _, VolcanoJob():
-            return False
-    return True
-
-
-def _facts_of_pod(pod: Pod) -> tuple[object, ...]:
-    return (
-        pod.metadata.uid,
-        pod.metadata.deletion_timestamp,
-        pod.spec,
-        pod.status.phase,
-        pod.status.nominated_node_name,
-    )
 
 
 def _time_of(moment: datetime | None) -> float | None:

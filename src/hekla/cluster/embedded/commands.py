@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
-from hekla.cluster.embedded.store import Store
+from hekla.cluster.store import Store
 from hekla.controllers import (
     Command,
     CreateClaim,

@@ -10,13 +10,14 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded import queues, volumes
+from hekla.cluster import volumes
+from hekla.cluster.embedded import queues
 from hekla.cluster.embedded.annotations import ARRIVES_AT, read_seconds
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.embedded.store import Store
 from hekla.cluster.embedded.timeline import Arrival, Timeline
+from hekla.cluster.store import Store
 from hekla.controllers import (
     Problem,
     default_job,

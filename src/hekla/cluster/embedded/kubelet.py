@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded import conditions
+from hekla.cluster import conditions
 from hekla.cluster.embedded.annotations import EXIT_CODE, RUN_SECONDS, read_exit_code, read_seconds
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options
-from hekla.cluster.embedded.rooms import is_finished
-from hekla.cluster.embedded.store import Store
 from hekla.cluster.embedded.timeline import Finish, PodDue, Start, Timeline, Vanish
+from hekla.cluster.rooms import is_finished
+from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.rooms import is_finished
-from hekla.cluster.embedded.store import Store
+from hekla.cluster.rooms import is_finished
+from hekla.cluster.store import Store
 from hekla.controllers.usage import Amounts, plus, usage_of, written
 from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, ResourceQuota

@@ -53,6 +53,10 @@ class Rooms:
         for name, amount in request.items():
             used[name] = used.get(name, 0) + sign * amount
 
+    def used_by_node(self) -> dict[str, Resources]:
+        """What is taken of every node; for whoever checks the books."""
+        return {node: dict(used) for node, used in self._used.items()}
+
     def shortage(self, pod: Pod, node: str) -> str:
         """The first resource that the node cannot give the pod, in words, or nothing."""
         offered, used = self._offered.get(node, {}), self._used.get(node, {})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.store import Store
+from hekla.cluster.store import Store
 from hekla.errors import InputError
 from hekla.objects import Node, ObjectMeta, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from hekla.objects.meta import Amount, LabelRequirement
@@ -21,18 +21,18 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 def bind_at_once(store: Store, claim: PersistentVolumeClaim) -> None:
     """Bind a claim whose class does not want to wait for a pod."""
-    if claim.status.phase != "Bound" and not _waits(store, claim):
+    if claim.status.phase != "Bound" and not waits(store, claim):
         _bind(store, claim, None)
 
 
 def bind_for(store: Store, pod: Pod, node: Node) -> None:
     """Bind the claims of a pod that waited until it was known where they are needed."""
-    for claim in _claims_of(store, pod):
+    for claim in claims_of(store, pod):
         if claim.status.phase != "Bound":
             _bind(store, claim, node)
 
 
-def _claims_of(store: Store, pod: Pod) -> Iterator[PersistentVolumeClaim]:
+def claims_of(store: Store, pod: Pod) -> Iterator[PersistentVolumeClaim]:
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             key = f"{pod.metadata.namespace}/{volume.persistent_volume_claim.claim_name}"
@@ -41,15 +41,19 @@ def _claims_of(store: Store, pod: Pod) -> Iterator[PersistentVolumeClaim]:
                 yield claim
 
 
-def _waits(store: Store, claim: PersistentVolumeClaim) -> bool:
+def waits(store: Store, claim: PersistentVolumeClaim) -> bool:
     storage_class = store.get(StorageClass, claim.spec.storage_class_name or "")
     return storage_class is not None and storage_class.volume_binding_mode == WAITS
 
 
-def _bind(store: Store, claim: PersistentVolumeClaim, node: Node | None) -> None:
+def volume_for(store: Store, claim: PersistentVolumeClaim, node: Node | None) -> PersistentVolume | None:
+    """The smallest that is large enough: the large ones are left for others."""
     fitting = [volume for volume in store.all_of(PersistentVolume) if suits(volume, claim, node)]
-    # The smallest that is large enough leaves the large ones for others.
-    volume = min(fitting, key=lambda volume: _size(volume.spec.capacity), default=None)
+    return min(fitting, key=lambda volume: _size(volume.spec.capacity), default=None)
+
+
+def _bind(store: Store, claim: PersistentVolumeClaim, node: Node | None) -> None:
+    volume = volume_for(store, claim, node)
     if volume is None:
         volume = _provisioned(store, claim)
     if volume is None:

@@ -1,0 +1,178 @@
+"""What `hekla job`, `hekla queue` and `hekla node` have in common: where to look, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hekla.cli.from_cluster import access_options, reach, read_live
+from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.table import table
+from hekla.controllers.keys import GROUP_NAME
+from hekla.errors import InputError
+from hekla.model.resources import CPU, MEMORY, PODS, is_whole
+from hekla.objects import Condition, Manifest, Pod, PodGroup
+from hekla.objects.complaint import did_you_mean
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+M = TypeVar("M", bound=Manifest)
+Row = Mapping[str, object]
+WAITING_CONDITIONS = {"PodScheduled": "False", "Unschedulable": "True"}
+
+
+def looking(command: Command) -> Command:
+    """`--kubeconfig`, `--context` and `-o`."""
+    return access_options(output_option(command))
+
+
+def namespace_options(command: Command) -> Command:
+    """`-n` and `-A`."""
+    for option in reversed(
+        (
+            click.option("-n", "--namespace", default="default", show_default=True, help="Where to look."),
+            click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Look everywhere."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def objects_of(
+    kubeconfig: Path | None, context: str | None, kinds: Sequence[type[Manifest]], namespace: str = ""
+) -> list[Manifest]:
+    """All objects of these kinds; the first of them is what the command is about."""
+    reading = read_live(reach(kubeconfig, context), kinds, indispensable=kinds[:1], namespace=namespace)
+    return reading.objects
+
+
+def all_of(objects: Iterable[Manifest], kind: type[M]) -> list[M]:
+    return [thing for thing in objects if isinstance(thing, kind)]
+
+
+def the_one(found: Sequence[M], name: str, kind: str, where: str = "") -> M:
+    """The object of that name; says which ones there are where there is none."""
+    for thing in found:
+        if name in (thing.metadata.name, thing.key):
+            return thing
+    hint = did_you_mean(name, [thing.metadata.name for thing in found])
+    raise InputError(f'no {kind} "{name}"{where}{hint}')
+
+
+def echo_list(rows: Sequence[Row], headers: Mapping[str, str], nothing: str, output: Style | None) -> None:
+    """Rows as a table or as data; that there are none goes to standard error, and is no failure."""
+    if output in (Style.JSON, Style.YAML):
+        echo_data(list(rows), output)
+    elif rows:
+        cells = [[shown(row.get(key)) for key in headers] for row in rows]
+        click.echo(table(list(headers.values()), cells))
+    else:
+        click.echo(nothing, err=True)
+
+
+def echo_details(data: Mapping[str, Any], sections: Iterable[str], output: Style | None) -> None:
+    """One object: its plain values line by line, then sections that say more."""
+    if output in (Style.JSON, Style.YAML):
+        echo_data(dict(data), output)
+        return
+    plain = {key: value for key, value in data.items() if not isinstance(value, list | dict)}
+    width = max(map(len, plain)) + 1
+    lines = [f"{_spoken(key) + ':':{width + 1}} {shown(value)}" for key, value in plain.items()]
+    click.echo("\n\n".join(["\n".join(lines), *filter(None, sections)]))
+
+
+def section(title: str, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    cells = [[shown(cell) for cell in row] for row in rows]
+    return f"{title}\n{table(headers, cells)}" if rows else ""
+
+
+def shown(value: object) -> str:
+    return "-" if value in (None, "") else str(value)
+
+
+def _spoken(key: str) -> str:
+    """`minAvailable` as people read it: `min available`."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in key)
+
+
+def spelled(resource: str, amount: int) -> str:
+    """An amount as people write it: cores, GiB, devices."""
+    if resource == PODS:
+        return str(amount)
+    return f"{amount / 2**30:.4g}Gi" if is_whole(resource) else f"{amount / 1000:.6g}"
+
+
+def in_order(resources: Iterable[str]) -> list[str]:
+    """cpu, memory, pods, then the others by name."""
+    first = (CPU, MEMORY, PODS)
+    return sorted(resources, key=lambda name: (first.index(name) if name in first else len(first), name))
+
+
+def date_of(manifest: Manifest) -> str:
+    moment = manifest.metadata.creation_timestamp
+    return "" if moment is None else moment.strftime("%Y-%m-%d")
+
+
+def conditions_of(conditions: Iterable[Condition]) -> list[dict[str, object]]:
+    return [
+        {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "since": None
+            if condition.last_transition_time is None
+            else condition.last_transition_time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "message": condition.message,
+        }
+        for condition in conditions
+    ]
+
+
+def why_it_waits(group: PodGroup | None, pods: Iterable[Pod]) -> list[str]:
+    """What schedulers have written into conditions, each thing once, with the pods it is said of."""
+    said: dict[str, list[str]] = {}
+    if group is not None and group.status.phase in ("", "Pending", "Inqueue", "Unknown"):
+        for condition in filter(_tells, group.status.conditions):
+            said.setdefault(_told(condition), []).append("")
+        if group.status.phase in ("", "Pending"):
+            said.setdefault("its pod group has not been admitted to its queue yet", []).append("")
+    for pod in pods:
+        if pod.status.phase == "Pending" and not pod.spec.node_name:
+            for condition in filter(_tells, pod.status.conditions):
+                said.setdefault(_told(condition), []).append(pod.metadata.name)
+    return [_with_pods(text, [name for name in names if name]) for text, names in said.items()]
+
+
+def _tells(condition: Condition) -> bool:
+    return WAITING_CONDITIONS.get(condition.type) == condition.status
+
+
+def _told(condition: Condition) -> str:
+    return condition.message or condition.reason
+
+
+def _with_pods(text: str, names: list[str]) -> str:
+    if not names:
+        return text
+    return f"{names[0]}: {text}" if len(names) == 1 else f"{names[0]} and {len(names) - 1} more: {text}"
+
+
+def group_of(pod: Pod) -> str:
+    """The key of the pod group that the pod names."""
+    name = pod.metadata.annotations.get(GROUP_NAME, "")
+    return f"{pod.metadata.namespace}/{name}" if name else ""
+
+
+def pods_by_node(pods: Iterable[Pod]) -> list[dict[str, object]]:
+    """One row per pod; those without a node come last."""
+    ordered = sorted(pods, key=lambda pod: (not pod.spec.node_name, pod.spec.node_name, pod.key))
+    return [
+        {
+            "node": pod.spec.node_name or None,
+            "pod": pod.metadata.name,
+            "phase": "Terminating" if pod.metadata.deletion_timestamp else pod.status.phase,
+        }
+        for pod in ordered
+    ]

@@ -1,0 +1,177 @@
+"""`hekla shadow`: decide beside another scheduler, bind nothing, and tell the differences."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hekla.cli.from_cluster import access_options, conf_from_cluster_option, scheduler_name_option
+from hekla.cli.spans import SPAN
+from hekla.errors import InputError
+
+if TYPE_CHECKING:
+    from hekla.kube.access import Access
+    from hekla.shadow import Shadow, Verdict
+    from hekla.shadow.lane import Lane
+
+CURRENT, CANDIDATE = "current", "candidate"
+
+
+@click.command()
+@access_options
+@click.option("--conf", "conf_file", type=click.Path(path_type=Path), help="The configuration in use.")
+@conf_from_cluster_option
+@click.option("--candidate", type=click.Path(path_type=Path), help="A configuration to compare it with.")
+@scheduler_name_option
+@click.option("--default-queue", default="default", show_default=True, help="For groups that name none.")
+@click.option("--period", default=1.0, show_default="1s", type=SPAN, help="Time between cycles.")
+@click.option("--duration", type=SPAN, help="How long to watch; by default until interrupted.")
+@click.option(
+    "--tolerance", default=2.0, show_default="2s", type=SPAN, help="Starting earlier by less is the same."
+)
+@click.option(
+    "--patience", default=5.0, show_default="5s", type=SPAN,
+    help="How long something is wanted in vain before it is told.",
+)  # fmt: skip
+@click.option("--strict", is_flag=True, help="Treat warnings about the configurations as errors.")
+@click.option("--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="A plugin of your own.")
+@click.option("--log-format", default="text", show_default=True, type=click.Choice(["text", "json"]),
+              help="How each difference is told.")  # fmt: skip
+@click.option("--report", type=click.Path(path_type=Path), help="Write summary and differences as JSON.")
+@click.option("-o", "--output", default="table", show_default=True, type=click.Choice(["table", "json"]),
+              help="How the summary is printed; with json, differences go to standard error.")  # fmt: skip
+def shadow(**given: Any) -> None:
+    """Watch a cluster that another scheduler runs, and tell where hekla would have decided otherwise.
+
+    Every period one cycle runs on the facts, for the configuration in use and for a candidate. What the
+    other scheduler binds or evicts is held against it: same node, another node and why, started earlier,
+    kept waiting and why. Nothing is written to the cluster. A summary is printed at the end, or on Ctrl-C.
+    """
+    from hekla.cli.from_cluster import reach  # noqa: PLC0415 - --help stays quick
+    from hekla.serve.logs import set_up_logs  # noqa: PLC0415
+    from hekla.shadow.judge import Patience  # noqa: PLC0415
+    from hekla.shadow.shadow import ShadowOptions  # noqa: PLC0415
+    from hekla.shadow.watch import Hearer, WatchOptions, watch_cluster  # noqa: PLC0415
+
+    set_up_logs(given["log_format"], "error")
+    if given["report"] is not None:
+        _check_writable(given["report"])
+    access = reach(given["kubeconfig"], given["context"])
+    lanes = lanes_for(access, given)
+    teller = Teller(given["log_format"], err=given["output"] == "json", is_alone=len(lanes) == 1)
+    options = WatchOptions(
+        scheduler_names=tuple(given["names"]),
+        period=given["period"],
+        duration=given["duration"],
+        shadow=ShadowOptions(Patience(start=given["tolerance"], lack=given["patience"])),
+    )
+    began = _now()
+    ended = asyncio.run(watch_cluster(access, lanes, Hearer(teller.difference, teller.remark), options))
+    data = {"began": began, "ended": _now(), **ended.summary()}
+    if given["report"] is not None:
+        write_report(given["report"], data, ended)
+    click.echo(json.dumps(data) if given["output"] == "json" else summary_table(data))
+
+
+def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
+    """The configuration in use and the candidate, as far as they are given; else the one that is built in."""
+    from hekla.cli.from_cluster import conf_for  # noqa: PLC0415 - --help stays quick
+    from hekla.cli.options import registry_with  # noqa: PLC0415
+    from hekla.clock import WallClock  # noqa: PLC0415
+    from hekla.shadow.lane import Lane  # noqa: PLC0415
+
+    registry, strict, clock = registry_with(given["plugins"]), given["strict"], WallClock()
+    conf_file, place, candidate = given["conf_file"], given["conf_place"], given["candidate"]
+    confs = {}
+    if conf_file is not None or place is not None or candidate is None:
+        confs[CURRENT] = conf_for(access, conf_file, None, place, registry, strict=strict)
+    if candidate is not None:
+        confs[CANDIDATE] = conf_for(access, candidate, None, None, registry, strict=strict)
+    queue = given["default_queue"]
+    return [Lane(name, conf, clock, registry, default_queue=queue) for name, conf in confs.items()]
+
+
+class Teller:
+    """A line per difference as it happens; remarks go to standard error."""
+
+    def __init__(self, style: str, *, err: bool, is_alone: bool) -> None:
+        self._style = style
+        self._err = err
+        self._is_alone = is_alone
+
+    def difference(self, verdict: Verdict) -> None:
+        click.echo(self._line(verdict), err=self._err)
+
+    def _line(self, verdict: Verdict) -> str:
+        if self._style == "json":
+            return json.dumps(verdict.as_data())
+        time = datetime.fromtimestamp(verdict.at, UTC).strftime("%H:%M:%S")
+        lane = "" if self._is_alone else f"{verdict.lane:9}  "
+        return f"{time}  {lane}{verdict.kind.value:15}  {verdict}"
+
+    def remark(self, text: str) -> None:
+        click.echo(json.dumps({"remark": text}) if self._style == "json" else text, err=True)
+
+
+def summary_table(data: Mapping[str, Any]) -> str:
+    """What was seen, by configuration, and what differed, by kind and queue."""
+    from hekla.cli.table import counted, table  # noqa: PLC0415 - --help stays quick
+
+    lanes: Sequence[Mapping[str, Any]] = data["configurations"]
+    heads = ("configuration", "seen", "agreed", "differed", "not judged", "earlier by (mean)", "cycles")
+    rows = [
+        (
+            lane["configuration"],
+            lane["seen"],
+            lane["agreed"],
+            lane["differed"],
+            lane["byKind"].get("not judged", 0),
+            f"{lane['earlierSeconds']['mean']:.1f}s",
+            lane["cycles"],
+        )
+        for lane in lanes
+    ]
+    parts = [table(heads, rows)]
+    differences = [
+        (lane["configuration"], queue, kind, count)
+        for lane in lanes
+        for queue, kinds in lane["byQueue"].items()
+        for kind, count in kinds.items()
+        if kind not in ("same", "not judged")
+    ]
+    if differences:
+        parts.append(table(("configuration", "queue", "difference", "count"), differences))
+    if len(lanes) > 1:
+        parts.append(f"the configurations disagree on {counted(data['disagreements'], 'decision')}")
+    if not any(lane["seen"] for lane in lanes):
+        parts.append("the other scheduler decided nothing meanwhile")
+    return "\n\n".join(parts)
+
+
+def write_report(path: Path, data: Mapping[str, Any], ended: Shadow) -> None:
+    whole = {**data, "differences": [verdict.as_data() for verdict in ended.differences]}
+    try:
+        path.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise InputError(f'cannot write "{path}": {error.strerror}') from error
+
+
+def _check_writable(path: Path) -> None:
+    """Told before an hour of watching, not after."""
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise InputError(f'cannot write "{path}": {error.strerror}') from error
+
+
+def _now() -> str:
+    from hekla.clock import WallClock  # noqa: PLC0415 - --help stays quick
+
+    return datetime.fromtimestamp(WallClock().now(), UTC).isoformat(timespec="seconds")

@@ -1,0 +1,88 @@
+"""`hekla snapshot`: the state of a cluster as a file that the other commands read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hekla.cli.from_cluster import (
+    access_options,
+    conf_from_cluster_option,
+    conf_text_in,
+    facts_for,
+    reach,
+    scheduler_name_option,
+)
+from hekla.cli.options import read_text
+from hekla.conf import PRESETS
+from hekla.errors import InputError
+
+if TYPE_CHECKING:
+    from hekla.kube.access import Access
+
+
+@click.command()
+@access_options
+@click.option("-O", "--out", type=click.Path(path_type=Path), help="Where to write; else standard output.")
+@click.option("--scramble", "seed", type=int, metavar="SEED", help="Replace all names by pseudonyms.")
+@click.option("--conf", "conf_file", type=click.Path(path_type=Path), help="Add a volcano-scheduler.conf.")
+@click.option("--preset", type=click.Choice(sorted(PRESETS)), help="Add a built-in configuration instead.")
+@conf_from_cluster_option
+@scheduler_name_option
+def snapshot(  # noqa: PLR0917 - one parameter per option
+    kubeconfig: Path | None,
+    context: str | None,
+    out: Path | None,
+    seed: int | None,
+    conf_file: Path | None,
+    preset: str | None,
+    conf_place: str | None,
+    names: tuple[str, ...],
+) -> None:
+    """Write the state of a Kubernetes cluster to a file that `hekla decide` and `hekla explain` read.
+
+    With a configuration it becomes a scenario, else a List of manifests. Only what scheduling reads is
+    written: no commands, environments or secrets. With --scramble, names of namespaces, pods, nodes, queues,
+    jobs, images and labels are replaced, each by the same pseudonym everywhere, so that the file can be
+    shown to others and is decided in the same way. Resource names, devices and words of the configuration
+    stay.
+    """
+    from hekla.cluster.export import as_data, as_scenario, listed  # noqa: PLC0415 - --help stays quick
+    from hekla.cluster.scramble import scramble  # noqa: PLC0415
+
+    access = reach(kubeconfig, context)
+    conf = conf_text(access, conf_file, preset, conf_place)
+    if conf is not None and out is not None and out.suffix.lower() != ".json":
+        raise click.UsageError(f'a snapshot with a configuration is a scenario: call it "{out.stem}.json"')
+    manifests = facts_for(access, names, ())
+    objects = [as_data(manifest) for manifest in manifests]
+    if seed is not None:
+        objects, _ = scramble(manifests, objects, seed, conf=conf or "")
+    title = "cluster" if out is None else out.stem
+    _write(out, listed(objects) if conf is None else as_scenario(objects, conf, title))
+    if out is not None:
+        click.echo(f"wrote {len(objects)} objects to {out}", err=True)
+
+
+def conf_text(access: Access, conf_file: Path | None, preset: str | None, place: str | None) -> str | None:
+    """The configuration to add, if one is named."""
+    if place is not None:
+        return conf_text_in(access, conf_file, preset, place)[0]
+    if conf_file is not None and preset is not None:
+        raise click.UsageError("give either --conf or --preset, not both")
+    if preset is not None:
+        return PRESETS[preset].text
+    return None if conf_file is None else read_text(conf_file)
+
+
+def _write(out: Path | None, content: bytes) -> None:
+    if out is None:
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise InputError(f'cannot write "{out}": {error.strerror}') from error

@@ -1,0 +1,164 @@
+"""Binding: whole gangs are checked against the newest facts, taken for granted, and sent.
+
+A node may be gone or full since the cycle decided, a pod deleted. A gang that would be left below its
+minimum is not started in part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from hekla.cluster.conditions import not_scheduled_condition
+from hekla.cluster.kubernetes.backoff import BackOff
+from hekla.cluster.kubernetes.binder import Binder, End, Intent, Outcome
+from hekla.cluster.kubernetes.desk import Desk, group_of
+from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.kubernetes.statuses import Statuses
+from hekla.cluster.kubernetes.volumes import Volumes
+from hekla.cluster.rooms import Rooms, is_finished
+from hekla.errors import ClusterError
+from hekla.framework.decisions import Bind
+from hekla.objects import Node, Pod
+
+logger = logging.getLogger("hekla.cluster")
+TO_REST = (Outcome.REFUSED, Outcome.FORBIDDEN, Outcome.EXPIRED)
+"""Ends after which trying again at once would end the same way."""
+
+
+class Binding:
+    """Carries out binds; `open` holds those that have no end yet, by pod UID."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        rooms: Rooms,
+        binder: Binder,
+        volumes: Volumes,
+        *,
+        back_off: BackOff,
+        statuses: Statuses,
+    ) -> None:
+        self._desk = desk
+        self._volumes = volumes
+        self._preparing: set[asyncio.Task[None]] = set()
+        self._rooms = rooms
+        self._binder = binder
+        self._back_off = back_off
+        self._statuses = statuses
+        self.open: dict[str, Intent] = {}
+        self.begun = 0
+        self.ends: Counter[Outcome] = Counter()
+        self.forbidden = ""
+        """What the server does not let this scheduler do, in its words."""
+
+    def by_job(self, decisions: Iterable[Bind]) -> Iterable[list[Intent]]:
+        """What is to be bound, the pods of each job together, in the order of their first."""
+        jobs: dict[str, list[Intent]] = {}
+        for decision in decisions:
+            pod = self._desk.pod(decision.pod, decision.uid)
+            job = group_of(pod) if pod is not None else ""
+            jobs.setdefault(job, []).append(Intent(decision.pod, decision.uid, decision.node, job))
+        return jobs.values()
+
+    def start(self, intents: Sequence[Intent]) -> None:
+        """The binds of one job: those that still make sense, or none where it could not start with them."""
+        sound = [intent for intent in intents if not self._is_refused(intent)]
+        job = intents[0].job
+        if len(sound) < len(intents) and self._placed(job) + len(sound) < self._minimum(job):
+            logger.info("podgroup %s: not started, its minimum cannot be reached any more", job)
+            return
+        for intent in sound:
+            self.begun += 1
+            self.open[intent.uid] = intent
+            self._desk.assume(intent.pod, intent.uid, node=intent.node)
+            self._send(intent)
+
+    def _send(self, intent: Intent) -> None:
+        pod = self._desk.pod(intent.pod, intent.uid)
+        if pod is not None and pod.spec.volumes and self._volumes.unbound(pod):
+            task = asyncio.create_task(self._after_volumes(intent, pod))
+            self._preparing.add(task)
+            task.add_done_callback(self._preparing.discard)
+        else:
+            self._desk.outbox.put(Rank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
+
+    async def _after_volumes(self, intent: Intent, pod: Pod) -> None:
+        """The bind follows once the pod's claims are bound; other binds do not wait for them."""
+        try:
+            problem = await self._volumes.prepare(pod, intent.node)
+        except ClusterError as error:
+            problem = f"its volumes cannot be bound: {error}"
+        if problem:
+            self._end(intent, End(Outcome.REFUSED, problem))
+        else:
+            self._desk.outbox.put(Rank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
+
+    def _is_refused(self, intent: Intent) -> bool:
+        why_not = why_not_bind(self._desk, self._rooms, intent)
+        if why_not:
+            logger.info("pod %s: not bound to node %s: %s", intent.pod, intent.node, why_not)
+        return bool(why_not)
+
+    def _placed(self, job: str) -> int:
+        pods, assumptions = self._desk.store.pods_of_group(job), self._desk.assumptions
+        return sum(bool(pod.spec.node_name or assumptions.of_pod(pod.metadata.uid).node) for pod in pods)
+
+    def _minimum(self, job: str) -> int:
+        group = self._desk.store.pod_group(job)
+        return group.spec.min_member if group is not None else 0
+
+    async def _carry_out(self, intent: Intent) -> None:
+        self._end(intent, await self._binder.bind(intent))
+
+    def _end(self, intent: Intent, end: End) -> None:
+        self.ends[end.outcome] += 1
+        del self.open[intent.uid]
+        pod = self._desk.pod(intent.pod, intent.uid)
+        if end.outcome is not Outcome.CONFIRMED:
+            self._take_back(intent, pod, end)
+            return
+        self.forbidden = ""
+        self._back_off.succeeded(intent.job)
+        if pod is not None:
+            message = f"Successfully assigned {intent.pod} to {intent.node}"
+            self._desk.recorder.tell(pod, "Normal", "Scheduled", message)
+
+    def _take_back(self, intent: Intent, pod: Pod | None, end: End) -> None:
+        """Nothing is assumed any more; where the server would not have it, the job rests for a while."""
+        logger.warning(
+            "pod %s: bind to node %s %s: %s", intent.pod, intent.node, end.outcome.value, end.message
+        )
+        self._desk.assume(intent.pod, intent.uid, node="")
+        if end.outcome is Outcome.FORBIDDEN:
+            self.forbidden = end.message
+        if end.outcome in TO_REST:
+            self._back_off.failed(intent.job)
+        if pod is None or end.outcome not in (*TO_REST, Outcome.ADOPTED):
+            return
+        message = f'bind to node "{intent.node}" failed: {end.message}'
+        self._desk.recorder.tell(pod, "Warning", "FailedScheduling", message)
+        if end.outcome in TO_REST:
+            self._statuses.say(pod, condition=not_scheduled_condition("SchedulerError", message))
+
+
+def why_not_bind(desk: Desk, rooms: Rooms, intent: Intent) -> str:
+    """What the newest facts have against the bind, or nothing."""
+    pod, node = desk.pod(intent.pod, intent.uid), desk.store.get(Node, intent.node)
+    if pod is None:
+        return "the pod is gone"
+    if node is None:
+        return f'node "{intent.node}" is gone'
+    if node.metadata.deletion_timestamp is not None or node.spec.unschedulable:
+        return f'node "{intent.node}" takes no more pods'
+    if pod.spec.node_name:
+        return "" if pod.spec.node_name == intent.node else "somebody else bound the pod"
+    if pod.metadata.deletion_timestamp is not None or is_finished(pod):
+        return "the pod is on its way out"
+    if desk.assumptions.of_pod(intent.uid).node:  # counted on its node already
+        return ""
+    shortage = rooms.shortage(pod, intent.node)
+    return f'node "{intent.node}" has {shortage}' if shortage else ""

@@ -1,0 +1,242 @@
+"""KubernetesCluster: facts from the API server in, decisions out through it.
+
+Everything here belongs to the thread of the event loop, but for `snapshot`: the engine works in a thread of
+its own, and changes reach its state through an inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from hekla.clock import Clock
+from hekla.cluster.interest import Interest, is_visible
+from hekla.cluster.kubernetes.assumptions import Assumptions
+from hekla.cluster.kubernetes.audit import Audit
+from hekla.cluster.kubernetes.backoff import BackOff
+from hekla.cluster.kubernetes.binder import Binder
+from hekla.cluster.kubernetes.binding import Binding, why_not_bind
+from hekla.cluster.kubernetes.carrier import Carrier
+from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.kubernetes.doubts import Doubts
+from hekla.cluster.kubernetes.evictions import Evictions
+from hekla.cluster.kubernetes.facts import Facts
+from hekla.cluster.kubernetes.options import KubernetesOptions
+from hekla.cluster.kubernetes.outbox import Outbox
+from hekla.cluster.kubernetes.recorder import Recorder
+from hekla.cluster.kubernetes.statuses import Statuses
+from hekla.cluster.kubernetes.volumes import Volumes
+from hekla.cluster.kubernetes.writer import Writer
+from hekla.cluster.rooms import Rooms, is_finished
+from hekla.cluster.store import Store
+from hekla.controllers.keys import GROUP_NAME
+from hekla.framework.decisions import Decision
+from hekla.kube.client import Client
+from hekla.kube.reflector import Reflector
+from hekla.kube.resources import RESOURCES
+from hekla.model.shard import shard_of
+from hekla.objects import (
+    CSINode,
+    HyperNode,
+    Manifest,
+    Namespace,
+    Node,
+    NodeShard,
+    Numatopology,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    ResourceQuota,
+    StorageClass,
+)
+from hekla.state.live import LiveState
+from hekla.state.snapshot import Snapshot, snapshot_of
+
+WATCHED: tuple[type[Manifest], ...] = (
+    Node,
+    Pod,
+    PodGroup,
+    Queue,
+    PriorityClass,
+    HyperNode,
+    NodeShard,
+    Numatopology,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    CSINode,
+    ResourceQuota,
+    PodDisruptionBudget,
+)
+
+
+@dataclass
+class Inbox:
+    """Changes on their way to the engine: an object as it is now, or one that is gone."""
+
+    _changes: deque[tuple[bool, Manifest]] = field(default_factory=deque)
+
+    def put(self, manifest: Manifest, *, is_there: bool) -> None:
+        self._changes.append((is_there, manifest))
+
+    def deliver(self, state: LiveState) -> None:
+        """Only what came before the call: more may come meanwhile, from the other thread."""
+        for _ in range(len(self._changes)):
+            is_there, manifest = self._changes.popleft()
+            if is_there:
+                state.note(manifest)
+            else:
+                state.forget(manifest)
+
+
+class KubernetesCluster:
+    """The cluster behind the client; `run` keeps it up to date."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        options: KubernetesOptions | None = None,
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+        also: Sequence[type[Manifest]] = (),
+    ) -> None:
+        self.options = options or KubernetesOptions()
+        self.store = Store()
+        self.facts = Facts(self.store)
+        self.assumptions = Assumptions()
+        self.changed = asyncio.Event()
+        """Something happened that another cycle might decide differently on."""
+        self.outbox = Outbox(self.options.in_flight)
+        self.writer = Writer(client, self.facts, clock, may_write)
+        self.writer.on_missing = Doubts(self.store, client.tide.fall).missing
+        self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write)
+        self.rooms = Rooms()
+        self._interest = Interest(self.store, self.options.scheduler_names)
+        self._live = LiveState(default_queue=self.options.default_queue)
+        self._inbox = Inbox()
+        self._back_off = BackOff(
+            self.options.first_back_off, self.options.longest_back_off, self._rest, self._wake
+        )
+        desk = Desk(self.store, self.assumptions, self.outbox, self.writer, self.recorder, show=self.show)
+        self.binder = Binder(
+            client,
+            self.facts,
+            may_write=may_write,
+            why_not=partial(why_not_bind, desk, self.rooms),
+            patience=self.options.bind_patience,
+        )
+        self.statuses = Statuses(desk)
+        volumes = Volumes(desk, self.options.volume_patience)
+        self.binding = Binding(
+            desk, self.rooms, self.binder, volumes, back_off=self._back_off, statuses=self.statuses
+        )
+        self.evictions = Evictions(desk)
+        self._carrier = Carrier(desk, self.binding, self.evictions, self.statuses)
+        self.reflectors = {
+            kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
+            for kind in (*WATCHED, *also)
+        }
+        self.lock = asyncio.Lock()
+        """Held while the engine works on its state."""
+        self.audit = Audit(
+            self.facts,
+            self.reflectors,
+            self.rooms,
+            self.assumptions,
+            self,
+            period=self.options.audit_period,
+        )
+        self.store.watch(self._heed)
+        self.store.watch(volumes.heed)
+
+    async def run(self) -> None:
+        """Follow the API server and write to it, for ever."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors.values():
+                group.create_task(reflector.run())
+            group.create_task(self.outbox.run())
+            group.create_task(self.audit.run())
+
+    async def synced(self) -> None:
+        """Wait until every kind has been listed: no cycle sees half a cluster."""
+        await asyncio.gather(*(reflector.pulse.synced.wait() for reflector in self.reflectors.values()))
+
+    def up_to_date(self) -> LiveState:
+        """The engine's state with all that was heard of noted; only for who holds the lock."""
+        self._inbox.deliver(self._live)
+        return self._live
+
+    def snapshot(self) -> Snapshot:
+        """The facts of this moment, with what was sent and not seen yet; for the engine's thread."""
+        self._inbox.deliver(self._live)
+        snapshot = snapshot_of(self._live)
+        snapshot.shard = shard_of(
+            snapshot.all_of(NodeShard), self.options.shard_mode, self.options.shard_name
+        )
+        return snapshot
+
+    def apply(self, decisions: Sequence[Decision]) -> None:
+        """Take for granted what was decided, and have it written."""
+        self._carrier.carry_out_all(decisions)
+
+    async def carry_out(self, decisions: Sequence[Decision]) -> None:
+        """The same, with a pause for others now and then."""
+        await self._carrier.carry_out_in_turns(decisions)
+
+    def show(self, manifest: Manifest) -> None:
+        """What is expected of the object has changed: let the engine know."""
+        self._pass_on(manifest, manifest)
+
+    def _heed(self, before: Manifest | None, after: Manifest | None) -> None:
+        old = self._view(before) if before is not None else None
+        if after is None and before is not None:
+            self.assumptions.forget(before)
+            if isinstance(before, PodGroup):
+                self._back_off.forget(before.key)
+        elif isinstance(after, Pod):
+            self.assumptions.come_true(after)
+        new = self._view(after) if after is not None else None
+        if is_visible(old, new):
+            self.changed.set()
+        self._pass_on(before, after)
+        group = after or before
+        if isinstance(group, PodGroup) and (before is None or after is None):
+            for pod in filter(is_finished, self.store.pods_of_group(group.key)):
+                self._pass_on(pod, pod)
+
+    def _pass_on(self, before: Manifest | None, after: Manifest | None) -> None:
+        """Let the engine know of a change, as far as it concerns it."""
+        view = self._view(after) if after is not None else None
+        self.rooms.heed(before, view)
+        if view is not None and self._interest.concerns(view):
+            self._inbox.put(view, is_there=True)
+        elif before is not None:
+            self._inbox.put(before, is_there=False)
+
+    def _view(self, manifest: Manifest) -> Manifest:
+        group = ""
+        if isinstance(manifest, Pod) and self.assumptions.resting:
+            group = f"{manifest.metadata.namespace}/{manifest.metadata.annotations.get(GROUP_NAME, '')}"
+        return self.assumptions.view(manifest, group)
+
+    def _rest(self, job: str) -> None:
+        self.assumptions.resting.add(job)
+        self._show_pods(job)
+
+    def _wake(self, job: str) -> None:
+        self.assumptions.resting.discard(job)
+        self._show_pods(job)
+        self.changed.set()
+
+    def _show_pods(self, job: str) -> None:
+        for pod in self.store.pods_of_group(job):
+            self.show(pod)

@@ -1,0 +1,372 @@
+"""Hands: commands of the controllers become writes; the world shows each as done from that moment on."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from itertools import count
+from typing import cast
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from hekla.cluster.kubernetes.controllers.accounts import Accounts, Failure
+from hekla.cluster.kubernetes.controllers.blueprint import Blueprints, claim_body, pod_body
+from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, merge_patch, meta_body
+from hekla.cluster.kubernetes.controllers.job_services import JobServices
+from hekla.cluster.kubernetes.controllers.office import Office
+from hekla.cluster.kubernetes.controllers.queue_states import QueueStates
+from hekla.cluster.kubernetes.controllers.world import World
+from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.reactions import Reactions
+from hekla.controllers import (
+    Command,
+    CreateClaim,
+    CreatePod,
+    DeleteJob,
+    DeletePod,
+    DeletePodGroup,
+    JobController,
+    PutJobStatus,
+    PutPodGroup,
+    PutQueue,
+    RecordEvent,
+    default_pod_group,
+)
+from hekla.controllers.keys import OUT_OF_SYNC
+from hekla.controllers.phases import FINISHED, Phase, phase_of
+from hekla.controllers.requests import job_owner
+from hekla.errors import ClusterError
+from hekla.kube.client import Refused
+from hekla.objects import (
+    Manifest,
+    Namespace,
+    PersistentVolumeClaim,
+    Pod,
+    PodGroup,
+    Queue,
+    VolcanoJob,
+)
+from hekla.objects.batch import JobStatus
+
+logger = logging.getLogger("hekla.cluster")
+MOST_NAMED = 3
+"""How many refusals an event names; the others are counted."""
+
+Write = Callable[[], Awaitable[None]]
+
+
+class Hands:
+    """Carries commands out; `reactions` hears of those that could not be."""
+
+    def __init__(
+        self,
+        office: Office,
+        world: World,
+        blueprints: Blueprints,
+        services: JobServices,
+        controller: JobController,
+    ) -> None:
+        self._office = office
+        self._world = world
+        self._blueprints = blueprints
+        self._services = services
+        self._controller = controller
+        self._queue_states = QueueStates(office, world)
+        self._accounts = Accounts()
+        self._numbers = count()
+        self.reactions: Reactions | None = None
+        self.failed: Counter[str] = Counter()
+
+    def carry_out(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            self._carry_out(command)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case CreatePod(pod):
+                self._create_pod(pod)
+            case DeletePod(key, uid):
+                self._delete_pod(key, uid)
+            case PutPodGroup(pod_group):
+                self._put_pod_group(pod_group)
+            case DeletePodGroup(key):
+                self._delete_pod_group(key)
+            case CreateClaim(claim):
+                self._create_claim(claim)
+            case PutJobStatus(key, status):
+                self._put_status(key, status)
+            case DeleteJob(key, uid):
+                self._delete_job(key, uid)
+            case PutQueue(queue):
+                self._queue_states.put(queue)
+            case RecordEvent():
+                self._record(command)
+
+    def _record(self, event: RecordEvent) -> None:
+        # Jobs have a namespace, queues have none.
+        kind: type[Manifest] = VolcanoJob if "/" in event.key else Queue
+        manifest = self._world.facts.get(kind, event.key)
+        if manifest is not None:
+            self._office.tell(manifest, event.type, event.reason, event.message)
+
+    # Pods
+
+    def _create_pod(self, pod: Pod) -> None:
+        if self._world.store.get(Pod, pod.key) is None:
+            self._world.ask_for(pod)
+            self._make(pod, "FailedCreate", partial(self._pod_body, pod))
+
+    async def _pod_body(self, pod: Pod) -> Body:
+        job = self._job_of(pod)
+        await self._services.ensure(job)
+        return pod_body(await self._blueprints.of(job), job, pod)
+
+    def _delete_pod(self, key: str, uid: str) -> None:
+        pod = self._world.store.get(Pod, key)
+        if pod is None or pod.metadata.uid != uid:
+            return
+        self._world.send_away(Pod, key, uid)
+        # One that is only asked for goes as soon as it has come.
+        if uid:
+            self._send_away(pod, "FailedDelete", partial(self._write_deletion, key, uid))
+
+    async def _write_deletion(self, key: str, uid: str) -> None:
+        """Marked first, so that whoever sees it go knows that it was meant; then deleted."""
+        mark = {"metadata": {"uid": uid, "annotations": {OUT_OF_SYNC: "true"}}}
+        try:
+            await self._office.writer.change(Pod, key, mark)
+        except Refused as refusal:
+            if refusal.status in (404, 409):
+                return
+            raise
+        await self._office.writer.delete(Pod, key, uid)
+
+    # PodGroups and claims
+
+    def _put_pod_group(self, group: PodGroup) -> None:
+        if self._world.store.get(PodGroup, group.key) is None:
+            group = default_pod_group(group, self._world.facts.by_key(Namespace))
+            self._world.ask_for(group)
+            self._make(group, "PodGroupError", partial(self._group_body, group))
+        elif group.metadata.uid:
+            self._world.expect_group(group.key, group.spec)
+            undo = partial(self._world.expect_group, group.key, None)
+            self._send(
+                _owner_key(group), Rank.OBJECT, "PodGroupError", partial(self._refresh, group.key), undo
+            )
+
+    async def _group_body(self, group: PodGroup) -> Body:
+        return {"metadata": meta_body(group), "spec": group_spec_body(group.spec)}
+
+    async def _refresh(self, key: str) -> None:
+        fact, wanted = self._world.facts.pod_group(key), self._world.group_spec_of(key)
+        if fact is None or wanted is None:
+            return
+        patch = merge_patch(group_spec_body(fact.spec), group_spec_body(wanted))
+        if patch:
+            await self._office.writer.change(PodGroup, key, {"spec": patch})
+        if self._world.group_spec_of(key) == wanted:
+            self._world.expect_group(key, None)
+
+    def _delete_pod_group(self, key: str) -> None:
+        group = self._world.store.get(PodGroup, key)
+        if group is None:
+            return
+        uid = group.metadata.uid
+        self._world.send_away(PodGroup, key, uid)
+        if uid:
+            self._send_away(group, "PodGroupError", partial(self._write_end, PodGroup, key, uid))
+
+    async def _write_end(self, kind: type[Manifest], key: str, uid: str) -> None:
+        await self._office.writer.delete(kind, key, uid)
+
+    def _create_claim(self, claim: PersistentVolumeClaim) -> None:
+        self._world.ask_for(claim)
+        self._make(claim, "PVCError", partial(self._claim_body, claim))
+
+    async def _claim_body(self, claim: PersistentVolumeClaim) -> Body:
+        job = self._job_of(claim)
+        return claim_body(await self._blueprints.of(job), job, claim)
+
+    # Writes that belong to a Job
+
+    def _make(self, manifest: Manifest, reason: str, body: Callable[[], Awaitable[Body]]) -> None:
+        undo = partial(self._give_up, manifest)
+        self._send(_owner_key(manifest), Rank.OBJECT, reason, partial(self._write_new, manifest, body), undo)
+
+    async def _write_new(self, manifest: Manifest, body: Callable[[], Awaitable[Body]]) -> None:
+        kind, key = type(manifest), manifest.key
+        if self._world.is_unwanted(kind, key):
+            self._never_mind(manifest)
+            return
+        await self._office.writer.make_sure(kind, manifest.metadata.namespace, await body())
+        unwanted = self._world.has_come(kind, key)
+        if unwanted is not None:
+            end = self._write_deletion if kind is Pod else partial(self._write_end, kind)
+            self._send_away(manifest, "FailedDelete", partial(end, key, unwanted))
+
+    def _never_mind(self, manifest: Manifest) -> None:
+        """Its Job wants it no longer, and waits to see it gone."""
+        self._world.has_come(type(manifest), manifest.key)
+        job = self._world.store.job(_owner_key(manifest))
+        if job is not None and self.reactions is not None:
+            self.reactions.look_again(job)
+
+    def _give_up(self, manifest: Manifest) -> None:
+        self._world.has_come(type(manifest), manifest.key)
+
+    def _send_away(self, manifest: Manifest, reason: str, write: Write) -> None:
+        undo = partial(self._world.keep, type(manifest), manifest.key)
+        self._send(_owner_key(manifest), Rank.OBJECT, reason, write, undo)
+
+    def _send(self, job: str, rank: Rank, reason: str, write: Write, undo: Callable[[], None]) -> None:
+        self._accounts.begin(job)
+        request = self._controller.last_request(job)
+
+        async def attempt() -> None:
+            try:
+                if self._office.is_current():
+                    await write()
+            except Exception as error:
+                # Whatever it was, the Job must not wait for ever for what never comes.
+                if not isinstance(error, ClusterError):
+                    logger.exception("job %s: a write failed in an unforeseen way", job)
+                self.failed[reason] += 1
+                self._accounts.fail(job, Failure(reason, str(error), request, undo))
+            finally:
+                self._close_account(job)
+
+        self._office.outbox.put(rank, f"{reason} of {job} {next(self._numbers)}", attempt)
+
+    def _close_account(self, job: str) -> None:
+        failures = self._accounts.end(job)
+        if failures and self._office.is_current():
+            self._take_back(job, failures)
+        elif failures is not None and self._world.status_of(job) is not None:
+            self._office.outbox.put(Rank.POD_GROUP, f"status of job {job}", partial(self._write_status, job))
+
+    def _take_back(self, job: str, failures: list[Failure]) -> None:
+        """Tell what failed, show the facts again, and have the request served later."""
+        fact = self._world.facts.job(job)
+        for reason, messages in _by_reason(failures).items():
+            logger.warning("job %s: %s: %s", job, reason, messages)
+            if fact is not None:
+                self._office.tell(fact, "Warning", reason, messages)
+
+        def undo() -> None:
+            for failure in failures:
+                failure.undo()
+            self._world.expect_status(job, None)
+
+        request = next((each.request for each in failures if each.request is not None), None)
+        assert self.reactions is not None
+        if request is None:
+            undo()
+        else:
+            self.reactions.failed(job, request, undo)
+
+    # Jobs
+
+    def _put_status(self, key: str, status: JobStatus) -> None:
+        job = self._world.store.job(key)
+        if job is None:
+            return
+        self._world.expect_status(key, _to_the_second(status))
+        if phase_of(status) in (*FINISHED, Phase.ABORTED) and self._services.has_some(key):
+            self._office.outbox.put(Rank.POD_GROUP, f"services of job {key}", partial(self._clear_away, job))
+        if not self._accounts.is_busy(key):
+            self._office.outbox.put(Rank.POD_GROUP, f"status of job {key}", partial(self._write_status, key))
+
+    async def _clear_away(self, job: VolcanoJob) -> None:
+        try:
+            await self._services.clear_away(job)
+        except ClusterError as error:
+            # They belong to the Job, and go with it at the latest.
+            logger.warning("job %s: services not taken away: %s", job.key, error)
+
+    async def _write_status(self, key: str) -> None:
+        fact, status = self._world.facts.job(key), self._world.status_of(key)
+        if fact is None or status is None or self._accounts.is_busy(key) or not self._office.is_current():
+            return
+        request = self._controller.last_request(key)
+        patch = merge_patch(cast("Body", to_builtins(fact.status)), cast("Body", to_builtins(status)))
+        try:
+            if patch:
+                await self._office.writer.change(VolcanoJob, key, {"status": patch}, "status")
+        except ClusterError as error:
+            if isinstance(error, Refused) and error.status == 404:
+                return
+            self.failed["JobStatusError"] += 1
+            if self._office.is_current() and not self._accounts.is_busy(key):
+                self._take_back(key, [Failure("JobStatusError", str(error), request, lambda: None)])
+            return
+        if self._world.status_of(key) == status:
+            self._world.expect_status(key, None)
+
+    def _delete_job(self, key: str, uid: str) -> None:
+        self._world.send_away(VolcanoJob, key, uid)
+        self._office.outbox.put(Rank.OBJECT, f"end of job {key}", partial(self._write_end_of_job, key, uid))
+
+    async def _write_end_of_job(self, key: str, uid: str) -> None:
+        try:
+            if self._office.is_current():
+                await self._office.writer.delete(VolcanoJob, key, uid, "Foreground")
+        except ClusterError as error:
+            logger.warning("job %s cannot be deleted: %s", key, error)
+            self._world.keep(VolcanoJob, key)
+
+    def refresh_services(self, job: VolcanoJob) -> None:
+        """The Job has been scaled: its list of hosts is no longer right."""
+        if self._services.is_outdated(job):
+            self._office.outbox.put(
+                Rank.POD_GROUP, f"services of job {job.key}", partial(self._renew_services, job)
+            )
+
+    async def _renew_services(self, job: VolcanoJob) -> None:
+        try:
+            await self._services.ensure(job)
+        except ClusterError as error:
+            self._office.tell(job, "Warning", "PluginError", str(error))
+
+    def _job_of(self, manifest: Manifest) -> VolcanoJob:
+        job = self._world.store.job(_owner_key(manifest))
+        if job is None or job.metadata.deletion_timestamp is not None:
+            raise Refused(404, "NotFound", f"{manifest.key}: its job is gone")
+        return job
+
+
+def _owner_key(manifest: Manifest) -> str:
+    """The Job that the object belongs to."""
+    owner = job_owner(manifest)
+    return f"{manifest.metadata.namespace}/{owner.name}" if owner is not None else manifest.key
+
+
+def _by_reason(failures: list[Failure]) -> dict[str, str]:
+    messages: dict[str, list[str]] = {}
+    for failure in failures:
+        told = messages.setdefault(failure.reason, [])
+        if failure.message not in told:
+            told.append(failure.message)
+    return {reason: _some(told) for reason, told in messages.items()}
+
+
+def _some(messages: list[str]) -> str:
+    more = len(messages) - MOST_NAMED
+    return "; ".join(messages[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _to_the_second(status: JobStatus) -> JobStatus:
+    """Times as the API writes them, so that what comes back is what was sent."""
+    state, ended = status.state, status.state.last_transition_time
+    if ended is not None:
+        state = replace(state, last_transition_time=ended.replace(microsecond=0))
+    conditions = tuple(
+        replace(each, last_transition_time=each.last_transition_time.replace(microsecond=0))
+        if each.last_transition_time is not None
+        else each
+        for each in status.conditions
+    )
+    return replace(status, state=state, conditions=conditions)

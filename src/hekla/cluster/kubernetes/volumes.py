@@ -1,0 +1,60 @@
+"""Volumes of pods about to be bound: claims that waited for their first pod are told where it will run.
+
+A claim gets a volume that is there already, or the node for which its provisioner makes one. The pod is
+bound once all its claims are; nobody else waits for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.volumes import claims_of, volume_for, waits
+from hekla.objects import Manifest, Node, PersistentVolumeClaim, Pod
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+
+
+class Volumes:
+    """Prepares the claims of pods; hears of every change of a claim."""
+
+    def __init__(self, desk: Desk, patience: float) -> None:
+        self._desk = desk
+        self._patience = patience
+        self._changed = asyncio.Event()
+        self._given: set[str] = set()
+        """Volumes that a claim was just given, until the server shows it."""
+
+    def heed(self, before: Manifest | None, after: Manifest | None) -> None:
+        if isinstance(after or before, PersistentVolumeClaim):
+            self._changed.set()
+
+    def unbound(self, pod: Pod) -> list[PersistentVolumeClaim]:
+        """The pod's claims that still need a volume."""
+        return [claim for claim in claims_of(self._desk.store, pod) if claim.status.phase != "Bound"]
+
+    async def prepare(self, pod: Pod, node: str) -> str:
+        """Have every claim of the pod bound for this node; why that did not happen, or nothing."""
+        for claim in self.unbound(pod):
+            if waits(self._desk.store, claim):
+                await self._choose(claim, node)
+        try:
+            async with asyncio.timeout(self._patience):
+                while waiting := self.unbound(pod):
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return f'claim "{waiting[0].metadata.name}" was not bound in {self._patience:.0f} s'
+        return ""
+
+    async def _choose(self, claim: PersistentVolumeClaim, node: str) -> None:
+        machine = self._desk.store.get(Node, node)
+        volume = volume_for(self._desk.store, claim, machine)
+        if volume is not None and volume.metadata.name not in self._given:
+            self._given.add(volume.metadata.name)
+            try:
+                await self._desk.writer.give_volume(volume.metadata.name, claim)
+            finally:
+                self._given.discard(volume.metadata.name)
+        elif claim.metadata.annotations.get(SELECTED_NODE) != node:
+            await self._desk.writer.annotate(PersistentVolumeClaim, claim.key, {SELECTED_NODE: node})

@@ -1,0 +1,203 @@
+"""Writer: changes of objects through the API server; what it answers is the newest fact.
+
+Only what changes is sent. A status that could not be written is forgotten: the next cycle sees that it is
+missing, and says it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import to_builtins
+
+from hekla.clock import Clock
+from hekla.cluster.kubernetes.facts import Facts
+from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
+from hekla.errors import ClusterError
+from hekla.kube.client import MERGE_PATCH, STRATEGIC_PATCH, Client, Refused
+from hekla.kube.resources import RESOURCES
+from hekla.kube.wire import Wire
+from hekla.objects import (
+    Condition,
+    Manifest,
+    NodeShard,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodGroup,
+    Queue,
+)
+from hekla.objects.meta import ResourceList
+from hekla.objects.scheduling import PodGroupStatus
+from hekla.objects.topology import NodeShardStatus
+
+TRIES = 4
+PAUSE = 0.3
+
+
+class Writer:
+    """Writes one thing at a time."""
+
+    def __init__(
+        self, client: Client, facts: Facts, clock: Clock, may_write: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._client = client
+        self._facts = facts
+        self._clock = clock
+        self._may_write = may_write
+        self.on_missing: Callable[[type[Manifest], str], None] = lambda _kind, _key: None
+        """Hears of objects that the server does not know."""
+        self._wires: dict[type[Manifest], Wire[Any]] = {}
+
+    async def pod_status(self, pod: str, condition: Condition | None, nominated: str | None) -> None:
+        status: dict[str, object] = {}
+        if condition is not None:
+            status["conditions"] = [self._stamped(condition)]
+        if nominated is not None:
+            status["nominatedNodeName"] = nominated or None
+        await self._patch(Pod, pod, {"status": status}, "status", STRATEGIC_PATCH)
+
+    async def open_gate(self, pod: str) -> None:
+        gates = [{"name": QUEUE_ALLOCATION_GATE, "$patch": "delete"}]
+        await self._patch(Pod, pod, {"spec": {"schedulingGates": gates}}, "", STRATEGIC_PATCH)
+
+    async def pod_group_status(self, key: str, status: PodGroupStatus) -> None:
+        """PodGroups have no status of their own to write: it is a part of the object."""
+        body = {
+            "phase": status.phase,
+            "conditions": [to_builtins(condition) for condition in status.conditions],
+            "running": status.running,
+            "succeeded": status.succeeded,
+            "failed": status.failed,
+        }
+        await self._patch(PodGroup, key, {"status": body})
+
+    async def queue_allocated(self, name: str, allocated: ResourceList, before: ResourceList) -> None:
+        amounts = {**dict.fromkeys(before), **allocated}
+        await self._patch(Queue, name, {"status": {"allocated": amounts}}, "status")
+
+    async def shard_status(self, name: str, status: NodeShardStatus) -> None:
+        body = {
+            "nodesInUse": status.nodes_in_use,
+            "nodesToAdd": status.nodes_to_add,
+            "nodesToRemove": status.nodes_to_remove,
+        }
+        await self._patch(NodeShard, name, {"status": body}, "status")
+
+    async def evict(self, pod: str, uid: str, conditions: tuple[Condition, ...]) -> None:
+        """Say why, then delete; a pod that is gone already is as good as evicted."""
+        try:
+            body = {"status": {"conditions": [self._stamped(condition) for condition in conditions]}}
+            await self._patch(Pod, pod, body, "status", STRATEGIC_PATCH)
+            await self._insist(lambda: self._client.delete(RESOURCES[Pod].path_of(pod), uid))
+        except Refused as refusal:
+            if refusal.status not in (404, 409):
+                raise
+
+    async def give_volume(self, name: str, claim: PersistentVolumeClaim) -> None:
+        """Name the claim on the volume; the cluster's own controller does the rest."""
+        meta = claim.metadata
+        reference = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
+        }
+        marks = {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
+        await self._patch(PersistentVolume, name, {"metadata": marks, "spec": {"claimRef": reference}})
+
+    async def annotate(self, kind: type[Manifest], key: str, annotations: dict[str, str]) -> None:
+        await self._patch(kind, key, {"metadata": {"annotations": annotations}})
+
+    async def create(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> Manifest:
+        """Make an object; the one the server made of it."""
+        resource = RESOURCES[kind]
+        whole = {"apiVersion": resource.api_version, "kind": resource.name, **body}
+        data = await self._insist(lambda: self._client.post(resource.path(namespace), whole))
+        return self._learn(kind, data)
+
+    async def make_sure(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> None:
+        """Make an object; one of that name that is there already will do."""
+        try:
+            await self.create(kind, namespace, body)
+        except Refused as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+            path = RESOURCES[kind].path(namespace, body["metadata"]["name"])
+            self._learn(kind, await self._insist(lambda: self._client.get(path)))
+
+    async def change(self, kind: type[Manifest], key: str, body: dict[str, Any], part: str = "") -> None:
+        """Lay a few fields over an object; null takes a field away."""
+        await self._patch(kind, key, body, part)
+
+    async def delete(self, kind: type[Manifest], key: str, uid: str, propagation: str = "") -> bool:
+        """Delete the object of this UID; whether it was there to be deleted."""
+        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+        if propagation:
+            body["propagationPolicy"] = propagation
+        path = RESOURCES[kind].path_of(key)
+        try:
+            await self._insist(lambda: self._client.call("DELETE", path, body=body))
+        except Refused as refusal:
+            if refusal.status not in (404, 409):
+                raise
+            return False
+        return True
+
+    async def _patch(
+        self,
+        kind: type[Manifest],
+        key: str,
+        body: dict[str, Any],
+        part: str = "",
+        content_type: str = MERGE_PATCH,
+    ) -> None:
+        path = RESOURCES[kind].path_of(key, part)
+        try:
+            answer = await self._insist(lambda: self._client.patch(path, body, content_type))
+        except Refused as refusal:
+            if refusal.status == 404:
+                self.on_missing(kind, key)
+            raise
+        self._learn(kind, answer)
+
+    def _learn(self, kind: type[Manifest], data: bytes) -> Manifest:
+        wire = self._wires.get(kind)
+        if wire is None:
+            wire = self._wires[kind] = Wire(kind)
+        manifest: Manifest = wire.object(data)
+        self._facts.put(manifest)
+        return manifest
+
+    async def _insist(self, ask: Callable[[], Any]) -> bytes:
+        """All these writes may be made twice: without an answer they are."""
+        for again in reversed(range(TRIES)):
+            if not self._may_write():
+                raise ClusterError("this replica does not lead any more")
+            try:
+                answer: bytes = await ask()
+            except Refused as refusal:
+                if not again or not (refusal.is_busy or refusal.leaves_doubt):
+                    raise
+                await asyncio.sleep(max(refusal.retry_after, PAUSE))
+            except ClusterError:
+                if not again:
+                    raise
+                await asyncio.sleep(PAUSE)
+            else:
+                return answer
+        raise AssertionError("the last try ends with an answer or an error")
+
+    def _stamped(self, condition: Condition) -> dict[str, object]:
+        now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+            "lastTransitionTime": now,
+        }

@@ -1,0 +1,95 @@
+"""Access: which API server to talk to, and as whom.
+
+The official client reads kubeconfigs (with exec plugins and their expiry), in-cluster files and rotated
+tokens. It is imported only here, and only when a cluster is talked to.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hekla.errors import InputError
+
+IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+USUAL_PLACE = Path("~/.kube/config")
+
+
+class Access:
+    """What the official client's loader found out; `reload` reads it again, after a refusal for instance."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+        self.reload()
+
+    def reload(self) -> None:
+        """Read files and run plugins again: a token may have been replaced."""
+        self._settings = self._load()
+
+    @property
+    def server(self) -> str:
+        return str(self._settings.host).rstrip("/")
+
+    @property
+    def proxy(self) -> str | None:
+        return self._settings.proxy or None
+
+    @property
+    def server_name(self) -> str | None:
+        """The name in the server's certificate, where it is not that of its address."""
+        return getattr(self._settings, "tls_server_name", None) or None
+
+    def headers(self) -> dict[str, str]:
+        """Who we are; a token about to expire is replaced first."""
+        said = self._settings.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if said:
+            return {"Authorization": said}
+        if self._settings.username:
+            return {"Authorization": self._settings.get_basic_auth_token()}
+        return {}
+
+    def tls(self) -> ssl.SSLContext | None:
+        """How the connection is secured; nothing for plain HTTP."""
+        settings = self._settings
+        if not self.server.startswith("https:"):
+            return None
+        context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+        if settings.cert_file:
+            context.load_cert_chain(settings.cert_file, settings.key_file)
+        if not settings.verify_ssl:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def find_access(kubeconfig: Path | None = None, context: str | None = None, master: str = "") -> Access:
+    """By the file given, else `KUBECONFIG` or the usual file, else as a pod of the cluster itself."""
+    try:
+        from kubernetes import client, config  # noqa: PLC0415 - slow to import, and only clusters need it
+    except ImportError as error:
+        raise InputError('talking to a cluster needs more: pip install "hekla[kubernetes]"') from error
+
+    def load() -> Any:
+        settings = client.Configuration()
+        try:
+            if kubeconfig is None and context is None and IN_CLUSTER in os.environ and not _has_file():
+                config.load_incluster_config(settings)  # type: ignore[no-untyped-call]
+            else:
+                file = None if kubeconfig is None else str(kubeconfig)
+                config.load_kube_config(file, context, settings, persist_config=False)  # type: ignore[no-untyped-call]
+        except (config.ConfigException, OSError, ValueError) as error:
+            raise InputError(
+                f"no way to the cluster: {error}; give --kubeconfig, or set KUBECONFIG"
+            ) from error
+        if master:
+            settings.host = master
+        return settings
+
+    return Access(load)
+
+
+def _has_file() -> bool:
+    return bool(os.environ.get("KUBECONFIG")) or USUAL_PLACE.expanduser().exists()

@@ -1,0 +1,229 @@
+"""Client: one request to the API server, its answer, or the reason why there is none.
+
+A refusal is an answer: it says what the server thinks (`Refused`). No answer at all (`Unreachable`) leaves
+open whether the server did what was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from hekla import __version__
+from hekla.errors import ClusterError
+from hekla.kube.access import Access
+from hekla.kube.rate import Rate
+from hekla.kube.tide import Tide
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+JSON = "application/json"
+WRITES = ("POST", "PUT")
+"""Answered by an object with a new version; a patch that changes nothing is answered by the old one."""
+CONNECTIONS = 96
+LONGEST_REFUSAL = 64 * 1024
+_TRANSPORT_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+
+
+class StatusDetails(msgspec.Struct, rename="camel"):
+    retry_after_seconds: int = 0
+
+
+class StatusAnswer(msgspec.Struct, rename="camel"):
+    """How the API server words a refusal."""
+
+    reason: str = ""
+    message: str = ""
+    code: int = 0
+    details: StatusDetails | None = None
+
+
+class Refused(ClusterError):
+    """The API server answered, and the answer is no."""
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message or reason or f"HTTP {status}")
+        self.status = status
+        self.reason = reason
+        self.retry_after = retry_after
+
+    @property
+    def is_expired(self) -> bool:
+        """What was asked to go on from is too old: list anew."""
+        return self.status == 410 or self.reason in ("Expired", "Gone")
+
+    @property
+    def is_busy(self) -> bool:
+        """The server did nothing, and wants to be asked again later."""
+        return self.status == 429 or (self.status in (503, 504) and self.retry_after > 0)
+
+    @property
+    def leaves_doubt(self) -> bool:
+        """Something broke on the server's side: it may have done what was asked."""
+        return self.status >= 500 and not self.is_busy
+
+    @property
+    def is_forbidden(self) -> bool:
+        return self.status in (401, 403)
+
+
+class Unreachable(ClusterError):
+    """There was no answer; whether the server did anything is not known."""
+
+
+class Client:
+    """Speaks to one API server; use it as `async with`."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        rate: Rate | None = None,
+        timeout: float = 30.0,
+        agent: str = "hekla",
+        tide: Tide | None = None,
+    ) -> None:
+        self.tide = tide or Tide()
+        self._access = access
+        self._rate = rate or Rate()
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
+        self._agent = f"{agent}/{__version__}"
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Client:
+        connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._access.tls() or False)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=self._timeout,
+            headers={"User-Agent": self._agent, "Accept": JSON},
+            auto_decompress=True,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    @property
+    def server(self) -> str:
+        return self._access.server
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        return await self.call("GET", path, params=params)
+
+    async def post(self, path: str, body: object) -> bytes:
+        return await self.call("POST", path, body=body)
+
+    async def put(self, path: str, body: object) -> bytes:
+        return await self.call("PUT", path, body=body)
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        return await self.call("PATCH", path, body=body, content_type=content_type)
+
+    async def delete(self, path: str, uid: str = "", grace: int | None = None) -> bytes:
+        """Delete an object, if it is still the one with this UID."""
+        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        if grace is not None:
+            body["gracePeriodSeconds"] = grace
+        return await self.call("DELETE", path, body=body)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        params: Mapping[str, str] | None = None,
+        content_type: str = JSON,
+    ) -> bytes:
+        """The body of the answer. A stale token is read again, once."""
+        await self._rate.turn()
+        before = self.tide.highest
+        data = None if body is None else msgspec.json.encode(body)
+        for is_last in (False, True):
+            try:
+                async with self._request(method, path, params, data, content_type=content_type) as answer:
+                    if answer.status < 300:
+                        content = await answer.read()
+                        if method in WRITES:
+                            self.tide.wrote(content, before)
+                        return content
+                    refusal = await _refusal_of(answer)
+            except _TRANSPORT_ERRORS as error:
+                raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
+            if refusal.status != 401 or is_last:
+                raise refusal
+            await asyncio.to_thread(self._access.reload)
+        raise AssertionError("a call ends with an answer or a refusal")
+
+    async def lines(self, path: str, params: Mapping[str, str], timeout: float) -> AsyncIterator[bytes]:
+        """The lines of an answer that goes on for so long at most; ends when the server ends it."""
+        rest = b""
+        patience = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
+        try:
+            async with self._request("GET", path, params, timeout=patience) as answer:
+                if answer.status >= 300:
+                    raise await _refusal_of(answer)
+                async for chunk in answer.content.iter_any():
+                    *complete, rest = (rest + chunk).split(b"\n")
+                    for line in complete:
+                        yield line
+        except _TRANSPORT_ERRORS as error:
+            raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        data: bytes | None = None,
+        *,
+        content_type: str = JSON,
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        assert self._session is not None, "the client is used outside its `async with`"
+        headers = self._access.headers()
+        if data is not None:
+            headers["Content-Type"] = content_type
+        return self._session.request(
+            method,
+            self._access.server + path,
+            data=data,
+            params=params,
+            headers=headers,
+            proxy=self._access.proxy,
+            server_hostname=self._access.server_name,
+            timeout=timeout or self._timeout,
+        )
+
+
+async def _refusal_of(answer: aiohttp.ClientResponse) -> Refused:
+    body = await answer.content.read(LONGEST_REFUSAL)
+    try:
+        said = msgspec.json.decode(body, type=StatusAnswer)
+    except msgspec.MsgspecError:
+        said = StatusAnswer(message=body[:200].decode("utf-8", "replace").strip())
+    header = answer.headers.get("Retry-After", "")
+    wait = float(header) if header.isdecimal() else 0.0
+    if said.details is not None:
+        wait = max(wait, float(said.details.retry_after_seconds))
+    return Refused(answer.status, said.reason, said.message or str(answer.reason or ""), wait)
+
+
+def _said(error: BaseException) -> str:
+    """Time-outs come without words."""
+    return str(error) or (
+        "it took too long" if isinstance(error, asyncio.TimeoutError) else type(error).__name__
+    )

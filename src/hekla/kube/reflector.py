@@ -1,0 +1,250 @@
+"""Reflector: all objects of one kind, listed once and followed by a watch from there on.
+
+A watch that ends or breaks is resumed where it stood. Where the server no longer knows that moment, the
+objects are listed anew and compared: what is missing from the list is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from hekla.clock import stopwatch
+from hekla.errors import ClusterError
+from hekla.kube.client import Client, Refused, Unreachable
+from hekla.kube.resources import Resource
+from hekla.kube.wire import Event, Page, Unfit, Wire
+from hekla.objects import Manifest
+from hekla.objects.complaint import Complaint
+
+PAGE = "1000"
+DEADLINE_MARGIN = 15.0
+"""How long after its own end a watch may be silent before its connection counts as dead."""
+TOO_LARGE = "too large resource version"
+M = TypeVar("M", bound=Manifest)
+logger = logging.getLogger("hekla.kube")
+
+
+class Facts(Protocol):
+    """Who wants to know the objects."""
+
+    def put(self, manifest: Manifest, *, is_listed: bool = False) -> None:
+        """The object looks like this; what a list says is right even where it seems older."""
+
+    def drop(self, kind: type[Manifest], key: str, uid: str = "") -> None:
+        """The object is gone; with a UID only if it is the one."""
+
+    def keys(self, kind: type[Manifest]) -> set[str]: ...
+
+    def complain(self, complaint: Complaint) -> None: ...
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for what; seconds."""
+
+    watch: float = 240.0
+    """A watch is asked to end after this, and up to half as much more, so that not all end at once."""
+    first_pause: float = 0.25
+    longest_pause: float = 30.0
+
+
+@dataclass
+class Pulse:
+    """How a reflector is doing."""
+
+    synced: asyncio.Event = field(default_factory=asyncio.Event)
+    heard_at: float = field(default_factory=stopwatch)
+    """When the server last said something, by the stopwatch; at first, since when it is waited for."""
+    lists: int = 0
+    breaks: int = 0
+    trouble: str = ""
+    """Why it is not being heard of, if it is not."""
+    is_absent: bool = False
+    """The server does not know the kind at all."""
+
+    @property
+    def silence(self) -> float:
+        return stopwatch() - self.heard_at
+
+
+class Reflector(Generic[M]):
+    """Tells `facts` of every object of the kind, and of every change, for as long as `run` runs."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        kind: type[M],
+        facts: Facts,
+        *,
+        patience: Patience | None = None,
+        dice: np.random.Generator | None = None,
+        is_wanted: Callable[[M], bool] = lambda _: True,
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._kind = kind
+        self._wire = Wire(kind)
+        self._facts = facts
+        self._patience = patience or Patience()
+        self._dice = dice or np.random.default_rng()
+        self._is_wanted = is_wanted
+        self._work: asyncio.Task[str] | None = None
+        self._starts_over = False
+        self.pulse = Pulse()
+        client.tide.follow(self.start_over)
+
+    def start_over(self) -> None:
+        """What is known may be wrong altogether: list everything anew."""
+        self._starts_over = True
+        if self._work is not None:
+            self._work.cancel()
+
+    async def run(self) -> None:
+        """List and follow, for ever; trouble is waited out."""
+        pause, version = self._patience.first_pause, ""
+        while True:
+            began = stopwatch()
+            try:
+                version = await self._step(version)
+            except Refused as refusal:
+                is_ahead = TOO_LARGE in str(refusal).lower()
+                version = "" if refusal.is_expired or is_ahead else version
+                await self._wait_out(refusal, pause)
+            except ClusterError as error:
+                await self._wait_out(error, pause)
+            else:
+                pause = self._patience.first_pause
+                continue
+            healthy = stopwatch() - began > self._patience.longest_pause
+            pause = self._patience.first_pause if healthy else min(2 * pause, self._patience.longest_pause)
+
+    async def _step(self, version: str) -> str:
+        """List, or follow from a version; the version reached, and none where all is to be listed anew."""
+        self._work = asyncio.create_task(self._follow(version) if version else self._list())
+        try:
+            version = await self._work
+        except asyncio.CancelledError:
+            self._work.cancel()
+            if not self._starts_over:
+                raise
+        finally:
+            self._work = None
+        if self._starts_over:
+            logger.info("%s: listed anew", self._resource.plural)
+            self._starts_over, version = False, ""
+        self._client.tide.heard(version)
+        return version
+
+    async def _wait_out(self, error: ClusterError, pause: float) -> None:
+        self.pulse.breaks += 1
+        if isinstance(error, Refused) and error.status == 404 and not self._resource.is_built_in:
+            self._be_absent()
+            pause = self._patience.longest_pause
+        elif str(error) != self.pulse.trouble:
+            logger.warning("%s: %s", self._resource.plural, error)
+        self.pulse.trouble = str(error)
+        await asyncio.sleep(pause * (0.5 + self._dice.random()))
+
+    def _be_absent(self) -> None:
+        """The kind is not defined on this cluster: there are none of it, until it is."""
+        if not self.pulse.is_absent:
+            logger.info("%s: not defined on this cluster", self._resource.plural)
+        self.pulse.is_absent = True
+        for key in self._facts.keys(self._kind):
+            self._facts.drop(self._kind, key)
+        self._heard()
+        self.pulse.synced.set()
+
+    async def _list(self) -> str:
+        """All objects, page by page; the version to go on from."""
+        gone, version = self._facts.keys(self._kind), ""
+        async for page in self._pages():
+            for item in page.items:
+                gone.discard(item.key)
+                self._take(item, is_listed=True)
+            version = page.version
+        for key in gone:
+            self._facts.drop(self._kind, key)
+        self.pulse.lists += 1
+        self.pulse.is_absent = False
+        self._heard()
+        self.pulse.synced.set()
+        return version
+
+    async def _pages(self) -> AsyncIterator[Page[M]]:
+        rest = ""
+        while True:
+            params = {"limit": PAGE} | ({"continue": rest} if rest else {})
+            page = self._wire.page(await self._client.get(self._resource.path(), params))
+            yield page
+            rest = page.rest
+            if not rest:
+                return
+            await asyncio.sleep(0)
+
+    async def fresh(self) -> AsyncIterator[tuple[list[M], str]]:
+        """What a list says now, page by page with its version; nobody is told of it."""
+        async for page in self._pages():
+            items = [item for item in page.items if not isinstance(item, Unfit) and self._is_wanted(item)]
+            yield items, page.version
+
+    async def look(self, key: str) -> M | None:
+        """One object as it is now; None where it is gone, or cannot be read."""
+        try:
+            found = self._wire.object(await self._client.get(self._resource.path_of(key)))
+        except Refused as refusal:
+            if refusal.status in (404, 200):
+                return None
+            raise
+        return found if self._is_wanted(found) else None
+
+    async def _follow(self, version: str) -> str:
+        """The changes after this version, until the server ends the watch; the version reached."""
+        seconds = self._patience.watch * (1 + 0.5 * self._dice.random())
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(max(int(seconds), 1)),
+        }
+        try:
+            async for line in self._client.lines(self._resource.path(), params, seconds + DEADLINE_MARGIN):
+                version = self._heed(line) or version
+        except Unreachable as error:
+            # What was heard before the line went dead counts: resume from there.
+            await self._wait_out(error, self._patience.first_pause)
+        return version
+
+    def _heed(self, line: bytes) -> str:
+        self._heard()
+        event = self._wire.event(line)
+        self._client.tide.heard(event.version)
+        if event.object is not None and event.type in ("ADDED", "MODIFIED"):
+            self._take(event.object)
+        elif event.type == "DELETED":
+            self._lose(event)
+        return event.version
+
+    def _take(self, found: M | Unfit, *, is_listed: bool = False) -> None:
+        if isinstance(found, Unfit):
+            self._facts.complain(found.complaint)
+            self._facts.drop(self._kind, found.key)
+        elif self._is_wanted(found):
+            self._facts.put(found, is_listed=is_listed)
+        else:
+            self._facts.drop(self._kind, found.key, found.metadata.uid)
+
+    def _lose(self, event: Event[M]) -> None:
+        if event.object is not None:
+            self._facts.drop(self._kind, event.object.key, event.object.metadata.uid)
+
+    def _heard(self) -> None:
+        self.pulse.heard_at = stopwatch()
+        self.pulse.trouble = ""

@@ -1,0 +1,131 @@
+"""Endpoints: /metrics for Prometheus, /healthz, /livez and /readyz for the kubelet and for people."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from hekla.errors import InputError
+from hekla.serve.health import Check, liveness, readiness, text_of
+from hekla.serve.metrics import CONTENT_TYPE
+from hekla.serve.process_figures import figures_of
+
+if TYPE_CHECKING:
+    from hekla.serve.server import Server
+
+logger = logging.getLogger("hekla.serve")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+LARGEST_REQUEST = 16 * 1024
+"""Nobody has anything to send here."""
+IDLE_SECONDS = 30.0
+BACKLOG = 128
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen; no host means on all of the machine's addresses, port 0 any that is free."""
+
+    host: str | None
+    port: int
+
+
+def read_address(text: str, option: str) -> Address:
+    """`:8080`, `127.0.0.1:8080`, `[::1]:8080`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise InputError(f'{option} "{text}": expected HOST:PORT, such as 127.0.0.1:8080 or :8080')
+    return Address(host.removeprefix("[").removesuffix("]") or None, int(port))
+
+
+class Endpoints:
+    """Listens from `open` to `close`; one listener where both addresses are the same."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._runners: list[web.AppRunner] = []
+        self.addresses: dict[str, str] = {}
+        """By path, where it really is."""
+        self.is_open = False
+
+    async def open(self) -> None:
+        """Listen, or say why that cannot be."""
+        for (text, option), routes in self._routes_by_address().items():
+            address = read_address(text, option)
+            try:
+                await self._listen(address, routes)
+            except OSError as error:
+                raise InputError(f'{option} "{text}" cannot be used: {_reason(error)}') from error
+        self.is_open = True
+
+    async def close(self) -> None:
+        self.is_open = False
+        for runner in self._runners:
+            await runner.cleanup()
+        self._runners.clear()
+
+    def _routes_by_address(self) -> dict[tuple[str, str], dict[str, Handler]]:
+        options = self._server.options
+        metrics: dict[str, Handler] = {"/metrics": self._metrics}
+        health: dict[str, Handler] = {
+            "/healthz": self._healthz,
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+        }
+        wanted: dict[tuple[str, str], dict[str, Handler]] = {}
+        if options.metrics_address:
+            wanted[options.metrics_address, "--listen-address"] = metrics
+        if options.health_address and options.health_address == options.metrics_address:
+            metrics.update(health)
+        elif options.health_address:
+            wanted[options.health_address, "--healthz-address"] = health
+        return wanted
+
+    async def _listen(self, address: Address, routes: dict[str, Handler]) -> None:
+        application = web.Application(client_max_size=LARGEST_REQUEST)
+        for path, handler in routes.items():
+            application.router.add_get(path, handler)
+        runner = web.AppRunner(
+            application, access_log=None, keepalive_timeout=IDLE_SECONDS, handle_signals=False
+        )
+        await runner.setup()
+        self._runners.append(runner)
+        await web.TCPSite(runner, address.host, address.port, backlog=BACKLOG).start()
+        host, port = runner.addresses[0][:2]
+        for path in routes:
+            self.addresses[path] = f"http://{_bracketed(str(host))}:{port}{path}"
+            logger.info("listening: %s", self.addresses[path])
+
+    async def _metrics(self, _request: web.Request) -> web.Response:
+        page = await self._server.metrics.page(figures_of(self._server))
+        return web.Response(body=page, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        return _answer("healthz", liveness(self._server), request)
+
+    async def _livez(self, request: web.Request) -> web.Response:
+        return _answer("livez", liveness(self._server), request)
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        return _answer("readyz", readiness(self._server), request)
+
+
+def _answer(title: str, checks: list[Check], request: web.Request) -> web.Response:
+    is_well, text = text_of(title, checks, is_verbose="verbose" in request.query)
+    # A reason may hold what somebody else wrote: it is text, whatever it looks like.
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    return web.Response(status=200 if is_well else 503, text=text, headers=headers)
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another process listens there; choose another port, or 0 for any that is free"
+    return error.strerror or str(error)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,104 @@
+"""Health: whether the process lives, and whether it can do its work, check by check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hekla.clock import stopwatch
+from hekla.kube.reflector import Pulse
+from hekla.objects import Manifest
+
+if TYPE_CHECKING:
+    from hekla.serve.server import Server
+
+LONGEST_CYCLE = 600.0
+"""Seconds after which a cycle counts as one that will never end."""
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was looked at and what is wrong with it; a mere warning does not make the answer a no."""
+
+    name: str
+    problem: str = ""
+    is_warning: bool = False
+    remark: str = ""
+
+    @property
+    def passes(self) -> bool:
+        return not self.problem or self.is_warning
+
+    def __str__(self) -> str:
+        if not self.problem:
+            return f"[+]{self.name} ok" + (f": {self.remark}" if self.remark else "")
+        sign, word = ("[!]", "warning") if self.is_warning else ("[-]", "failed")
+        return f"{sign}{self.name} {word}: {self.problem}"
+
+
+def liveness(server: Server) -> list[Check]:
+    """Whoever answers, lives, unless the engine hangs."""
+    return [Check("event-loop"), Check("engine", _endless_cycle(server))]
+
+
+def readiness(server: Server) -> list[Check]:
+    """A replica that stands by is as ready as the one that leads."""
+    return [
+        Check("in-sync", not_in_sync(_pulses(server))),
+        Check("api-server", silence(_pulses(server), server.options.staleness_limit)),
+        Check("permissions", "; ".join(_not_allowed(server))),
+        Check("cycle", server.failure or _endless_cycle(server)),
+        Check("configuration", server.conf_file.mistake, is_warning=True),
+        Check("leadership", remark="leads" if server.leads else "stands by"),
+    ]
+
+
+def text_of(title: str, checks: Sequence[Check], *, is_verbose: bool) -> tuple[bool, str]:
+    """Whether all is well, and the answer in words: every check, or just what is wrong."""
+    is_well = all(check.passes for check in checks)
+    if is_well and not is_verbose:
+        return True, "ok\n"
+    shown = checks if is_verbose else [check for check in checks if not check.passes]
+    lines = [*map(str, shown), f"{title} check {'passed' if is_well else 'failed'}"]
+    return is_well, "".join(f"{line}\n" for line in lines)
+
+
+def _pulses(server: Server) -> dict[type[Manifest], Pulse]:
+    return {kind: reflector.pulse for kind, reflector in server.cluster.reflectors.items()}
+
+
+def not_in_sync(pulses: dict[type[Manifest], Pulse]) -> str:
+    """The kinds that have not been listed yet, and why, as far as it is known."""
+    waiting = {kind.__name__: pulse for kind, pulse in pulses.items() if not pulse.synced.is_set()}
+    if not waiting:
+        return ""
+    more = len(waiting) - MOST_NAMED
+    names = ", ".join(list(waiting)[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    trouble = next((pulse.trouble for pulse in waiting.values() if pulse.trouble), "")
+    return f"not listed yet: {names}" + (f" ({trouble})" if trouble else "")
+
+
+def silence(pulses: dict[type[Manifest], Pulse], limit: float) -> str:
+    """The API server has not been heard of for too long."""
+    silent = {
+        kind.__name__: pulse for kind, pulse in pulses.items() if pulse.trouble and pulse.silence > limit
+    }
+    if not silent:
+        return ""
+    longest = max(pulse.silence for pulse in silent.values())
+    trouble = next(iter(silent.values())).trouble
+    return f"not heard of for {longest:.0f} s ({', '.join(silent)}): {trouble}"
+
+
+def _not_allowed(server: Server) -> Iterator[str]:
+    yield from (f"may not {permission}" for permission in server.permissions.missing)
+    if server.cluster.binding.forbidden:
+        yield server.cluster.binding.forbidden
+
+
+def _endless_cycle(server: Server) -> str:
+    began = server.cycle_began
+    lasted = stopwatch() - began if began is not None else 0.0
+    return f"a cycle has been under way for {lasted:.0f} s" if lasted > LONGEST_CYCLE else ""

@@ -1,0 +1,242 @@
+"""Server: follows the cluster, leads or waits to lead, and runs one cycle after another."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+from hekla.clock import Clock, WallClock, stopwatch
+from hekla.cluster.kubernetes import KubernetesCluster
+from hekla.cluster.kubernetes.binder import End, Intent
+from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
+from hekla.errors import ClusterError, HeklaError
+from hekla.framework.registry import Registry
+from hekla.kube.access import Access
+from hekla.kube.client import Client
+from hekla.kube.lease import Leadership
+from hekla.kube.rate import Rate
+from hekla.kube.resources import RESOURCES
+from hekla.kube.tide import Tide
+from hekla.objects import Pod
+from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.loop import Loop
+from hekla.serve.conf_file import ConfFile
+from hekla.serve.endpoints import Endpoints
+from hekla.serve.metrics import Metrics
+from hekla.serve.options import ServeOptions
+from hekla.serve.permissions import Permission, Permissions, needed
+from hekla.serve.standing import ensure_queues
+
+logger = logging.getLogger("hekla.serve")
+
+
+class Server:
+    """One scheduler process; `run` ends when it is told to stop."""
+
+    def __init__(
+        self, access: Access, options: ServeOptions, registry: Registry, clock: Clock | None = None
+    ) -> None:
+        self.options = options
+        self.clock = clock or WallClock()
+        self.conf_file = ConfFile(options.conf_file, registry)
+        self._registry = registry
+        self._access = access
+        self._tide = Tide()
+        self._stopping = asyncio.Event()
+        self.leadership: Leadership | None = None
+        self.controllers: Controllers | None = None
+        self.cycles = 0
+        self._took = 0.0
+        self.failures = 0
+        self.last_report: CycleReport | None = None
+        self.trouble = ""
+        """Why no cycle could be run, if the last one could not."""
+        self.failure = ""
+        """Why the last cycle that was run failed, if it did."""
+        self.cycle_began: float | None = None
+        """Since when a cycle has been under way, by the stopwatch."""
+        self.metrics = Metrics()
+        self.endpoints = Endpoints(self)
+
+    @property
+    def leads(self) -> bool:
+        return self.leadership is None or self.leadership.leads
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """End after the cycle that is under way."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Until somebody says stop; what is under way is finished, and the lease given back."""
+        loop = asyncio.get_running_loop()
+        for sign in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sign, self.stop)
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(self._client(self.options.qps, self.options.burst))
+            # Leases and health must not wait behind a thousand binds.
+            calm = await stack.enter_async_context(self._client(0, 1))
+            self.cluster = KubernetesCluster(
+                client,
+                self.clock,
+                self.options.cluster,
+                may_write=lambda: self.leads,
+                also=ALSO_WATCHED if self.options.with_controllers else (),
+            )
+            if self.options.with_controllers:
+                self.controllers = Controllers(
+                    client, self.cluster, self.clock, may_write=lambda: self.leads and not self.is_stopping
+                )
+            if self.options.lease is not None:
+                self.leadership = Leadership(calm, self.options.identity, self.options.lease, self.clock)
+            self.permissions = Permissions(calm, self._needs)
+            self.cluster.binder.on_end = self._bind_ended
+            stack.push_async_callback(self.endpoints.close)
+            await self.endpoints.open()
+            await self._work()
+
+    def _needs(self) -> list[Permission]:
+        return needed(
+            self.cluster.reflectors,
+            self.conf_file.conf,
+            self.options.lease,
+            is_sharded=self.options.cluster.shard_mode != "none",
+            with_controllers=self.options.with_controllers,
+        )
+
+    def _bind_ended(self, intent: Intent, end: End, seconds: float) -> None:
+        pod = self.cluster.store.get(Pod, intent.pod)
+        made = pod.metadata.creation_timestamp if pod is not None else None
+        waited = self.clock.now() - made.timestamp() if made is not None else None
+        self.metrics.bind_ended(end, seconds, waited)
+
+    def _client(self, qps: float, burst: int) -> Client:
+        return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout, tide=self._tide)
+
+    async def _work(self) -> None:
+        logger.info("following %s", self._access.server)
+        scheduling = asyncio.create_task(self._schedule())
+        renewing = asyncio.create_task(self._lead())
+        asking = asyncio.create_task(self.permissions.run())
+        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing, asking]
+        if self.controllers is not None:
+            running.append(asyncio.create_task(self.controllers.run()))
+        stop = asyncio.create_task(self._stopping.wait())
+        try:
+            done, _ = await asyncio.wait([*running, stop], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            logger.info("stopping: no new decisions")
+            scheduling.cancel()
+            await self.cluster.outbox.drain(self.options.drain_seconds)
+            await self._let_go(renewing)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, stop, return_exceptions=True)
+
+    async def _lead(self) -> None:
+        if self.leadership is None:
+            await asyncio.Event().wait()
+        else:
+            await self.leadership.run(self._note_leadership)
+
+    async def _let_go(self, renewing: asyncio.Task[None]) -> None:
+        """Give the lease back, once nobody renews it any more."""
+        if self.leadership is not None:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+            try:
+                await self.leadership.release()
+            except ClusterError as error:
+                logger.warning("lease not given back: %s", error)
+
+    def _note_leadership(self, leads: bool) -> None:
+        if leads:
+            self.cluster.changed.set()
+
+    async def _schedule(self) -> None:
+        await self.cluster.synced()
+        logger.info("in sync: %s", ", ".join(self._holdings()))
+        engine = Loop(self.cluster, self.conf_file.conf, self.clock, registry=self._registry)
+        is_prepared = False
+        while True:
+            if self.leads and self._is_fresh():
+                if not is_prepared:
+                    is_prepared = await ensure_queues(self.cluster)
+                await self._cycle(engine)
+            await self._pause()
+            if self.conf_file.refresh():
+                engine.use(self.conf_file.conf)
+
+    def _holdings(self) -> list[str]:
+        reflectors = self.cluster.reflectors
+        counts = {kind: len(self.cluster.store.by_key(kind)) for kind in reflectors}
+        return [f"{count} {RESOURCES[kind].plural}" for kind, count in counts.items() if count]
+
+    def _is_fresh(self) -> bool:
+        """Whether the API server has been heard of lately; deciding on old facts does harm."""
+        pulses = [reflector.pulse for reflector in self.cluster.reflectors.values()]
+        silent = [pulse.trouble for pulse in pulses if pulse.trouble and pulse.silence > self._limit]
+        self.trouble = silent[0] if silent else ""
+        return not silent
+
+    @property
+    def _limit(self) -> float:
+        return self.options.staleness_limit
+
+    async def _cycle(self, engine: Loop) -> None:
+        self.cluster.changed.clear()
+        began = self.cycle_began = stopwatch()
+        try:
+            async with self.cluster.lock:
+                report = await asyncio.to_thread(engine.decide)
+                seconds = stopwatch() - began
+                await self.cluster.carry_out(report.decisions)
+                # Last of all, and before anybody touches what the session stands on.
+                await asyncio.to_thread(self.metrics.cycle_ended, report, seconds)
+        except HeklaError as error:
+            self.failures += 1
+            self.trouble = self.failure = str(error)
+            logger.error("cycle failed: %s", error)
+            return
+        finally:
+            self.cycle_began = None
+        self.failure = ""
+        self.cycles += 1
+        self.last_report = report
+        self._took = stopwatch() - began
+        self._tell(report, self._took)
+
+    def _tell(self, report: CycleReport, seconds: float) -> None:
+        for complaint in report.session.snapshot.complaints:
+            self.cluster.facts.complain(complaint)
+        if report.decisions:
+            kinds: dict[str, int] = {}
+            for decision in report.decisions:
+                word = type(decision).__name__.lower()
+                kinds[word] = kinds.get(word, 0) + 1
+            said = ", ".join(f"{count} {word}" for word, count in kinds.items())
+            logger.info("cycle %d: %s (%.0f ms)", self.cycles, said, 1000 * seconds)
+
+    async def _pause(self) -> None:
+        """Until the next period, or sooner where something happens; writes need their time as well."""
+        began = stopwatch()
+        await _first_of(self.cluster.changed.wait, self.options.period)
+        gap = max(self.options.shortest_gap, min(self._took, self.options.period)) - (stopwatch() - began)
+        if gap > 0:
+            await asyncio.sleep(gap)
+
+
+async def _first_of(wait: Callable[[], Awaitable[object]], seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await wait()
+    except TimeoutError:
+        pass

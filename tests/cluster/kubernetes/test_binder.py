@@ -1,0 +1,86 @@
+"""One bind, whatever the server answers: it ends in exactly one way, and never twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from hekla.cluster.kubernetes import binder as binders
+from hekla.cluster.kubernetes.binder import Binder, Intent, Outcome
+from hekla.cluster.kubernetes.facts import Facts
+from hekla.cluster.store import Store
+from hekla.kube.client import Refused, Unreachable
+from kube.scripted import ScriptedClient
+
+INTENT = Intent("x/a", "uid-a", "n1", "x/job")
+CREATED: dict[str, Any] = {"kind": "Status", "status": "Success"}
+CONFLICT = Refused(409, "Conflict", "pod a is already assigned to node")
+CUT = Unreachable("connection reset")
+BROKEN = Refused(500, "InternalError", "something broke")
+BUSY = Refused(429, "TooManyRequests", "later", 0.001)
+
+
+def pod(node: str = "", uid: str = "uid-a", **meta: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "a", "namespace": "x", "uid": uid, **meta}, "spec": {"nodeName": node}}
+
+
+LEAVING = pod(deletionTimestamp="2026-01-01T00:00:00Z")
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binders, "FIRST_PAUSE", 0.0001)
+    monkeypatch.setattr(binders, "LONGEST_PAUSE", 0.0002)
+
+
+def bound(
+    *answers: Any, patience: float = 5.0, why_not: str = "", leads: bool = True
+) -> tuple[Outcome, list[str]]:
+    """How it ended, and what was asked of the server."""
+    client = ScriptedClient(*answers)
+    binder = Binder(
+        client,  # type: ignore[arg-type]
+        Facts(Store()),
+        may_write=lambda: leads,
+        why_not=lambda _: why_not,
+        patience=patience,
+    )
+    end = asyncio.run(binder.bind(INTENT))
+    return end.outcome, [method for method, _ in client.asked]
+
+
+@pytest.mark.parametrize(
+    ("title", "answers", "outcome", "asked"),
+    [
+        ("taken at once", [CREATED], Outcome.CONFIRMED, "POST"),
+        ("already bound to our node", [CONFLICT, pod("n1")], Outcome.CONFIRMED, "POST GET"),
+        ("already bound elsewhere", [CONFLICT, pod("n2")], Outcome.ADOPTED, "POST GET"),
+        ("made anew under its name", [CONFLICT, pod(uid="other")], Outcome.GONE, "POST GET"),
+        ("on its way out", [CONFLICT, LEAVING], Outcome.GONE, "POST GET"),
+        ("a conflict for another reason", [CONFLICT, pod()], Outcome.REFUSED, "POST GET"),
+        ("deleted", [Refused(404, "NotFound", "no pod")], Outcome.GONE, "POST"),
+        ("put off, then taken", [BUSY, BUSY, CREATED], Outcome.CONFIRMED, "POST POST POST"),
+        ("no answer, but stored", [CUT, pod("n1")], Outcome.CONFIRMED, "POST GET"),
+        ("no answer, and not stored", [CUT, pod(), CREATED], Outcome.CONFIRMED, "POST GET POST"),
+        ("broke after storing", [BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET"),
+        ("no answer for a while", [CUT, CUT, BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET GET GET"),
+        ("forbidden", [Refused(403, "Forbidden", "no")], Outcome.FORBIDDEN, "POST"),
+        ("nonsense", [Refused(422, "Invalid", "no")], Outcome.REFUSED, "POST"),
+    ],
+)
+def test_a_bind_ends_as_the_facts_are(title: str, answers: list[Any], outcome: Outcome, asked: str) -> None:
+    assert bound(*answers) == (outcome, asked.split()), title
+
+
+def test_a_bind_that_is_put_off_for_too_long_expires() -> None:
+    assert bound(*[BUSY] * 50, patience=0.0)[0] is Outcome.EXPIRED
+
+
+def test_nothing_is_sent_by_a_replica_that_does_not_lead() -> None:
+    assert bound(CREATED, leads=False) == (Outcome.SUPERSEDED, [])
+
+
+def test_nothing_is_sent_against_the_newest_facts() -> None:
+    assert bound(CREATED, why_not="the node is gone") == (Outcome.SUPERSEDED, [])

@@ -1,0 +1,116 @@
+"""Scheduler: `hekla serve` in a process of its own, with the rights of its role and no more."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.api import wait_until
+from harness.control_plane import ControlPlane
+from harness.process import Server, free_port
+from hekla.deploy.manifests import read_part
+
+USER = "hekla"
+NAMESPACE = "hekla-system"
+QUICK_LEASE = (
+    "--leader-elect-lease-duration=3s",
+    "--leader-elect-renew-deadline=2s",
+    "--leader-elect-retry-period=500ms",
+)
+"""Tests do not wait for a quarter of a minute until a new leader takes over."""
+
+
+class Scheduler:
+    """One replica; its log is a file, and its endpoints are on loopback."""
+
+    def __init__(self, plane: ControlPlane, kubeconfig: Path, *options: str, name: str = "one") -> None:
+        self._health = free_port()
+        self._metrics = free_port()
+        self.log = plane.folder / f"scheduler-{name}-{self._health}.log"
+        command = [
+            sys.executable,
+            "-m",
+            "hekla",
+            "serve",
+            f"--kubeconfig={kubeconfig}",
+            f"--listen-address=127.0.0.1:{self._metrics}",
+            f"--healthz-address=127.0.0.1:{self._health}",
+            *QUICK_LEASE,
+            *options,
+        ]
+        self.server = Server(f"scheduler {name}", command, self.log, lambda: True)
+
+    def start(self) -> Scheduler:
+        self.server.start()
+        return self
+
+    def wait_for(self, text: str, timeout: float = 30.0) -> None:
+        """Until its log says so."""
+        wait_until(lambda: text in self.text, timeout, what=f'"{text}" in the log of {self.server.name}')
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and body of one of its endpoints."""
+        port = self._metrics if path.startswith("/metrics") else self._health
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def stop(self) -> int:
+        """Ask it to end; its exit code."""
+        self.server.stop(timeout=30)
+        return self.exit_code
+
+    @property
+    def exit_code(self) -> int:
+        return self.server.exit_code
+
+
+def grant(plane: ControlPlane, user: str, *parts: str) -> None:
+    """Give a user the rights that the scheduler is deployed with."""
+    if plane.admin.find("Namespace", NAMESPACE) is None:
+        plane.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    for part in ("base", *parts):
+        for manifest in read_part(part):
+            if manifest["kind"] in ("ClusterRole", "Role"):
+                _put(plane, manifest)
+            elif manifest["kind"] in ("ClusterRoleBinding", "RoleBinding"):
+                name = f"{manifest['metadata']['name']}-{user}".replace(":", "-")
+                meta = {**manifest["metadata"], "name": name}
+                subjects = [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}]
+                _put(plane, {**manifest, "metadata": meta, "subjects": subjects})
+
+
+def _put(plane: ControlPlane, manifest: dict[str, object]) -> None:
+    plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(manifest))
+
+
+@contextmanager
+def running(
+    plane: ControlPlane, *options: str, kubeconfig: Path | None = None, name: str = "one"
+) -> Iterator[Scheduler]:
+    """A replica that has been started; it is asked to end afterwards, and must do so well."""
+    scheduler = Scheduler(plane, kubeconfig or plane.kubeconfig(USER), *options, name=name).start()
+    try:
+        scheduler.wait_for("following")  # from then on it knows how to end well
+        yield scheduler
+        assert scheduler.server.is_running, f"the scheduler ended by itself:\n{scheduler.server.log_tail(60)}"
+        assert scheduler.stop() == 0, scheduler.server.log_tail(60)
+    except BaseException:
+        print(f"the log of {scheduler.server.name} ends so:\n{scheduler.server.log_tail(60)}")
+        raise
+    finally:
+        scheduler.server.kill()
+        if "Traceback" in scheduler.text:
+            raise AssertionError(f"the scheduler had an unforeseen error:\n{scheduler.text[-6000:]}")
