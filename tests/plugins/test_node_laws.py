@@ -14,6 +14,7 @@ from hekla.ledger.arrays import ALL_ROWS
 from hekla.model.task import Task
 from hekla.objects.pod import PodAffinityTerm
 from hekla.objects.selectors import matches
+from hekla.plugins.allocation_for_many import BalancedAllocationForMany, LeastAllocatedForMany
 from hekla.plugins.allocation_scores import (
     BALANCED_ALLOCATION,
     LEAST_ALLOCATED,
@@ -307,6 +308,27 @@ def test_scores_of_many_nodes_agree_with_scores_of_one(
             ]
             assert many.tolist() == one
             assert np.array_equal(table, before)
+
+
+@given(
+    st.lists(st.tuples(*[AMOUNTS] * 6), min_size=1, max_size=3),
+    st.lists(st.tuples(AMOUNTS, AMOUNTS, AMOUNTS), min_size=1, max_size=12),
+)
+def test_scores_for_many_requests_agree_with_scores_for_one(
+    rows: list[tuple[int, ...]], requests: list[tuple[int, ...]]
+) -> None:
+    table, asked = np.array(rows, dtype=np.int64), np.array(requests, dtype=np.int64).T
+    for count in (2, 3):
+        held, has = table[:, :count], table[:, 3 : 3 + count]
+        capacity = capacity_of(has, range(count))
+        for plain, for_many in (
+            (LEAST_ALLOCATED, LeastAllocatedForMany),
+            (BALANCED_ALLOCATION, BalancedAllocationForMany),
+        ):
+            score = for_many(asked[:count], held, capacity, 2)
+            for row in range(len(rows)):
+                one = [plain.of_one(held[row].tolist(), r[:count], has[row].tolist()) for r in requests]
+                assert score(row).tolist() == [2 * value for value in one]
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), min_size=1))

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import given
+from hypothesis import strategies as st
 from moves import Move, make_all, moves
 
-from hekla.conf import Conf
+from hekla.actions.placing import choose
+from hekla.conf import Conf, PluginEntry, Tier
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
+from hekla.model.status import Status
+from hekla.model.task import Task
+from hekla.testing.builders import job, node
 from hekla.testing.conf_strategies import confs
 from hekla.testing.gangs import gang_clusters, gang_confs
+from hekla.testing.medleys import medley_confs, medleys
 from hekla.testing.strategies import CROWDED, Cluster, clusters, sessions
 
+USUAL = Conf(
+    ("enqueue", "allocate", "backfill"),
+    (
+        Tier(tuple(map(PluginEntry, ("priority", "gang", "conformance")))),
+        Tier(tuple(map(PluginEntry, ("overcommit", "drf", "predicates", "proportion", "nodeorder")))),
+    ),
+)
 CONTENDED = ("running", "running", "pending")
 """Nodes are full, and about as many tasks wait as could be evicted."""
 
@@ -49,6 +63,67 @@ def test_so_it_does_for_whole_gangs(cluster: Cluster, conf: Conf) -> None:
 def test_so_it_does_where_gangs_look_for_victims(cluster: Cluster, conf: Conf) -> None:
     quick = cluster.cycle(conf).decisions
     assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
+
+
+@given(cluster=medleys(), conf=medley_confs())
+def test_so_it_does_where_every_job_asks_for_something_else(cluster: Cluster, conf: Conf) -> None:
+    quick, slow = cluster.cycle(conf), cluster.cycle(conf, NO_SHORTCUT)
+    assert quick.decisions == slow.decisions
+    assert [task.node for task in quick.session.tasks] == [task.node for task in slow.session.tasks]
+    assert told(quick.session) == told(slow.session)
+
+
+@given(cluster=medleys(), conf=medley_confs(), made=st.lists(st.tuples(moves, st.booleans()), max_size=4))
+def test_the_standings_tell_what_a_closer_look_does(
+    cluster: Cluster, conf: Conf, made: Sequence[tuple[Sequence[Move], bool]]
+) -> None:
+    session = cluster.session(conf)
+    for some_moves, is_undone in made:
+        assert told_by_standings(session) == seen_at_a_closer_look(session)
+        statement = make_all(session, some_moves)
+        told_by_standings(session)
+        if is_undone:
+            statement.discard()
+    assert told_by_standings(session) == seen_at_a_closer_look(session)
+
+
+def told(session: Session) -> dict[str, list[str]]:
+    return {uid: [str(note) for note in notes] for uid, notes in session.story.jobs.items() if notes}
+
+
+def waiting_tasks(session: Session) -> list[Task]:
+    return [task for task in session.tasks if task.status is Status.PENDING and not task.is_best_effort]
+
+
+def told_by_standings(session: Session) -> dict[str, int | None]:
+    if not session.fitting.has_standings:
+        return seen_at_a_closer_look(session)
+    return {task.key: session.fitting.best_with_room(task) for task in waiting_tasks(session)}
+
+
+def seen_at_a_closer_look(session: Session) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    for task in waiting_tasks(session):
+        known = session.fitting.class_of(task)
+        feasible = session.fitting.narrowed(task, known.is_open) & known.fits_later
+        choice = choose(session, task, known, np.asarray(feasible))
+        found[task.key] = choice.row if choice is not None and choice.has_room else None
+    return found
+
+
+def test_standings_are_there_for_the_plugins_that_most_clusters_use() -> None:
+    nodes = (node("n0", cpu=4, memory="8Gi"), node("n1", cpu=8, memory="8Gi"))
+    jobs = [job("a", tasks=2, cpu=1, memory="1Gi"), job("b", tasks=2, cpu=2, memory="1Gi")]
+    cluster = Cluster(nodes, tuple(one for built in jobs for one in built.objects))
+    session = cluster.session(USUAL)
+    assert session.fitting.has_standings
+    assert set(told_by_standings(session).values()) == {1}
+
+
+def test_a_cluster_without_nodes_has_no_standings() -> None:
+    report = Cluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
+    assert not report.session.fitting.has_standings
+    assert not deeds(report.decisions)
 
 
 @given(session=sessions(), made=moves)

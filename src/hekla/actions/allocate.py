@@ -11,7 +11,7 @@ from typing import Literal
 
 from hekla.actions.domain_search import DomainSearch
 from hekla.actions.nomination import nominate_from_pods, place_as_nominated
-from hekla.actions.placing import Placer
+from hekla.actions.placing import Placer, place_one
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
 from hekla.framework.action import Action
@@ -63,7 +63,7 @@ class Allocate(Action):
             if session.is_overused(queue) or not agenda.jobs_of[queue.name]:
                 continue
             job = agenda.jobs_of[queue.name].pop()
-            place = place_in_domains if job.is_bounded or job.has_policies else place_anywhere
+            place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
             if place(session, job, agenda.worksheets, self.arguments):
                 agenda.jobs_of[queue.name].push(job)
             agenda.queues.push(queue)
@@ -75,6 +75,8 @@ class Agenda(Turns):
     def __init__(self, session: Session, *, keeps_nominations: bool) -> None:
         super().__init__(session)
         self.worksheets: dict[str, Worksheet] = {}
+        self.in_domains: set[str] = set()
+        """The jobs that ask for a network domain, or have parts that are placed one by one."""
         admits_itself = "enqueue" not in session.conf.actions
         for job in session.jobs_in_line():
             if job.is_pending and admits_itself:
@@ -86,6 +88,8 @@ class Agenda(Turns):
             worksheet = worksheet_of(session, job)
             if worksheet:
                 self.worksheets[job.uid] = worksheet
+                if job.is_bounded or job.has_policies:
+                    self.in_domains.add(job.uid)
                 self.add(job)
 
 
@@ -107,6 +111,8 @@ def place_anywhere(
     """
     sub_job = job.sub_jobs[job.uid]
     tasks = worksheets[job.uid].tasks_of[sub_job.uid]
+    if place_one(session, job, sub_job, tasks):
+        return bool(tasks)
     top = session.domains.top
     placer = Placer(session, job, sub_job, top, arguments)
     with session.statement() as statement:
@@ -132,7 +138,7 @@ def leave_pipelined(statement: Statement, arguments: AllocateArguments) -> None:
 def place_in_domains(
     session: Session, job: Job, worksheets: dict[str, Worksheet], arguments: AllocateArguments
 ) -> bool:
-    """The same for a job that asks for a network domain, or has parts that are placed one by one."""
+    """The same for a job of which more has to be heeded than where there is room."""
     asks_anew = arguments.job_score == "hypernodeOrder"
     search = DomainSearch(session, job, arguments, asks_anew=asks_anew)
     with session.statement() as statement:

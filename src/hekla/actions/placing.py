@@ -19,6 +19,7 @@ from hekla.ledger.arrays import Mask
 from hekla.ledger.domains import TOP, Domain
 from hekla.model.diagnosis import Diagnosis, refused_everywhere
 from hekla.model.job import Job, SubJob
+from hekla.model.status import Status
 from hekla.model.task import Task
 
 WORTH_PLANNING = 5
@@ -107,6 +108,37 @@ class Run:
         return plan(self._known, among, count)
 
 
+def place_one(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
+    """Bind the next task of a job, where one is all it takes and the standings tell the node.
+
+    A job that has its minimum gets one task in a turn, so on a cluster of many small jobs this is
+    most of what allocate does. False, and nothing done, where a closer look is needed.
+    """
+    fitting, lacks = session.fitting, job.roster.missing
+    if lacks > 1 or not fitting.has_standings or not session.nobody_objects or not isinstance(tasks, deque):
+        return False
+    task = tasks[0]
+    if job.fit_errors or sub_job.nominated or sub_job.topology is not None or not is_plain(task):
+        return False
+    if not session.is_allocatable(session.queues[job.queue], task) or session.objection_to(task) is not None:
+        return False
+    row = fitting.best_with_room(task)
+    if row is None:
+        return False
+    task.evicted = False
+    session.put(task, row, Status.ALLOCATED)
+    if not session.is_ready(job):
+        session.take_back(task)
+        return False
+    session.bind(tasks.popleft())
+    return True
+
+
+def is_plain(task: Task) -> bool:
+    """Nothing holds the task back, and it was promised no node."""
+    return not task.is_gated and not task.pod.status.nominated_node_name
+
+
 class Placer:
     """Places tasks of one sub-job inside one domain; what nodes refused is remembered while it lives."""
 
@@ -182,18 +214,13 @@ class Placer:
 
         Below its minimum the job cannot start, so whether it can is asked when that is reached.
         """
-        session, job, missing = self._session, self._job, self._missing()
+        session, job, missing = self._session, self._job, self._sub_job.roster.missing
         if missing < WORTH_PLANNING or not session.foresees or job.has_policies:
             return 1
         count = 1 + run.length(tasks, missing - 1)
         if count < WORTH_PLANNING:
             return 1
         return session.headroom(session.queues[job.queue], task, count)
-
-    def _missing(self) -> int:
-        """How many tasks the sub-job lacks to its minimum; once it has that, it gets one in a turn."""
-        roster = self._sub_job.roster
-        return roster.minimum - roster.ready - roster.pending_best_effort
 
     def _open_gate(self, task: Task) -> None:
         """The queue has room for the task: it may be placed from the next cycle on."""
@@ -223,6 +250,9 @@ class Placer:
             if row is not None:
                 return Choice(row, has_room=True)
         self._run = None
+        row = self._best_in_the_standings(task)
+        if row is not None:
+            return Choice(row, has_room=True)
         known = session.fitting.class_of(task)
         passes = session.fitting.narrowed(task, known.is_open)
         passes &= known.fits_later
@@ -238,13 +268,25 @@ class Placer:
             self._run = Run(session, task, known, feasible, self._finder)
         return choice
 
+    def _best_in_the_standings(self, task: Task) -> int | None:
+        """The node for a task of which few like it follow, where that can be told without looking further."""
+        if (
+            self._sub_job.roster.missing >= WORTH_PLANNING
+            or self._domain.name != TOP
+            or self._sub_job.topology is not None
+            or not is_plain(task)
+        ):
+            return None
+        row = self._session.fitting.best_with_room(task)
+        return row if row is not None and self._finder.note(task, row, self._domain.nodes) else None
+
     def _starts_a_run(self, task: Task, known: TaskClass, feasible: Mask) -> bool:
         """Whether more tasks follow, and a placement changes the score of one node alone.
 
         Closeness moves with every task.
         """
         return (
-            self._missing() > 1
+            self._sub_job.roster.missing > 1
             and self._sub_job.topology is None
             and self._session.fitting.is_steady()
             and known.has_steady_scores(task, feasible)

@@ -18,7 +18,7 @@ class ClassKeys:
         self._distinguish: list[Callable[[Task], Hashable]] = []
         self._label_keys = sorted(str(key) for key in tasks.census(selected_labels))
         self._key_of_task: dict[str, Hashable] = {}
-        self._latest: Task | None = None
+        self._latest_of_job: dict[str, Task] = {}
 
     def heed(self, plugin: Plugin) -> None:
         """From now on, tasks that this plugin tells apart have different keys."""
@@ -30,12 +30,12 @@ class ClassKeys:
         """Equal for tasks that every plugin answers alike for."""
         key = self._key_of_task.get(task.uid)
         if key is None:
-            # Tasks of a job come one after another and mostly look the same.
-            twin = self._latest
-            is_same = twin is not None and twin.job == task.job and self._look_alike(twin, task)
+            # Tasks of a job mostly look the same.
+            twin = self._latest_of_job.get(task.job)
+            is_same = twin is not None and self._look_alike(twin, task)
             key = self._key_of_task[twin.uid] if is_same and twin is not None else self._make_key(task)
             self._key_of_task[task.uid] = key
-            self._latest = task
+            self._latest_of_job[task.job] = task
         return key
 
     def of_request(self, task: Task) -> Hashable:
@@ -46,7 +46,8 @@ class ClassKeys:
     def _look_alike(self, left: Task, right: Task) -> bool:
         mine, theirs = left.pod.metadata, right.pod.metadata
         return (
-            left.pod.spec == right.pod.spec
+            left.namespace == right.namespace
+            and left.pod.spec == right.pod.spec
             and not left.pod.spec.volumes
             and not left.pod.spec.resource_claims
             and left.vector is right.vector

@@ -6,6 +6,8 @@ again while the finder lives, even where their requests differ (as in Volcano).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from hekla.conf import argument
@@ -26,6 +28,14 @@ NOTHING_TO_REMEMBER = (
 )
 
 
+class Note(NamedTuple):
+    """The last task that got a node found in other ways, which node that is, and among which it was."""
+
+    task: Task
+    row: int
+    domain: Mask
+
+
 class NodeFinder:
     """Lives as long as its memory is to last: a job's placement, or a whole action."""
 
@@ -33,9 +43,11 @@ class NodeFinder:
         self._session = session
         self._uses_memory = uses_memory
         self._refused: dict[tuple[str, str], Mask] = {}
+        self._noted: Note | None = None
 
     def find(self, task: Task, domain: Mask, passes: Mask) -> Mask:
         """The nodes of the domain that pass now and did not refuse a task of this role before."""
+        self._work_out_note()
         feasible = domain & passes
         if not task.role or not self._uses_memory:
             return feasible
@@ -47,6 +59,32 @@ class NodeFinder:
         feasible &= ~known
         known |= domain & ~feasible
         return feasible
+
+    def note(self, task: Task, row: int, domain: Mask) -> bool:
+        """The task is about to get a node that was found in other ways; False where memory has a say in that.
+
+        Whom it was refused by is worked out once another kind of task asks for it, which is seldom.
+        """
+        if not task.role or not self._uses_memory:
+            return True
+        key_of, noted = self._session.fitting.key_of, self._noted
+        if noted is not None and (noted.task.role != task.role or key_of(noted.task) != key_of(task)):
+            self._work_out_note()
+        if (task.job, task.role) in self._refused:
+            return False
+        self._noted = Note(task, row, domain)
+        return True
+
+    def _work_out_note(self) -> None:
+        """Remember whom the noted task was refused by: since then, nothing but its own node has changed."""
+        if self._noted is None:
+            return
+        (task, row, domain), fitting = self._noted, self._session.fitting
+        known = fitting.class_of(task)
+        passes = fitting.narrowed(task, known.is_open) & known.fits_later
+        passes[row] = True
+        self._refused[task.job, task.role] = domain & ~passes
+        self._noted = None
 
     def refuse(self, task: Task, row: int) -> None:
         """One node refuses tasks of this role from now on."""

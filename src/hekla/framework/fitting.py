@@ -21,6 +21,7 @@ from hekla.framework.opinions import Judge, Refusals, Score, Scorers, Shelf, uni
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import BATCH_NODE_ORDER, BEST_NODE, NODE_ORDER, PREDICATE, Point, Scope
 from hekla.framework.sheets import Changes, Sheet
+from hekla.framework.standings import Standings
 from hekla.framework.task_class import TaskClass
 from hekla.ledger.arrays import Mask
 from hekla.ledger.states import NodeStates
@@ -55,17 +56,18 @@ class Fitting:
         self._sheets: OrderedDict[Hashable, Sheet] = OrderedDict()
         self._classes: OrderedDict[Hashable, TaskClass] = OrderedDict()
         self._diagnoses: dict[Hashable, Diagnosis] = {}
+        self._standings = Standings(self)
 
     def register(self, plugin: Plugin, point: Point, scope: Scope, method: Callable[..., object]) -> None:
         """Take a plugin's answer to one of the points about nodes."""
         if point is PREDICATE:
             if not self.judges or self.judges[-1].plugin != plugin.name:
                 self.judges.append(Judge(plugin=plugin.name))
-            self.judges[-1].file(scope, cast("Callable[..., Refusals]", method))
+            self.judges[-1].file(plugin, scope, cast("Callable[..., Refusals]", method))
         elif point is NODE_ORDER:
-            self.order.file(scope, cast("Callable[..., Score]", method))
+            self.order.file(plugin, scope, cast("Callable[..., Score]", method))
         elif point is BATCH_NODE_ORDER:
-            self.batch.file(scope, cast("Callable[..., Score]", method))
+            self.batch.file(plugin, scope, cast("Callable[..., Score]", method))
         self.heed(plugin)
 
     @property
@@ -78,6 +80,10 @@ class Fitting:
 
     def class_of(self, task: Task) -> TaskClass:
         """The task's class, up to date."""
+        return self._class_as_it_was(task).refresh()
+
+    def _class_as_it_was(self, task: Task) -> TaskClass:
+        """The task's class, as up to date as when it was last looked at."""
         if not self.session.shortcuts.sheets:
             return TaskClass(self, task, Sheet(self, task))
         key = self.key_of(task)
@@ -85,7 +91,7 @@ class Fitting:
         if known is None:
             return self._keep(self._classes, key, TaskClass(self, task, self._sheet_for(task, key)))
         self._classes.move_to_end(key)
-        return known.refresh()
+        return known
 
     def _sheet_for(self, task: Task, key: Hashable) -> Sheet:
         """The sheet of the task's request; of its class, where plugins also look at something else."""
@@ -160,6 +166,25 @@ class Fitting:
             curable &= ~(undecided & hard)
             undecided &= ~bad
         return curable
+
+    @cached_property
+    def has_standings(self) -> bool:
+        """Whether scores depend on the node's own state and the request alone, and many come at once."""
+        shortcuts = self.session.shortcuts
+        return (
+            shortcuts.sheets
+            and shortcuts.standings
+            and len(self.session.nodes) > 0
+            and self.is_steady()
+            and all(shelf.speaks_of_many for shelf in self._shelves)
+        )
+
+    def best_with_room(self, task: Task) -> int | None:
+        """The node to take, where it has room now and the standings tell; None where others must."""
+        if not self.has_standings:
+            return None
+        known = self._class_as_it_was(task)
+        return self._standings.best(known) if known.is_in_standings else None
 
     def best(self, task: Task, known: TaskClass, among: Mask) -> int | None:
         """The node to take: the best-node callback's, else the highest score, first in node order."""

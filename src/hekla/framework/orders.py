@@ -16,10 +16,20 @@ from hekla.model.task import Task
 
 
 def queue_goes_first(session: Session, left: Queue, right: Queue) -> bool:
-    for compare in session.answers_to(points.QUEUE_ORDER):
-        if order := compare(left, right):
-            return bool(order < 0)
-    return (left.created, left.name) < (right.created, right.name)
+    return comparison_of_queues(session)(left, right)
+
+
+def comparison_of_queues(session: Session) -> Callable[[Queue, Queue], bool]:
+    """The same for many comparisons."""
+    answers = session.answers_to(points.QUEUE_ORDER)
+
+    def goes_first(left: Queue, right: Queue) -> bool:
+        for compare in answers:
+            if order := compare(left, right):
+                return bool(order < 0)
+        return (left.created, left.name) < (right.created, right.name)
+
+    return goes_first
 
 
 def job_goes_first(session: Session, left: Job, right: Job) -> bool:
@@ -56,7 +66,7 @@ def _goes_first(left: Task, mine: tuple[Any, ...], right: Task, theirs: tuple[An
 
 
 def queues_in_order(session: Session, queues: Iterable[Queue] = ()) -> Heap[Queue]:
-    return Heap(lambda left, right: queue_goes_first(session, left, right), queues)
+    return Heap(comparison_of_queues(session), queues)
 
 
 def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from functools import partial
 from typing import Any, TypeVar
 
 from hekla.model.task import Task
@@ -64,6 +65,22 @@ def answers(point: Point, scope: Scope = Scope.ATTEMPT) -> Callable[[Method], Me
 
     def mark(method: Method) -> Method:
         method.__dict__.setdefault("answers", []).append((point, scope))
+        return method
+
+    return mark
+
+
+def for_many(answer: Callable[..., Any]) -> Callable[[Method], Method]:
+    """Marks a plugin's method as the form of a LEDGER answer that speaks of many requests at once.
+
+    It is handed requests and gives back a function of one row. That tells, for a predicate, whether the
+    node refuses them all; for a score, what each of them gives the node. Both must be the same for nodes
+    of which the ledgers say the same. Scores must be whole numbers then, so that they add up alike in
+    whatever order; the array may be used again for the next row.
+    """
+
+    def mark(method: Method) -> Method:
+        answer.__dict__["for_many"] = method.__name__
         return method
 
     return mark
@@ -204,6 +221,14 @@ def sum_by_name(tiers: Tiers, *question: Any) -> dict[str, float]:
 
 def per_node(tiers: Tiers, *question: Any) -> Any:
     raise NotImplementedError("answers about nodes are gathered by class of tasks, in framework.fitting")
+
+
+def combined(point: Point, tiers: Tiers) -> Answer:
+    """All answers as one function; of just one, where it would be passed on as it is, that one itself."""
+    given = [answer for tier in tiers for answer in tier]
+    if len(given) == 1 and point.combine in (every, some, first_objection, first_given):
+        return given[0]
+    return partial(point.combine, tiers)
 
 
 # The table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -83,6 +83,7 @@ class Session:
         self.fitting = Fitting(self)
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
         self._owners: dict[Point, list[list[Plugin]]] = {}
+        self._asked = Asked(self._tiers)
         self._answers: dict[Point, list[Callable[..., Any]]] = {}
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
@@ -135,6 +136,7 @@ class Session:
                 self.opening[plugin.name] = stopwatch() - began
                 self._listen(plugin)
                 self._register(plugin, is_enabled)
+        self._asked = Asked(self._tiers)
 
     def _listen(self, plugin: Plugin) -> None:
         if type(plugin).on_allocate is not Plugin.on_allocate:
@@ -174,13 +176,13 @@ class Session:
 
     def ask(self, point: Point, *question: Any) -> Any:
         """The combined answer of all plugins."""
-        return point.combine(self._tiers.get(point, ()), *question)
+        return self._asked[point](*question)
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
         known = self._job_keys.get(job.uid)
         if known is None or known[0] != job.roster.moves or self.has_moving_job_order:
-            key = (*self.ask(points.JOB_ORDER, job), job.created, job.uid)
+            key = (*self._asked[points.JOB_ORDER](job), job.created, job.uid)
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
 
@@ -242,7 +244,7 @@ class Session:
         return not job.is_pending and job.queue in self.queues and self.is_valid(job)
 
     def is_ready(self, job: Job) -> bool:
-        return bool(self.ask(points.JOB_READY, job))
+        return bool(self._asked[points.JOB_READY](job))
 
     def is_pipelined(self, job: Job) -> bool:
         return bool(self.ask(points.JOB_PIPELINED, job))
@@ -264,10 +266,10 @@ class Session:
         return bool(self.ask(points.JOB_ENQUEUEABLE, job))
 
     def is_overused(self, queue: Queue) -> bool:
-        return bool(self.ask(points.OVERUSED, queue))
+        return bool(self._asked[points.OVERUSED](queue))
 
     def is_allocatable(self, queue: Queue, task: Task) -> bool:
-        return bool(self.ask(points.ALLOCATABLE, queue, task))
+        return bool(self._asked[points.ALLOCATABLE](queue, task))
 
     def headroom(self, queue: Queue, task: Task, count: int) -> int:
         """How many of so many tasks like this the queue may take, one after another."""
@@ -278,7 +280,7 @@ class Session:
 
     def objection_to(self, task: Task) -> Objection | None:
         """Why the task can run nowhere, whatever the node."""
-        objection: Objection | None = self.ask(points.PRE_PREDICATE, task)
+        objection: Objection | None = self._asked[points.PRE_PREDICATE](task)
         return objection
 
     def preemptable(self, task: Task, candidates: list[Task], *, by_all: bool = False) -> list[Task]:
@@ -387,16 +389,23 @@ class Session:
         job = self.jobs[task.job]
         job.move(task, status)
         self.nodes.place(task, row)
-        objections = [said for listen in self._on_allocate if (said := listen(task)) is not None]
-        if objections:
-            self.story.of_job(job.uid, f"{task.name}: {objections[0]}")
+        objection: str | None = None
+        for listen in self._on_allocate:
+            said = listen(task)
+            objection = said if objection is None else objection
+        if objection is not None:
+            self.story.of_job(job.uid, f"{task.name}: {objection}")
             self.take_back(task)
-            return False
-        return True
+        return objection is None
+
+    @cached_property
+    def nobody_objects(self) -> bool:
+        """Whether every plugin puts up with whatever is placed: those that hear of many tasks at once do."""
+        return len(self._on_allocate_all) == len(self._on_allocate)
 
     def put_all(self, tasks: Sequence[Task], rows: Sequence[int], status: Status) -> int:
         """Place tasks of one job that look alike; how many, up to the first that a plugin objects to."""
-        if len(self._on_allocate_all) < len(self._on_allocate):
+        if not self.nobody_objects:
             put = self.put
             placed = (put(task, row, status) for task, row in zip(tasks, rows, strict=True))
             return next((at for at, is_placed in enumerate(placed) if not is_placed), len(tasks))
@@ -440,7 +449,9 @@ class Session:
 
     def bind(self, task: Task) -> None:
         """Send an allocated task to its node."""
-        self.bind_all([task])
+        self.jobs[task.job].move(task, Status.BINDING)
+        task.last = None
+        self.decisions.append(bind_decision(task))
 
     def bind_all(self, tasks: Sequence[Task]) -> None:
         """The same for many; each forgets what it nearly got before."""
@@ -490,6 +501,19 @@ class Session:
             tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
             tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
         )
+
+
+class Asked(dict[Point, Callable[..., Any]]):
+    """The combined answers of all plugins, as one function per point; made when it is first asked for."""
+
+    def __init__(self, tiers: Mapping[Point, Sequence[Sequence[Callable[..., Any]]]]) -> None:
+        super().__init__()
+        self._tiers = tiers
+
+    def __missing__(self, point: Point) -> Callable[..., Any]:
+        tiers = [tier for tier in self._tiers.get(point, ()) if tier]
+        self[point] = ask = points.combined(point, tiers)
+        return ask
 
 
 def listens_to_many(plugin: type[Plugin]) -> bool:

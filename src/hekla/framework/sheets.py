@@ -100,7 +100,7 @@ class Sheet:
     def __init__(self, fitting: Fitting, task: Task) -> None:
         session = fitting.session
         self._fitting = fitting
-        self._task = task
+        self.task = task
         self._needs = needs_of(task)
         self._nodes, self._pods = session.nodes, session.pods
         self._totals: dict[tuple[float, float], Floats] = {}
@@ -108,7 +108,7 @@ class Sheet:
 
     def outlook(self, states: NodeStates) -> Outlook:
         """Everything that depends on the request and on node states, worked out for these."""
-        task, fitting, needs = self._task, self._fitting, self._needs
+        task, fitting, needs = self.task, self._fitting, self._needs
         now = np.logical_and.reduce(states.idle >= needs)
         later = np.logical_and.reduce(states.future >= needs) if self._nodes.has_promises else now.copy()
         verdicts = [
@@ -150,7 +150,7 @@ class Sheet:
 
     def _work_out_row(self, row: int) -> None:
         """The same in plain numbers."""
-        task, fitting, known = self._task, self._fitting, self.known
+        task, fitting, known = self.task, self._fitting, self.known
         states = NodeStates(self._nodes, self._pods, slice(row, row + 1), only=row)
         idle, future = self._nodes.idle[row].tolist(), self._nodes.future[row].tolist()
         request = task.vector.tolist()

@@ -17,6 +17,8 @@ class Shortcuts:
     """Tasks in a row that look alike are placed together, not one search after another."""
     sheets: bool = True
     """What was worked out for a kind of task is kept, and put right where nodes have changed since."""
+    standings: bool = True
+    """A node that changed is held against all requests at once, not against each when that is asked for."""
     known_scores: bool = True
     """Network domains whose score is known beforehand are tried best first, up to the first that will do."""
     kept_trials: bool = True
@@ -31,6 +33,7 @@ EVERY_SHORTCUT = Shortcuts()
 NO_SHORTCUT = Shortcuts(
     runs=False,
     sheets=False,
+    standings=False,
     known_scores=False,
     kept_trials=False,
     upper_bounds=False,

@@ -7,6 +7,7 @@ states stands on a sheet, which classes that ask for the same share.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,35 +23,32 @@ if TYPE_CHECKING:
 
 
 class TaskClass:
-    """What is known of placing tasks of one kind; `refresh` brings it up to date."""
+    """What is known of placing tasks of one kind; `refresh` brings it up to date, and comes first."""
 
     def __init__(self, fitting: Fitting, task: Task, sheet: Sheet) -> None:
         self._fitting = fitting
         self._task = task
-        self._sheet = sheet
+        self.sheet = sheet
         count = len(fitting.session.nodes)
         self._never = [verdict([ask(task) for ask in judge.once], count) for judge in fitting.judges]
         self._never_refused = _not_refused(self._never)
         self._order_once = total([ask(task) for ask in fitting.order.once])
         self._batch_once = total([ask(task) for ask in fitting.batch.once])
-        self._adds_scores = not all(
-            isinstance(s, float) and s == 0.0 for s in (self._order_once, self._batch_once)
-        )
-        self._constant = (0.0, 0.0)
-        sheet.refresh()
-        self._take_over_all()
+        self._adds_scores = not (isinstance(self._order_once, float) and isinstance(self._batch_once, float))
+        self._constant = self._with_constants(0.0, 0.0)
+        self._moment = -1
 
     def refresh(self) -> TaskClass:
         """Take over what has changed on the sheet."""
-        self._sheet.refresh()
-        if self._known is not self._sheet.known:
+        self.sheet.refresh()
+        if self._moment < 0 or self._known is not self.sheet.known:
             self._take_over_all()
         elif self._moment != self._fitting.changes.now:
             self._take_over()
         return self
 
     def _take_over_all(self) -> None:
-        self._known = self._sheet.known
+        self._known = self.sheet.known
         self._moment = self._fitting.changes.now
         self._find_open()
         self._sum_up()
@@ -72,7 +70,7 @@ class TaskClass:
 
     def _sum_up(self) -> None:
         if not self._adds_scores:
-            self._total = self._sheet.total(self._constant)
+            self._total = self.sheet.total(self._constant)
         else:
             self._total = np.empty(len(self.is_open))
             self._total[:] = self._summed(self._known.order, self._known.batch)
@@ -81,15 +79,35 @@ class TaskClass:
         self, order: Floats | float, batch: Floats | float, rows: Indices | None = None
     ) -> Floats | float:
         """All scores together, always added in the same order: sums of fractions depend on it."""
-        order = _at(self._order_once, rows) + order
-        batch = _at(self._batch_once, rows) + batch
+        if self._adds_scores:
+            order = _at(self._order_once, rows) + order
+            batch = _at(self._batch_once, rows) + batch
         return (order + self._constant[0]) + (batch + self._constant[1])
+
+    def _with_constants(self, order: float, batch: float) -> tuple[float, float]:
+        """What is added to all nodes alike: now, and once and for all."""
+        if isinstance(self._order_once, float) and isinstance(self._batch_once, float):
+            return self._order_once + order, self._batch_once + batch
+        return order, batch
 
     @property
     def judged(self) -> list[Verdict]:
         """By plugin that has predicates, whom it refuses."""
         both = zip(self._never, self._known.verdicts, strict=True)
         return [united(never, by_row, len(self.is_open)) for never, by_row in both]
+
+    @cached_property
+    def handicaps(self) -> Floats | None:
+        """-inf for nodes that the class can never use, 0 for all others; None where it may use all."""
+        usable, shard = self._never_refused, self._fitting.session.hard_shard
+        if shard is not None:
+            usable = shard if usable is None else usable & shard
+        return None if usable is None else np.where(usable, 0.0, -np.inf)
+
+    @property
+    def is_in_standings(self) -> bool:
+        """Whether it prefers among nodes just what all tasks with its request prefer."""
+        return not self._adds_scores
 
     def has_steady_scores(self, task: Task, among: Mask) -> bool:
         """Whether scores depend on each node alone, so that a placement changes one of them."""
@@ -109,8 +127,9 @@ class TaskClass:
             order_part = order_part + (0.0 if order is None else order)
             batch_part = batch_part + (0.0 if batch is None else batch)
             return np.asarray(order_part + batch_part, dtype=np.float64)
-        if self._constant != (order_constant, batch_constant):
-            self._constant = (order_constant, batch_constant)
+        constant = self._with_constants(order_constant, batch_constant)
+        if self._constant != constant:
+            self._constant = constant
             self._sum_up()
         return self._total
 
@@ -121,7 +140,7 @@ class TaskClass:
         """
         session = self._fitting.session
         states = SupposedStates(session.nodes, session.pods, rows, self._task, added)
-        known = self._sheet.outlook(states)
+        known = self.sheet.outlook(states)
         return known, np.broadcast_to(self._summed(known.order, known.batch, rows), len(rows))
 
 

@@ -182,17 +182,19 @@ class NodeLedger:
 
     def _count(self, task: Task, row: int, status: Status, sign: int) -> None:
         amount = task.vector if sign > 0 else -task.vector
-        self.has_promises |= status in (Status.PIPELINED, Status.RELEASING)
+        # A view of the row is changed: `self.idle[row] -= amount` would also copy it back into the table.
+        idle, used, future = self.idle[row], self.used[row], self.future[row]
         if status is Status.PIPELINED:
+            self.has_promises = True
             self.pipelined[row] += amount
-            self.future[row] -= amount
         else:
-            self.idle[row] -= amount
-            self.used[row] += amount
-            if status is Status.RELEASING:
-                self.releasing[row] += amount
-            else:
-                self.future[row] -= amount
+            idle -= amount
+            used += amount
+        if status is Status.RELEASING:
+            self.has_promises = True
+            self.releasing[row] += amount
+        else:
+            future -= amount
         self.changed.append(row)
 
     def can_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:

@@ -109,13 +109,14 @@ class PodLedger:
 
     def _move(self, task: Task, row: int, sign: int) -> None:
         self.count[row] += sign
-        nonzero = self.nonzero[row]
-        nonzero[0] += sign * task.nonzero[0]
-        nonzero[1] += sign * task.nonzero[1]
+        cpu, memory = task.nonzero
+        self.nonzero[row, 0] += sign * cpu
+        self.nonzero[row, 1] += sign * memory
+        requested = self.requested[row]
         if sign > 0:
-            self.requested[row] += task.vector
+            requested += task.vector
         else:
-            self.requested[row] -= task.vector
+            requested -= task.vector
         for weigh, counts in self._for_all:
             if weight := weigh(task):
                 counts[row] += sign * weight

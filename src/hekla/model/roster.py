@@ -140,6 +140,11 @@ class Roster:
         return sum(bool(task.node_name) for task in self._by_status[Status.RELEASING].values())
 
     @property
+    def missing(self) -> int:
+        """How many tasks are lacking to the minimum; less than 0 where there are more."""
+        return self.minimum - self.ready - self.pending_best_effort
+
+    @property
     def is_ready(self) -> bool:
         return self.ready + self.pending_best_effort >= self.minimum
 

@@ -8,7 +8,7 @@ array costs ten times as much as a few plain numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -35,6 +35,12 @@ class Capacity:
     """(P, N)"""
     divisors: Floats
     """The same, and 1 where there is nothing."""
+    doubled: Floats
+    """Twice the divisors."""
+    pairs: Sequence[tuple[int, int, Mask]]
+    """Two of three resources, and which nodes have just these, where there are such."""
+    loners: Mask | None
+    """Which nodes have less than two of the resources; None where all have more."""
     kinds: Floats | float
     """How many of the resources each node has, and 1 where it has none; a number where all have all."""
     is_small: bool
@@ -50,14 +56,25 @@ def capacity_of(allocatable: Amounts, places: Sequence[int]) -> Capacity:
     amounts = np.ascontiguousarray(allocatable[:, list(places)].T)
     counted = np.count_nonzero(amounts, axis=0)
     is_everywhere = (counted == len(places)).all()
+    is_loner = counted < 2
+    divisors = np.maximum(amounts, 1).astype(np.float64)
     return Capacity(
         tuple(places),
         amounts,
-        np.maximum(amounts, 1).astype(np.float64),
+        divisors,
+        2.0 * divisors,
+        [(left, right, mask) for left, right, mask in _pairs(amounts > 0) if mask.any()],
+        is_loner if is_loner.any() else None,
         float(len(places)) if is_everywhere else np.maximum(counted, 1).astype(np.float64),
         bool(amounts.max(initial=0) < EXACT_IN_FLOATS),
         allocatable[:, list(places)].tolist(),
     )
+
+
+def _pairs(present: Mask) -> Iterator[tuple[int, int, Mask]]:
+    """Of three resources every two, and which nodes have just these.   present: (P, N)"""
+    for lacking, left, right in ((0, 1, 2), (1, 0, 2), (2, 0, 1)) if len(present) == 3 else ():
+        yield left, right, present[left] & present[right] & ~present[lacking]
 
 
 @dataclass(frozen=True)
@@ -120,8 +137,8 @@ def unevenness_of_one(shares: Sequence[float]) -> float:
 
 
 def least_allocated(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
-    free = picked(has.amounts, rows) - held
-    free -= asked
+    free: Amounts = picked(has.amounts, rows) - held
+    np.subtract(free, asked, out=free)
     return _mean_percent(np.maximum(free, 0, out=free), has, rows)
 
 
@@ -134,61 +151,59 @@ def _mean_percent(amounts: Amounts, has: Capacity, rows: Rows) -> Floats:
 
     What a node does not have is not counted, and adds nothing.
     """
-    amounts *= MAX_NODE_SCORE
+    np.multiply(amounts, MAX_NODE_SCORE, out=amounts)
     if has.is_small:
         parts: Floats = amounts / picked(has.divisors, rows)
         np.floor(parts, out=parts)
     else:
         parts = (amounts // np.maximum(picked(has.amounts, rows), 1)).astype(np.float64)
-    mean: Floats = np.add.reduce(parts)
-    mean /= has.kinds if isinstance(has.kinds, float) else picked(has.kinds, rows)
+    mean: Floats = reduce(np.add, parts)
+    np.divide(mean, has.kinds if isinstance(has.kinds, float) else picked(has.kinds, rows), out=mean)
     return np.floor(mean, out=mean)
 
 
 def balanced_allocation(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
-    divisors = picked(has.divisors, rows)
-    shares = np.empty((len(held), 2, held.shape[1]))
-    np.divide(held, divisors, out=shares[:, 0])
-    np.divide(held + asked, divisors, out=shares[:, 1])
-    np.minimum(shares, 1.0, out=shares)
-    even = unevenness(shares, None if has.is_everywhere else picked(has.amounts, rows) > 0)
+    halves = np.empty((len(held), 2, held.shape[1]))
+    doubled = picked(has.doubled, rows)
+    np.divide(held, doubled, out=halves[:, 0])
+    np.divide(held + asked, doubled, out=halves[:, 1])
+    np.minimum(halves, 0.5, out=halves)
+    even = unevenness(halves, has, rows)
     np.subtract(1.0, even, out=even)
-    even *= MAX_NODE_SCORE
+    np.multiply(even, MAX_NODE_SCORE, out=even)
     np.floor(even, out=even)
     score: Floats = even[1] - even[0]
-    score += 50
-    score *= 0.5
-    np.floor(score, out=score)
-    score += 50
-    return score
+    np.add(score, 150.0, out=score)
+    np.multiply(score, 0.5, out=score)
+    return np.floor(score, out=score)
 
 
-def unevenness(shares: Floats, present: Mask | None) -> Floats:
+def unevenness(halves: Floats, has: Capacity, rows: Rows) -> Floats:
     """The standard deviation of two or three shares, over the resources that a node has.
 
-    shares: (P, 2, N)   present: (P, N), None where every node has all   ->   (2, N)
+    Shares are given by halves: halving is exact, and of two shares half their distance is what is wanted.
+
+    halves: (P, 2, rows)   ->   (2, rows)
     """
-    if len(shares) == 2:
-        of_two = _half_apart(shares[0], shares[1])
-        return of_two if present is None else np.where(present[0] & present[1], of_two, 0.0)
-    mean = np.add.reduce(shares) / 3
-    squares = shares - mean
-    squares *= squares
-    of_all: Floats = np.sqrt(np.add.reduce(squares) / 3)
-    if present is None:
-        return of_all
-    # A node that lacks one of the three has exactly one pair, and the other pairs come to 0.
-    left, right = [0, 0, 1], [1, 2, 2]
-    pairs = _half_apart(shares[left], shares[right])
-    pairs *= (present[left] & present[right])[:, None]
-    return np.where(np.logical_and.reduce(present), of_all, np.add.reduce(pairs))
+    even = _apart(halves[0], halves[1]) if len(halves) == 2 else _deviation_of_three(halves)
+    for left, right, has_just_these in has.pairs:
+        np.copyto(even, _apart(halves[left], halves[right]), where=has_just_these[rows])
+    if has.loners is not None:
+        np.copyto(even, 0.0, where=has.loners[rows])
+    return even
 
 
-def _half_apart(left: Floats, right: Floats) -> Floats:
-    """The standard deviation of two."""
+def _deviation_of_three(halves: Floats) -> Floats:
+    squares: Floats = halves - (halves[0] + halves[1] + halves[2]) / 3
+    np.multiply(squares, squares, out=squares)
+    deviation: Floats = (squares[0] + squares[1] + squares[2]) / 3
+    np.sqrt(deviation, out=deviation)
+    return np.multiply(deviation, 2.0, out=deviation)
+
+
+def _apart(left: Floats, right: Floats) -> Floats:
     apart: Floats = left - right
-    apart /= 2
-    return np.abs(apart, out=apart)
+    return np.absolute(apart, out=apart)
 
 
 LEAST_ALLOCATED = AllocationScore(least_allocated_of_one, least_allocated)

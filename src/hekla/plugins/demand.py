@@ -21,7 +21,7 @@ def within(amounts: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int)
     """
     # Plain numbers: this is asked for every task, of a handful of resources.
     rows = enumerate(zip(amounts.tolist(), limit.tolist(), asked.tolist(), strict=True))
-    return all(amount <= most or wanted <= 0 or column == pods for column, (amount, most, wanted) in rows)
+    return all([amount <= most or wanted <= 0 or column == pods for column, (amount, most, wanted) in rows])
 
 
 def how_many(held: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int, count: int) -> int:

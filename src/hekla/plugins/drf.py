@@ -45,6 +45,7 @@ class Drf(Plugin):
         self.resolve = Resolve.NONE if self.hierarchical else Resolve.HARDENING
         self.offered = np.flatnonzero(session.total > 0)
         self.total = session.total[self.offered].astype(np.float64)
+        self._offers = list(zip(self.offered.tolist(), self.total.tolist(), strict=True))
         self.held = Held(session.jobs)
         self.share: dict[str, float] = {}
         if self.hierarchical:
@@ -55,7 +56,9 @@ class Drf(Plugin):
         return () if self.hierarchical else (QUEUE_ORDER, RECLAIMABLE)
 
     def share_of(self, held: Amounts) -> float:
-        return dominant_share(held[self.offered], self.total)
+        # Plain numbers: arrays of a handful are slow.
+        amounts = held.tolist()
+        return max([amounts[at] / most for at, most in self._offers], default=0.0)
 
     @answers(JOB_ORDER, Scope.JOB)
     def smallest_share_first(self, job: Job) -> float:
@@ -76,17 +79,15 @@ class Drf(Plugin):
         if preemptor.job not in self.session.jobs:
             return []
         mine = self.share_of(self.held[preemptor.job] + preemptor.vector)
-        offered = list(zip(self.offered.tolist(), self.total.tolist(), strict=True))
         left: dict[str, list[int]] = {}
         victims: list[Task] = []
         for task in candidates:
             if task.job not in self.session.jobs:
                 continue
             # Every candidate counts as gone, taken or not: later ones of the job are judged poorer.
-            # Plain numbers: arrays of a handful are slow.
             before = left.get(task.job) or self.held[task.job].tolist()
             kept = left[task.job] = list(map(operator.sub, before, task.vector.tolist()))
-            theirs = max([kept[at] / total for at, total in offered], default=0.0)
+            theirs = max([kept[at] / total for at, total in self._offers], default=0.0)
             if mine < theirs or abs(mine - theirs) <= SHARE_TOLERANCE:
                 victims.append(task)
         return victims
@@ -97,23 +98,23 @@ class Drf(Plugin):
         return self.tree.poorer_without(reclaimer, candidates)
 
     def on_allocate(self, task: Task) -> None:
-        self._hold(task, 1)
+        self._hold(task.job, task.vector)
 
     def on_allocate_all(self, tasks: Sequence[Task]) -> None:
-        self._hold(tasks[0], len(tasks))
+        self._hold(tasks[0].job, len(tasks) * tasks[0].vector)
 
     def on_release(self, task: Task) -> None:
-        self._hold(task, -1)
+        self._hold(task.job, -task.vector)
 
     def job_shares(self) -> Mapping[str, float]:
         return {uid: self.share_of(self.held.get(uid, job.held)) for uid, job in self.session.jobs.items()}
 
-    def _hold(self, task: Task, times: int) -> None:
-        if task.job not in self.session.jobs:
+    def _hold(self, job: str, amount: Amounts) -> None:
+        if job not in self.session.jobs:
             return
-        held = self.held[task.job]
-        held += times * task.vector
-        self.share.pop(task.job, None)
+        held = self.held[job]
+        held += amount
+        self.share.pop(job, None)
         if self.tree is not None:
             self.tree.is_stale = True
 

@@ -6,23 +6,26 @@ only the `predicates` plugin keeps up to date.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from hekla.conf import argument
 from hekla.framework.plugin import Plugin
-from hekla.framework.points import BATCH_NODE_ORDER, NODE_ORDER, Point, Scope, answers
+from hekla.framework.points import BATCH_NODE_ORDER, NODE_ORDER, Point, Scope, answers, for_many
 from hekla.ledger.arrays import Counts, Floats, Mask, all_of
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.requests import Requests
 from hekla.ledger.states import NodeStates
 from hekla.model.task import Task
+from hekla.plugins.allocation_for_many import BalancedAllocationForMany, LeastAllocatedForMany
 from hekla.plugins.allocation_scores import (
     BALANCED_ALLOCATION,
     LEAST_ALLOCATED,
     MAX_NODE_SCORE,
     MOST_ALLOCATED,
+    Capacity,
     capacity_of,
 )
 from hekla.plugins.class_memory import ClassMemory
@@ -80,7 +83,8 @@ class NodeOrder(Plugin):
             self.prefer_full_nodes: told.most_requested,
             self.prefer_evenly_used_nodes: told.balanced_resource,
             self.prefer_chosen_nodes: told.node_affinity and tasks.some(has_affinity),
-            self.prefer_tolerated_nodes: told.taint_toleration,
+            self.prefer_tolerated_nodes: told.taint_toleration and self._taints.any_soft,
+            self.tolerate_all_nodes: told.taint_toleration and not self._taints.any_soft,
             self.prefer_good_company: self._company is not None,
             self.prefer_even_spread: told.topology_spread and tasks.some(has_spreading),
         }
@@ -97,6 +101,11 @@ class NodeOrder(Plugin):
         score = LEAST_ALLOCATED.at(states, "nonzero", task.nonzero, self._capacity)
         return weighted_row(score, self.arguments.least_requested)
 
+    @for_many(prefer_free_nodes)
+    def prefer_free_nodes_for_many(self, requests: Requests) -> Callable[[int], Counts | Floats]:
+        held, weight = self.session.pods.nonzero, self.arguments.least_requested
+        return LeastAllocatedForMany(requests.nonzero, held, self._capacity, weight)
+
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
     def prefer_full_nodes(self, task: Task, states: NodeStates) -> Floats | float:
         score = MOST_ALLOCATED.at(states, "nonzero", task.nonzero, self._capacity)
@@ -105,13 +114,24 @@ class NodeOrder(Plugin):
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
     def prefer_evenly_used_nodes(self, task: Task, states: NodeStates) -> Floats | float | None:
         request = task.vector.tolist()
-        asks_for_gpu = self._gpu is not None and request[self._gpu] > 0
-        capacity = self._capacity_with_gpu if asks_for_gpu else self._capacity
+        capacity = self._capacity_for(asks_for_gpu=self._gpu is not None and request[self._gpu] > 0)
         asked = [request[place] for place in capacity.places]
         if not any(asked):
             return None
         score = BALANCED_ALLOCATION.at(states, "requested", asked, capacity)
         return weighted_row(score, self.arguments.balanced_resource)
+
+    @for_many(prefer_evenly_used_nodes)
+    def prefer_evenly_used_nodes_for_many(self, requests: Requests) -> Callable[[int], Counts | Floats]:
+        capacity = self._capacity_for(asks_for_gpu=self._gpu is not None and requests.ask_for(self._gpu))
+        asked = requests.vectors[list(capacity.places)]
+        if not asked.any():
+            return lambda _row: np.zeros(len(requests))
+        held, weight = self.session.pods.requested, self.arguments.balanced_resource
+        return BalancedAllocationForMany(asked, held, capacity, weight)
+
+    def _capacity_for(self, *, asks_for_gpu: bool) -> Capacity:
+        return self._capacity_with_gpu if asks_for_gpu else self._capacity
 
     # What is measured against the other candidates
 
@@ -123,10 +143,15 @@ class NodeOrder(Plugin):
         score = share_of_best(self._preferred.of(task), among)
         return None if score is None else weighted(score, self.arguments.node_affinity)
 
+    @answers(BATCH_NODE_ORDER, Scope.CLASS)
+    def tolerate_all_nodes(self, _task: Task) -> float:
+        """Where there are no soft taints, every node gets all there is to get for having none."""
+        return float(self.arguments.taint_toleration * MAX_NODE_SCORE)
+
     @answers(BATCH_NODE_ORDER, Scope.CANDIDATES)
     def prefer_tolerated_nodes(self, task: Task, among: Mask) -> Floats | float | None:
         weight = self.arguments.taint_toleration
-        disliked = self._disliked.of(task) if self._taints.any_soft else None
+        disliked = self._disliked.of(task)
         share = share_of_best(disliked, among) if disliked is not None else None
         return float(weight * MAX_NODE_SCORE) if share is None else weighted(MAX_NODE_SCORE - share, weight)
 

@@ -6,7 +6,7 @@ ledger, from which its filters and the scores of `nodeorder` are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf import argument
@@ -20,8 +20,10 @@ from hekla.framework.points import (
     Point,
     Scope,
     answers,
+    for_many,
 )
 from hekla.ledger.arrays import Rows, any_of
+from hekla.ledger.requests import Requests
 from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import NOWHERE, Task
@@ -186,6 +188,11 @@ class Predicates(Plugin):
         if states.only is not None and not full[0]:
             return None
         return [Refusal(TOO_MANY_PODS, full, plain="runs as many pods as it may")] if full.any() else None
+
+    @for_many(refuse_full_nodes)
+    def refuse_full_nodes_to_many(self, _requests: Requests) -> Callable[[int], bool]:
+        limit, count = self.session.nodes.pod_limit, self.session.pods.count
+        return lambda row: bool(limit[row] <= count[row])
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_cordoned_nodes(self, task: Task) -> Refusals:

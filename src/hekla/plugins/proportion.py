@@ -52,11 +52,12 @@ class Account:
     """The most that dividing gives it."""
     deserved: Floats
     _share: float | None = None
+    _is_overused: bool | None = None
 
     def hold(self, amount: Amounts) -> None:
         """The queue holds so much more."""
         self.allocated += amount
-        self._share = None
+        self._share = self._is_overused = None
 
     @property
     def share(self) -> float:
@@ -65,6 +66,13 @@ class Account:
             parts = zip(self.allocated.tolist(), self.deserved.tolist(), strict=True)
             self._share = max([held / most for held, most in parts if most >= SMALLEST], default=0.0)
         return self._share
+
+    @property
+    def is_overused(self) -> bool:
+        """Whether it has all it deserves."""
+        if self._is_overused is None:
+            self._is_overused = not_above(self.deserved, self.allocated)
+        return self._is_overused
 
 
 class Proportion(Plugin):
@@ -137,10 +145,9 @@ class Proportion(Plugin):
     @answers(OVERUSED)
     def has_all_it_deserves(self, queue: Queue) -> bool:
         account = self.accounts[queue.name]
-        is_overused = not_above(account.deserved, account.allocated)
-        if is_overused:
+        if account.is_overused:
             self.session.story.of_queue(queue.name, self._over_its_share(account), speaker=self.name)
-        return is_overused
+        return account.is_overused
 
     @answers(ALLOCATABLE)
     def stays_within_its_part(self, queue: Queue, task: Task) -> bool:
@@ -171,10 +178,9 @@ class Proportion(Plugin):
 
     def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
         account = self.accounts[queue.name]
-        after = account.allocated + asked
-        if within(after, account.deserved, asked, self.pods):
+        if how_many(account.allocated, account.deserved, asked, self.pods, 1):
             return True
-        beyond = short_of(self.session, after, account.deserved, asked)
+        beyond = short_of(self.session, account.allocated + asked, account.deserved, asked)
         self.session.story.of_job(
             job, f'queue "{queue.name}" would go beyond what it deserves: {beyond}', speaker=self.name
         )
