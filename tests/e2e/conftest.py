@@ -61,7 +61,7 @@ def cluster(plane: ControlPlane) -> Iterator[Cluster]:
     assert not referee.violations, referee.report()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rights(plane: ControlPlane) -> None:
     """The scheduler's users may do what it is deployed with, and no more."""
     for user in ("hekla", "hekla-standby"):

@@ -9,7 +9,7 @@ import sys
 from harness import ControlPlane
 from hekla.deploy.manifests import read_part
 
-READER = "nobody"
+READER = "hekla-reader"
 BINDING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRoleBinding",

@@ -51,6 +51,7 @@ def bare(plane: ControlPlane) -> Iterator[ControlPlane]:
 def remove(plane: ControlPlane) -> None:
     plane.kubectl("delete", INSTALLED, "--all-namespaces", "--selector=app.kubernetes.io/name=hekla")
     clean(plane)
+    plane.wipe_namespace("hekla-system")
 
 
 def hekla(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ def test_kubectl_speaks_to_the_server(cluster: Cluster) -> None:
 
 def test_a_plain_user_may_do_nothing_until_a_role_says_so(plane: ControlPlane) -> None:
     with pytest.raises(KubectlFailed, match="pods is forbidden"):
-        plane.kubectl("get", "pods", user="nobody")
+        plane.kubectl("get", "pods", user="stranger")
 
 
 def test_an_asset_that_is_named_must_be_there() -> None:

@@ -226,6 +226,25 @@ def test_several_names_are_served_and_others_left_alone(cluster: Cluster) -> Non
         assert nodes_of(cluster, "three") == {"": 1}
 
 
+def test_a_hard_shard_is_kept_to_and_told(cluster: Cluster) -> None:
+    cluster.api.create(node("n1", cpu=2), node("n2", cpu=8))
+    cluster.api.create(
+        {
+            "apiVersion": "shard.volcano.sh/v1alpha1",
+            "kind": "NodeShard",
+            "metadata": {"name": "volcano"},
+            "spec": {"nodesDesired": ["n1"]},
+        }
+    )
+    with running(cluster.plane, "--scheduler-sharding-mode=hard"):
+        cluster.api.create(*gang("small", 2), *gang("large", 3))
+        wait_until(is_running(cluster, "small", 2), what="the gang that fits the shard")
+        assert nodes_of(cluster, "small") == {"n1": 2}
+        assert nodes_of(cluster, "large") == {"": 3}
+        shard = cluster.api.get("NodeShard", "volcano", "")
+        assert shard["status"]["nodesInUse"] == ["n1"]
+
+
 def test_a_missing_permission_is_named_and_work_goes_on_once_it_is_there(cluster: Cluster) -> None:
     role = cluster.api.get("ClusterRole", "hekla-scheduler", "")
     without = [rule for rule in role["rules"] if "pods/binding" not in rule["resources"]]

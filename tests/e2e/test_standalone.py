@@ -16,7 +16,7 @@ USER = "hekla-alone"
 PATIENCE = 60.0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _rights(plane: ControlPlane) -> None:
     grant(plane, USER, "evictions", "scheduling-gates", "controllers")
 

@@ -132,7 +132,8 @@ class Reflector(Generic[M]):
             version = await self._work
         except asyncio.CancelledError:
             self._work.cancel()
-            if not self._starts_over:
+            own = asyncio.current_task()
+            if not self._starts_over or (own is not None and own.cancelling()):
                 raise
         finally:
             self._work = None

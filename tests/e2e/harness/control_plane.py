@@ -47,7 +47,14 @@ class ControlPlane:
 
     def __init__(
         self,
-        users: Iterable[str] = ("hekla", "hekla-standby", "hekla-alone", "nobody"),
+        users: Iterable[str] = (
+            "hekla",
+            "hekla-standby",
+            "hekla-alone",
+            "hekla-reader",
+            "nobody",
+            "stranger",
+        ),
         *,
         unlimited: bool = False,
         flags: Sequence[str] = (),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from harness.api import wait_until
 from harness.control_plane import ControlPlane
+from harness.kinds import Object
 from harness.process import Server, free_port
 from hekla.deploy.manifests import read_part
 
@@ -92,8 +92,13 @@ def grant(plane: ControlPlane, user: str, *parts: str) -> None:
                 _put(plane, {**manifest, "metadata": meta, "subjects": subjects})
 
 
-def _put(plane: ControlPlane, manifest: dict[str, object]) -> None:
-    plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(manifest))
+def _put(plane: ControlPlane, manifest: Object) -> None:
+    meta = manifest["metadata"]
+    found = plane.admin.find(manifest["kind"], meta["name"], meta.get("namespace", ""))
+    if found is None:
+        plane.admin.create(manifest)
+    else:
+        plane.admin.patch(found, manifest)
 
 
 @contextmanager
