@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fake_api_server import FakeApiServer, manifests_of
+from fakes.http_api import ApiThread
 from hekla.cluster.conditions import not_scheduled, placed
-from hekla.objects import Condition, Manifest, ObjectMeta, OwnerReference, Pod, VolcanoJob
+from hekla.objects import Condition, Manifest, ObjectMeta, OwnerReference, VolcanoJob
 from hekla.objects.batch import JobSpec, JobState, JobStatus, TaskSpec
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import BEGINNING
@@ -51,22 +51,21 @@ def train() -> list[Manifest]:
 
 
 @pytest.fixture
-def server() -> Iterator[FakeApiServer]:
-    objects = manifests_of(
+def server() -> Iterator[ApiThread]:
+    with ApiThread(
         node("n1", cpu=4, gpu=2, taints=["old=yes:PreferNoSchedule"]),
         queue("default"),
         queue("root"),
         queue("research", weight=3, parent="root", capability={"cpu": 8}),
-        job("web", running={"n1": 1}, cpu=1, memory="2Gi"),
-        job("small", tasks=1, cpu=1),
+        *job("web", running={"n1": 1}, cpu=1, memory="2Gi").objects,
+        *job("small", tasks=1, cpu=1).objects,
         *train(),
-    )
-    with FakeApiServer(*objects) as running:
+    ) as running:
         yield running
 
 
 @pytest.fixture
-def hekla(server: FakeApiServer, tmp_path: Path) -> Hekla:
+def hekla(server: ApiThread, tmp_path: Path) -> Hekla:
     kubeconfig = server.kubeconfig(tmp_path)
 
     def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -84,7 +83,7 @@ def hekla(server: FakeApiServer, tmp_path: Path) -> Hekla:
     return run
 
 
-def test_decide_and_explain_on_a_live_cluster(hekla: Hekla, server: FakeApiServer, tmp_path: Path) -> None:
+def test_decide_and_explain_on_a_live_cluster(hekla: Hekla, server: ApiThread, tmp_path: Path) -> None:
     conf = tmp_path / "scheduler.conf"
     conf.write_text(CONF)
     done = hekla("decide", "--from-cluster", "--conf", conf, "-o", "json")
@@ -92,7 +91,7 @@ def test_decide_and_explain_on_a_live_cluster(hekla: Hekla, server: FakeApiServe
     told = hekla("explain", "--from-cluster", "--conf", conf, "--job", "train").stdout
     assert "default/train: admitted, not all of it runs" in told
     assert "not enough cpu" in told
-    assert server.methods == {"GET"}, "nothing is written"
+    assert server.api.methods == {"GET"}, "nothing is written"
 
 
 def test_files_are_supposed_to_be_in_the_cluster_as_well(hekla: Hekla, tmp_path: Path) -> None:
@@ -108,13 +107,13 @@ def test_files_are_supposed_to_be_in_the_cluster_as_well(hekla: Hekla, tmp_path:
     }
 
 
-def test_the_configuration_may_stand_in_the_cluster(hekla: Hekla, server: FakeApiServer) -> None:
+def test_the_configuration_may_stand_in_the_cluster(hekla: Hekla, server: ApiThread) -> None:
     missing = hekla("decide", "--from-cluster", "--conf-from-cluster", code=1)
     assert missing.stderr == (
         'error: no configmap "volcano-system/volcano-scheduler-configmap" or '
         '"hekla-system/hekla-scheduler-configmap" on this cluster\n'
     )
-    server.config_maps["volcano-system/volcano-scheduler-configmap"] = {"volcano-scheduler.conf": CONF}
+    server.put_config_map("volcano-system/volcano-scheduler-configmap", {"volcano-scheduler.conf": CONF})
     done = hekla("decide", "--from-cluster", "--conf-from-cluster", "-o", "json")
     assert json.loads(done.stdout)["binds"] == {"default/small-0": "n1"}
 
@@ -124,8 +123,8 @@ def test_calls_that_make_no_sense_are_told(hekla: Hekla) -> None:
     assert "--cycles needs files" in hekla("decide", "--from-cluster", "--cycles", "2", code=2).stderr
 
 
-def test_a_missing_permission_is_one_clear_error(hekla: Hekla, server: FakeApiServer) -> None:
-    server.forbidden = {"podgroups"}
+def test_a_missing_permission_is_one_clear_error(hekla: Hekla, server: ApiThread) -> None:
+    server.api.forbidden = {"podgroups"}
     for command in (("decide", "--from-cluster"), ("snapshot",), ("job", "get", "train")):
         done = hekla(*command, code=1)
         assert done.stderr.startswith("error: podgroups: may not be listed: ")
@@ -209,9 +208,7 @@ def test_nodes_with_what_is_used_and_free(hekla: Hekla) -> None:
     assert "old=yes:PreferNoSchedule" in hekla("node", "get", "n1").stdout
 
 
-def test_shadow_tells_differences_as_they_happen_and_sums_them_up(
-    server: FakeApiServer, tmp_path: Path
-) -> None:
+def test_shadow_tells_differences_as_they_happen_and_sums_them_up(server: ApiThread, tmp_path: Path) -> None:
     server.put(node("n2", cpu=4))
     current, candidate, report = (tmp_path / name for name in ("a.conf", "b.conf", "report.json"))
     current.write_text(CONF)
@@ -228,7 +225,7 @@ def test_shadow_tells_differences_as_they_happen_and_sums_them_up(
     assert "in sync" in process.stderr.readline()
     time.sleep(1)
     (small,) = job("small", tasks=1, cpu=1).pods
-    server.put(_as_stored(server, placed(small, "n2")))
+    server.put(placed(small, "n2"))
     out, err = process.communicate(timeout=30)
     assert process.returncode == 0, err
     differences = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
@@ -243,25 +240,20 @@ def test_shadow_tells_differences_as_they_happen_and_sums_them_up(
     ]
     assert told["disagreements"] == 1
     assert "CONFIGURATION   SEEN   AGREED" in out
-    assert server.methods == {"GET"}
+    assert server.api.methods == {"GET"}
 
 
-def _as_stored(server: FakeApiServer, pod: Pod) -> Pod:
-    known = server.find("pods", pod.key)
-    return replace(pod, metadata=replace(pod.metadata, uid=known["metadata"]["uid"]))
-
-
-def test_pod_groups_are_what_shadow_cannot_do_without(server: FakeApiServer, hekla: Hekla) -> None:
-    server.absent = {"podgroups"}
+def test_pod_groups_are_what_shadow_cannot_do_without(server: ApiThread, hekla: Hekla) -> None:
+    server.api.absent = {"podgroups"}
     done = hekla("shadow", "--duration", "1", code=1)
     assert done.stderr.splitlines()[-1] == "error: podgroups: not defined on this cluster"
 
 
 def test_shadow_of_a_cluster_that_does_not_answer_ends_with_one_clear_error(
-    server: FakeApiServer, tmp_path: Path
+    server: ApiThread, tmp_path: Path
 ) -> None:
     kubeconfig = server.kubeconfig(tmp_path)
-    kubeconfig.write_text(kubeconfig.read_text().replace(f":{server.port}", ":1"))
+    kubeconfig.write_text(kubeconfig.read_text().replace(f":{server.api.port}", ":1"))
     command = [sys.executable, "-c", "from hekla.cli.main import main; main()", "shadow", "-k", kubeconfig]
     done = subprocess.run(
         list(map(str, command)), capture_output=True, encoding="utf-8", check=False, timeout=60

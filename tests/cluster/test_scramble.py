@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hekla.cluster.export import as_data, as_scenario, is_read, listed
 from hekla.cluster.pseudonyms import Pseudonyms
-from hekla.cluster.scramble import RULES, Scrambler, scramble
+from hekla.cluster.scramble import RULES, Names, scramble
 from hekla.conf import Conf
 from hekla.conf import as_data as conf_as_data
 from hekla.framework.decisions import Bind, Evict
@@ -43,7 +43,7 @@ def decided(report: CycleReport) -> tuple[dict[str, str], list[str]]:
     return binds, sorted(d.pod for d in report.decisions if isinstance(d, Evict))
 
 
-def translated(found: tuple[dict[str, str], list[str]], names: Scrambler) -> tuple[dict[str, str], list[str]]:
+def translated(found: tuple[dict[str, str], list[str]], names: Names) -> tuple[dict[str, str], list[str]]:
     def key(pod: str) -> str:
         namespace, _, name = pod.partition("/")
         return f"{names.of('namespace', namespace)}/{names.of('pod', name)}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_api_server import FakeApiServer
+from fakes.http_api import ApiThread
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.errors import ClusterError, InputError
 from hekla.kube.access import Access, find_access
@@ -20,40 +20,36 @@ TRAIN = job("train", tasks=3)
 
 
 @pytest.fixture
-def server() -> Iterator[FakeApiServer]:
-    with FakeApiServer(*(node(f"n{at}") for at in range(7)), queue("default"), *TRAIN.objects) as running:
+def server() -> Iterator[ApiThread]:
+    with ApiThread(*(node(f"n{at}") for at in range(7)), queue("default"), *TRAIN.objects) as running:
         yield running
 
 
 @pytest.fixture
-def access(server: FakeApiServer, tmp_path: Path) -> Access:
+def access(server: ApiThread, tmp_path: Path) -> Access:
     return find_access(server.kubeconfig(tmp_path))
 
 
-def test_all_pages_of_all_kinds_are_read_and_nothing_is_written(
-    server: FakeApiServer, access: Access
-) -> None:
-    server.page = 3
+def test_all_pages_of_all_kinds_are_read_and_nothing_is_written(server: ApiThread, access: Access) -> None:
+    server.api.page = 3
     counts: list[int] = []
     reading = read_cluster(access, WATCHED, on_progress=lambda count, _: counts.append(count))
     assert [found.metadata.name for found in reading.all_of(Node)] == [f"n{at}" for at in range(7)]
     assert len(reading.all_of(Pod)) == 3
     assert reading.complaints == []
     assert counts[-1] == len(reading.objects)
-    assert server.methods == {"GET"}
+    assert server.api.methods == {"GET"}
 
 
-def test_a_list_that_has_expired_half_way_is_read_anew(server: FakeApiServer, access: Access) -> None:
-    server.page, server.expire_once = 3, True
+def test_a_list_that_has_expired_half_way_is_read_anew(server: ApiThread, access: Access) -> None:
+    server.api.page, server.api.expire_once = 3, True
     reading = read_cluster(access, [Node])
     assert len(reading.all_of(Node)) == 7
 
 
-def test_kinds_that_scheduling_can_do_without_are_complained_of(
-    server: FakeApiServer, access: Access
-) -> None:
-    server.absent = {"hypernodes"}
-    server.forbidden = {"persistentvolumes"}
+def test_kinds_that_scheduling_can_do_without_are_complained_of(server: ApiThread, access: Access) -> None:
+    server.api.absent = {"hypernodes"}
+    server.api.forbidden = {"persistentvolumes"}
     reading = read_cluster(access, WATCHED)
     assert [str(complaint) for complaint in reading.complaints] == [
         "hypernodes: not defined on this cluster; are Volcano's custom resources installed?",
@@ -64,8 +60,8 @@ def test_kinds_that_scheduling_can_do_without_are_complained_of(
     assert len(reading.all_of(PodGroup)) == 1
 
 
-def test_without_pods_there_is_nothing_to_say(server: FakeApiServer, access: Access) -> None:
-    server.forbidden = {"pods"}
+def test_without_pods_there_is_nothing_to_say(server: ApiThread, access: Access) -> None:
+    server.api.forbidden = {"pods"}
     with pytest.raises(ClusterError, match=r'^pods: may not be listed: .* needs "list" on pods$'):
         read_cluster(access, WATCHED)
 
@@ -79,17 +75,17 @@ def test_a_server_that_is_not_there_is_one_error(access: Access, tmp_path: Path)
 
 
 def test_the_configuration_is_found_where_volcano_and_hekla_keep_it(
-    server: FakeApiServer, access: Access
+    server: ApiThread, access: Access
 ) -> None:
     with pytest.raises(InputError, match="no configmap"):
         conf_in_cluster(access)
-    server.config_maps["hekla-system/hekla-scheduler-configmap"] = {"hekla.conf": "actions: allocate"}
+    server.put_config_map("hekla-system/hekla-scheduler-configmap", {"hekla.conf": "actions: allocate"})
     assert conf_in_cluster(access)[0] == "actions: allocate"
-    server.config_maps["volcano-system/volcano-scheduler-configmap"] = {"a.conf": "actions: enqueue"}
+    server.put_config_map("volcano-system/volcano-scheduler-configmap", {"a.conf": "actions: enqueue"})
     assert conf_in_cluster(access) == (
         "actions: enqueue",
         "configmap volcano-system/volcano-scheduler-configmap",
     )
-    server.config_maps["me/mine"] = {"x": "1", "y": "2"}
+    server.put_config_map("me/mine", {"x": "1", "y": "2"})
     with pytest.raises(InputError, match=r"should hold one file \*.conf, and holds x, y"):
         conf_in_cluster(access, "me/mine")

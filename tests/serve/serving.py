@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import aiohttp
 
+from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes import KubernetesOptions
 from hekla.framework.registry import Registry
 from hekla.kube.reflector import Patience
 from hekla.scheduler.builtin import BUILTIN
 from hekla.serve.options import ServeOptions
 from hekla.serve.server import Server
-from kube.fake_api import FakeApi
 
 ANY = "127.0.0.1:0"
 OPTIONS = ServeOptions(
@@ -30,7 +30,7 @@ OPTIONS = ServeOptions(
 
 @asynccontextmanager
 async def serving(
-    api: FakeApi,
+    api: HttpApi,
     registry: Registry = BUILTIN,
     prepare: Callable[[Server], None] | None = None,
     **options: object,

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from fakes.http_api import HttpApi
 from hekla.clock import stopwatch
 from hekla.errors import InputError
 from hekla.framework.plugin import Plugin
 from hekla.kube.lease import LeaseOptions
-from hekla.objects import Manifest
+from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
 from hekla.serve.endpoints import Address, read_address
 from hekla.serve.server import Server
 from hekla.testing import job, node, queue, stamped
-from kube.fake_api import FakeApi
 from serve.serving import ANY, ask, ready, serving, until
 
 OBJECTS: Sequence[Manifest] = stamped(
@@ -33,10 +33,8 @@ def play(part: Coroutine[Any, Any, None]) -> None:
 
 def test_metrics_tell_of_cycles_and_binds() -> None:
     async def part() -> None:
-        async with FakeApi(*OBJECTS) as api, serving(api) as server:
-            await until(
-                lambda: all(api.get("pods", f"default/a-{n}")["spec"].get("nodeName") for n in (0, 1))
-            )
+        async with HttpApi(*OBJECTS) as api, serving(api) as server:
+            await until(lambda: all(api.find(Pod, f"default/a-{n}")["spec"].get("nodeName") for n in (0, 1)))
             await until(lambda: not server.cluster.binding.open)
             status, page = await ask(server, "/metrics")
             assert status == 200
@@ -50,9 +48,9 @@ def test_metrics_tell_of_cycles_and_binds() -> None:
             assert f'hekla_config_info{{hash="{server.conf_file.hash}"}} 1.0' in page
             assert 'volcano_task_scheduling_latency_milliseconds_count{stage="Bound"} 2.0' in page
             assert 'volcano_e2e_job_scheduling_last_time{job_name="a"' in page
-            api.delete("pods", "default/a-0")
-            api.delete("pods", "default/a-1")
-            api.delete("podgroups", "default/a")
+            api.remove(Pod, "default/a-0")
+            api.remove(Pod, "default/a-1")
+            api.remove(PodGroup, "default/a")
             cycles = server.cycles
             await until(lambda: server.cycles > cycles + 2)
             await asyncio.sleep(0.2)
@@ -63,7 +61,7 @@ def test_metrics_tell_of_cycles_and_binds() -> None:
 
 def test_readiness_waits_for_the_first_lists_and_says_for_which() -> None:
     async def part() -> None:
-        async with FakeApi(*OBJECTS) as api:
+        async with HttpApi(*OBJECTS) as api:
             api.hold("nodes")
             async with serving(api) as server:
                 await until(
@@ -88,7 +86,7 @@ def test_readiness_waits_for_the_first_lists_and_says_for_which() -> None:
 
 def test_a_silent_api_server_makes_it_unready() -> None:
     async def part() -> None:
-        async with FakeApi(*OBJECTS) as api, serving(api, staleness_limit=0.1) as server:
+        async with HttpApi(*OBJECTS) as api, serving(api, staleness_limit=0.1) as server:
             await ready(server)
             pulse = next(iter(server.cluster.reflectors.values())).pulse
             pulse.trouble, pulse.heard_at = "no answer from the server", stopwatch() - 75
@@ -101,21 +99,22 @@ def test_a_silent_api_server_makes_it_unready() -> None:
 
 def test_a_replica_that_stands_by_is_ready() -> None:
     async def part() -> None:
-        # There are no leases on this server: nobody ever leads.
         lease = LeaseOptions(retry_period=0.05)
-        async with FakeApi(*OBJECTS) as api, serving(api, lease=lease) as server:
-            await ready(server)
-            status, text = await ask(server, "/readyz?verbose")
-            assert (status, server.leads, server.cycles) == (200, False, 0)
-            assert "[+]leadership ok: stands by" in text
-            assert "hekla_is_leader 0.0" in (await ask(server, "/metrics"))[1]
+        async with HttpApi(*OBJECTS) as api:
+            api.absent.add("leases")  # nobody ever leads
+            async with serving(api, lease=lease) as server:
+                await ready(server)
+                status, text = await ask(server, "/readyz?verbose")
+                assert (status, server.leads, server.cycles) == (200, False, 0)
+                assert "[+]leadership ok: stands by" in text
+                assert "hekla_is_leader 0.0" in (await ask(server, "/metrics"))[1]
 
     play(part())
 
 
 def test_a_missing_permission_makes_it_unready_until_it_is_granted() -> None:
     async def part() -> None:
-        async with FakeApi(*OBJECTS) as api:
+        async with HttpApi(*OBJECTS) as api:
             api.denied.add(("create", "pods/binding"))
             async with serving(api) as server:
                 await until(lambda: bool(server.permissions.missing))
@@ -139,7 +138,7 @@ def test_a_refused_configuration_is_a_warning(tmp_path: Path) -> None:
     async def part() -> None:
         file = tmp_path / "scheduler.conf"
         file.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n')
-        async with FakeApi(*OBJECTS) as api, serving(api, conf_file=file) as server:
+        async with HttpApi(*OBJECTS) as api, serving(api, conf_file=file) as server:
             await ready(server)
             file.write_text('actions: "alocate"\n')
             await until(lambda: not server.conf_file.is_good)
@@ -161,7 +160,7 @@ class Broken(Plugin):
 def test_cycles_that_fail_make_it_unready() -> None:
     async def part() -> None:
         registry = BUILTIN.with_class(Broken)
-        async with FakeApi(*OBJECTS) as api, serving(api, registry) as server:
+        async with HttpApi(*OBJECTS) as api, serving(api, registry) as server:
             await until(lambda: server.failures > 1)
             status, text = await ask(server, "/readyz")
             assert status == 503
@@ -184,7 +183,7 @@ def test_health_is_answered_while_a_long_cycle_runs(tmp_path: Path) -> None:
     async def part() -> None:
         file = tmp_path / "scheduler.conf"
         file.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: slow\n')
-        async with FakeApi(*OBJECTS) as api, serving(api, BUILTIN.with_class(Slow), conf_file=file) as server:
+        async with HttpApi(*OBJECTS) as api, serving(api, BUILTIN.with_class(Slow), conf_file=file) as server:
             await until(lambda: server.cycle_began is not None)
             began = stopwatch()
             for _ in range(3):
@@ -197,7 +196,7 @@ def test_health_is_answered_while_a_long_cycle_runs(tmp_path: Path) -> None:
 
 def test_an_engine_that_hangs_is_not_alive() -> None:
     async def part() -> None:
-        async with FakeApi(*OBJECTS) as api, serving(api, period=60.0) as server:
+        async with HttpApi(*OBJECTS) as api, serving(api, period=60.0) as server:
             await ready(server)
             await until(lambda: server.cycles > 0 and server.cycle_began is None)
             server.cycle_began = stopwatch() - 700
@@ -211,7 +210,7 @@ def test_an_engine_that_hangs_is_not_alive() -> None:
 
 def test_nobody_can_send_anything() -> None:
     async def part() -> None:
-        async with FakeApi() as api, serving(api) as server:
+        async with HttpApi() as api, serving(api) as server:
             assert (await ask(server, "/metrics", "POST", b"x" * 100_000))[0] == 405
             assert (await ask(server, "/healthz", "DELETE"))[0] == 405
             assert (await ask(server, "/readyz?verbose&" + "x" * 20_000))[0] == 400
@@ -221,7 +220,7 @@ def test_nobody_can_send_anything() -> None:
 
 def test_a_port_in_use_is_one_clear_error() -> None:
     async def part(port: int) -> None:
-        async with FakeApi() as api:
+        async with HttpApi() as api:
             for option in ("metrics_address", "health_address"):
                 with pytest.raises(InputError, match=f'"127.0.0.1:{port}" cannot be used: another process'):
                     async with serving(api, **{option: f"127.0.0.1:{port}"}):
@@ -233,7 +232,7 @@ def test_a_port_in_use_is_one_clear_error() -> None:
 
 def test_equal_addresses_share_a_listener_and_others_do_not() -> None:
     async def part() -> None:
-        async with FakeApi() as api:
+        async with HttpApi() as api:
             async with serving(api) as server:
                 assert len({place(server, path) for path in server.endpoints.addresses}) == 1
             async with serving(api, health_address="localhost:0") as server:

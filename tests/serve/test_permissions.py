@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 
+from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED
 from hekla.conf import Conf
@@ -16,7 +17,6 @@ from hekla.kube.client import Client, Refused
 from hekla.kube.lease import LeaseOptions
 from hekla.serve.permissions import REVIEWS, Permission, Permissions, needed
 from hekla.testing import conf_of
-from kube.fake_api import FakeApi
 from kube.scripted import ScriptedClient
 from serve.serving import until
 
@@ -87,7 +87,7 @@ def test_each_missing_one_is_told_once_and_so_is_its_return(caplog: pytest.LogCa
     caplog.set_level("INFO")
 
     async def part() -> None:
-        async with FakeApi() as api, Client(api.access()) as client:
+        async with HttpApi() as api, Client(api.access()) as client:
             api.denied |= {("create", "pods/binding"), ("watch", "queues")}
             permissions = Permissions(client, lambda: needed(WATCHED, PLAIN, None), period=0.02)
             running = asyncio.create_task(permissions.run())

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.http_api import HttpApi
 from hekla.clock import WallClock
 from hekla.cluster.kubernetes import KubernetesCluster, KubernetesOptions
 from hekla.cluster.kubernetes.audit import Audit
@@ -20,19 +21,18 @@ from hekla.model.requests import request_of
 from hekla.objects import Manifest, Pod, PodGroup, Queue
 from hekla.objects.pod import Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements
 from hekla.testing import job, node, queue
-from kube.fake_api import FakeApi, as_thing
 
 OPTIONS = KubernetesOptions(audit_period=0.0, patience=Patience(first_pause=0.01, longest_pause=0.02))
 GANG = job("a", tasks=3, cpu=1, bound={"n1": 2})
 OBJECTS = (queue("default"), node("n1"), node("n2"), *GANG.objects)
-Part = Callable[[FakeApi, KubernetesCluster, Audit], Coroutine[Any, Any, None]]
+Part = Callable[[HttpApi, KubernetesCluster, Audit], Coroutine[Any, Any, None]]
 
 
 def play(part: Part, *objects: Manifest) -> Audit:
     """The audit of a cluster in sync with a small API server, after the part was played."""
 
     async def whole() -> Audit:
-        async with FakeApi(*(objects or OBJECTS)) as api, Client(api.access()) as client:
+        async with HttpApi(*(objects or OBJECTS)) as api, Client(api.access()) as client:
             cluster = KubernetesCluster(client, WallClock(), OPTIONS)
             cluster.audit._grace = 0.1
             running = asyncio.create_task(cluster.run())
@@ -47,7 +47,7 @@ def play(part: Part, *objects: Manifest) -> Audit:
 
 
 def test_where_nothing_was_lost_there_is_no_drift() -> None:
-    async def part(_api: FakeApi, cluster: KubernetesCluster, audit: Audit) -> None:
+    async def part(_api: HttpApi, cluster: KubernetesCluster, audit: Audit) -> None:
         cluster.snapshot()
         await audit.audit()
 
@@ -56,10 +56,10 @@ def test_where_nothing_was_lost_there_is_no_drift() -> None:
 
 
 def test_a_lost_delete_a_lost_add_and_a_lost_change_are_put_right(caplog: pytest.LogCaptureFixture) -> None:
-    async def part(api: FakeApi, cluster: KubernetesCluster, audit: Audit) -> None:
-        api.delete("pods", "default/a-0", silently=True)
+    async def part(api: HttpApi, cluster: KubernetesCluster, audit: Audit) -> None:
+        api.remove(Pod, "default/a-0", silently=True)
         api.put(job("late", cpu=1).pod_group, silently=True)
-        api.put({**as_thing(queue("default", weight=5)), "metadata": {"name": "default"}}, silently=True)
+        api.put(queue("default", weight=5), silently=True)
         assert cluster.store.get(Pod, "default/a-0") is not None
         await audit.audit()
         assert cluster.store.get(Pod, "default/a-0") is None
@@ -76,14 +76,14 @@ def test_a_lost_delete_a_lost_add_and_a_lost_change_are_put_right(caplog: pytest
 
 
 def test_what_merely_changes_meanwhile_is_no_drift() -> None:
-    async def part(api: FakeApi, cluster: KubernetesCluster, audit: Audit) -> None:
+    async def part(api: HttpApi, cluster: KubernetesCluster, audit: Audit) -> None:
         audit._grace = 0.3
 
         async def life_goes_on() -> None:
             for number in range(40):
                 api.put(job(f"late-{number}", cpu=1).pods[0])
                 if number % 2:
-                    api.delete("pods", f"default/late-{number - 1}-0")
+                    api.remove(Pod, f"default/late-{number - 1}-0")
                 await asyncio.sleep(0.01)
 
         await asyncio.gather(audit.audit(), life_goes_on())
@@ -92,13 +92,12 @@ def test_what_merely_changes_meanwhile_is_no_drift() -> None:
 
 
 def test_a_watch_that_is_only_late_is_no_drift() -> None:
-    async def part(api: FakeApi, _cluster: KubernetesCluster, audit: Audit) -> None:
-        thing = as_thing(job("late", cpu=1).pods[0])
-        api.put(dict(thing), silently=True)
+    async def part(api: HttpApi, _cluster: KubernetesCluster, audit: Audit) -> None:
+        api.put(job("late", cpu=1).pods[0], silently=True)
 
         async def told_late() -> None:
             await asyncio.sleep(0.03)
-            api._tell("pods", "ADDED", api.get("pods", "default/late-0"))
+            api.tell_of(Pod, "default/late-0")
 
         await asyncio.gather(audit.compare(Pod), told_late())
 
@@ -106,7 +105,7 @@ def test_a_watch_that_is_only_late_is_no_drift() -> None:
 
 
 def test_books_that_do_not_add_up_are_told_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    async def part(_api: FakeApi, cluster: KubernetesCluster, audit: Audit) -> None:
+    async def part(_api: HttpApi, cluster: KubernetesCluster, audit: Audit) -> None:
         cluster.rooms._used["n1"]["cpu"] += 7
         state = cluster.snapshot().state
         state.nodes.used[state.nodes.row_of["n2"], 0] += 5
@@ -119,7 +118,7 @@ def test_books_that_do_not_add_up_are_told_and_counted(caplog: pytest.LogCapture
 
 
 def test_books_are_checked_while_no_cycle_runs_and_with_what_is_assumed() -> None:
-    async def part(_api: FakeApi, cluster: KubernetesCluster, audit: Audit) -> None:
+    async def part(_api: HttpApi, cluster: KubernetesCluster, audit: Audit) -> None:
         pod = cluster.store.get(Pod, "default/a-2")
         assert pod is not None
         cluster.assumptions.expect(pod.metadata.uid, node="n2")

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from cluster.kubernetes.small_api import Body, SmallApi
+from fakes.api import Body, FakeApi
+from fakes.client import FakeClient
 from hekla.clock import WallClock
 from hekla.cluster.kubernetes import KubernetesCluster, writer
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.controllers import JobController
 from hekla.kube.client import Refused
+from hekla.objects import Pod, PodGroup, VolcanoJob
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/x/jobs"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/x/podgroups"
@@ -49,12 +51,12 @@ def job(replicas: int = 2, **spec: Any) -> Body:
 class Stage:
     """The API server, and somebody who plays scheduler and kubelet."""
 
-    def __init__(self, api: SmallApi) -> None:
+    def __init__(self, api: FakeApi) -> None:
         self.api = api
         self.leads = True
 
     def submit(self, name: str, body: Body) -> Body:
-        return self.api.put(f"{JOBS}/{name}", body)
+        return self.api.put_at(f"{JOBS}/{name}", body)
 
     def status(self, name: str = "train") -> Body:
         status: Body = self.api.objects[f"{JOBS}/{name}"].get("status", {})
@@ -96,9 +98,9 @@ class Stage:
 
     def let_go(self) -> None:
         """The kubelet has stopped what was deleted."""
-        gone = [f"{PODS}/{name}" for name, pod in self.pods.items() if "deletionTimestamp" in pod["metadata"]]
-        for path in gone:
-            self.api.remove(path)
+        gone = [name for name, pod in self.pods.items() if "deletionTimestamp" in pod["metadata"]]
+        for name in gone:
+            self.api.remove(Pod, f"x/{name}")
 
 
 def _is_there(pod: Body) -> bool:
@@ -107,9 +109,9 @@ def _is_there(pod: Body) -> bool:
 
 @asynccontextmanager
 async def standing_alone(stage: Stage) -> AsyncIterator[None]:
-    api: Any = stage.api
-    cluster = KubernetesCluster(api, WallClock(), may_write=lambda: stage.leads, also=ALSO_WATCHED)
-    controllers = Controllers(api, cluster, WallClock(), may_write=lambda: stage.leads)
+    client: Any = FakeClient(stage.api)
+    cluster = KubernetesCluster(client, WallClock(), may_write=lambda: stage.leads, also=ALSO_WATCHED)
+    controllers = Controllers(client, cluster, WallClock(), may_write=lambda: stage.leads)
     tasks = [asyncio.create_task(cluster.run()), asyncio.create_task(controllers.run())]
     try:
         yield
@@ -122,9 +124,9 @@ async def standing_alone(stage: Stage) -> AsyncIterator[None]:
 
 def play(story: Callable[[Stage], Awaitable[None]], stage: Stage | None = None) -> Stage:
     """Tell a story on a server with the standing queues."""
-    stage = stage or Stage(SmallApi())
+    stage = stage or Stage(FakeApi())
     for name in ("root", "default"):
-        stage.api.put(f"{QUEUES}/{name}", {"spec": {"weight": 1}})
+        stage.api.put_at(f"{QUEUES}/{name}", {"spec": {"weight": 1}})
 
     async def told() -> None:
         async with standing_alone(stage):
@@ -307,7 +309,7 @@ def test_what_nobody_answers_for_is_asked_again_and_nothing_is_made_twice() -> N
 def test_an_order_suspends_a_job_and_another_resumes_it() -> None:
     def order(stage: Stage, action: str) -> None:
         target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": ""}
-        stage.api.put(f"{COMMANDS}/{action.lower()}", {"action": action, "target": target})
+        stage.api.put_at(f"{COMMANDS}/{action.lower()}", {"action": action, "target": target})
 
     async def story(stage: Stage) -> None:
         stage.submit("train", job())
@@ -329,7 +331,7 @@ def test_an_order_suspends_a_job_and_another_resumes_it() -> None:
 def test_queues_are_open_below_root_and_close_with_their_parent() -> None:
     def order(stage: Stage, action: str) -> None:
         target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": "lab", "uid": ""}
-        stage.api.put(f"{COMMANDS}/{action.lower()}", {"action": action, "target": target})
+        stage.api.put_at(f"{COMMANDS}/{action.lower()}", {"action": action, "target": target})
 
     def states(stage: Stage) -> dict[str, str]:
         return {
@@ -338,16 +340,16 @@ def test_queues_are_open_below_root_and_close_with_their_parent() -> None:
         }
 
     async def story(stage: Stage) -> None:
-        stage.api.put(f"{QUEUES}/lab", {"spec": {"weight": 1}})
-        stage.api.put(f"{QUEUES}/lab-a", {"spec": {"weight": 1, "parent": "lab"}})
+        stage.api.put_at(f"{QUEUES}/lab", {"spec": {"weight": 1}})
+        stage.api.put_at(f"{QUEUES}/lab-a", {"spec": {"weight": 1, "parent": "lab"}})
         await stage.until(lambda: set(states(stage).values()) == {"Open"})
         assert stage.api.objects[f"{QUEUES}/lab"]["spec"]["parent"] == "root"
         stage.submit("train", job(queue="lab-a"))
         await stage.until(lambda: stage.groups)
         order(stage, "CloseQueue")
         await stage.until(lambda: (states(stage)["lab"], states(stage)["lab-a"]) == ("Closed", "Closing"))
-        stage.api.remove(f"{JOBS}/train")
-        stage.api.remove(f"{GROUPS}/{next(iter(stage.groups))}")
+        stage.api.remove(VolcanoJob, "x/train")
+        stage.api.remove(PodGroup, f"x/{next(iter(stage.groups))}")
         await stage.until(lambda: states(stage)["lab-a"] == "Closed")
         order(stage, "OpenQueue")
         await stage.until(lambda: set(states(stage).values()) == {"Open"})
@@ -361,7 +363,7 @@ def test_a_job_that_admission_would_refuse_is_told_why_and_left_alone_until_its_
         await stage.until(lambda: stage.events("Refused"))
         assert 'no queue "lab"' in stage.events("Refused")[0]
         assert not stage.groups
-        stage.api.put(f"{QUEUES}/lab", {"spec": {"weight": 1}})
+        stage.api.put_at(f"{QUEUES}/lab", {"spec": {"weight": 1}})
         await stage.until(lambda: stage.groups)
 
     play(story)
@@ -374,10 +376,10 @@ def test_plain_pods_share_the_group_of_their_workload() -> None:
     def plain(name: str, stage: Stage, **spec: Any) -> None:
         body = {"spec": {"schedulerName": "volcano", "containers": [{"name": "c"}], **spec}}
         meta = {"ownerReferences": [owner]}
-        stage.api.put(f"{PODS}/{name}", {"metadata": meta, **body, "status": {"phase": "Pending"}})
+        stage.api.put_at(f"{PODS}/{name}", {"metadata": meta, **body, "status": {"phase": "Pending"}})
 
     async def story(stage: Stage) -> None:
-        stage.api.put(
+        stage.api.put_at(
             "/apis/apps/v1/namespaces/x/replicasets/web",
             {"metadata": {"uid": "rs", "annotations": annotations}},
         )
@@ -397,18 +399,18 @@ def test_plain_pods_share_the_group_of_their_workload() -> None:
         assert [path for method, path in stage.api.asked if "replicasets" in path and method == "GET"] == [
             "/apis/apps/v1/namespaces/x/replicasets/web"
         ]
-        stage.api.remove(f"{PODS}/web-1")
+        stage.api.remove(Pod, "x/web-1")
         await stage.settle()
         assert stage.groups
-        stage.api.put("/apis/apps/v1/namespaces/x/replicasets/web", {"spec": {"replicas": 0}})
-        stage.api.remove(f"{PODS}/web-2")
+        stage.api.put_at("/apis/apps/v1/namespaces/x/replicasets/web", {"spec": {"replicas": 0}})
+        stage.api.remove(Pod, "x/web-2")
         await stage.until(lambda: not stage.groups)
 
     play(story)
 
 
 def test_nothing_is_written_by_who_does_not_lead_and_everything_is_looked_at_by_who_does() -> None:
-    stage = Stage(SmallApi())
+    stage = Stage(FakeApi())
     stage.leads = False
 
     async def story(stage: Stage) -> None:
@@ -464,7 +466,7 @@ def test_pods_that_are_wanted_no_longer_are_not_left_behind() -> None:
         await stage.admit()
         await stage.until(lambda: stage.pods)
         target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": ""}
-        stage.api.put(f"{COMMANDS}/stop", {"action": "TerminateJob", "target": target})
+        stage.api.put_at(f"{COMMANDS}/stop", {"action": "TerminateJob", "target": target})
         await stage.until(lambda: stage.phase() == "Terminated", seconds=20)
         assert not stage.pods
         assert not stage.groups

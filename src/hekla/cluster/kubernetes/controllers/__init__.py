@@ -2,7 +2,8 @@
 
 world          the facts, with everything laid over them that was sent and is not seen yet
 gatekeeper     what admission would fill in or refuse, when an object is read
-hands          commands become writes; what fails is undone, told and tried again
+hands          commands become writes
+job_writes     the writes of a Job, then its status; what fails is undone, told and tried again
 queue_states   state and parent of queues
 blueprint      the pods of a Job as they are sent: its whole template, and what the Job adds
 job_plugins    what the plugins of a Job add to its pods

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from itertools import count
-from typing import cast
 
-from msgspec import to_builtins
-from msgspec.structs import replace
-
-from hekla.cluster.kubernetes.controllers.accounts import Accounts, Failure
 from hekla.cluster.kubernetes.controllers.blueprint import Blueprints, claim_body, pod_body
 from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, merge_patch, meta_body
 from hekla.cluster.kubernetes.controllers.job_services import JobServices
+from hekla.cluster.kubernetes.controllers.job_writes import JobWrites
 from hekla.cluster.kubernetes.controllers.office import Office
 from hekla.cluster.kubernetes.controllers.queue_states import QueueStates
 from hekla.cluster.kubernetes.controllers.world import World
-from hekla.cluster.kubernetes.outbox import Rank
-from hekla.cluster.reactions import Reactions
+from hekla.cluster.kubernetes.outbox import Rank, Write
 from hekla.controllers import (
     Command,
     CreateClaim,
@@ -28,7 +21,6 @@ from hekla.controllers import (
     DeleteJob,
     DeletePod,
     DeletePodGroup,
-    JobController,
     PutJobStatus,
     PutPodGroup,
     PutQueue,
@@ -52,14 +44,10 @@ from hekla.objects import (
 from hekla.objects.batch import JobStatus
 
 logger = logging.getLogger("hekla.cluster")
-MOST_NAMED = 3
-"""How many refusals an event names; the others are counted."""
-
-Write = Callable[[], Awaitable[None]]
 
 
 class Hands:
-    """Carries commands out; `reactions` hears of those that could not be."""
+    """Carries commands out; what belongs to a Job goes through its writes."""
 
     def __init__(
         self,
@@ -67,18 +55,14 @@ class Hands:
         world: World,
         blueprints: Blueprints,
         services: JobServices,
-        controller: JobController,
+        writes: JobWrites,
     ) -> None:
         self._office = office
         self._world = world
         self._blueprints = blueprints
         self._services = services
-        self._controller = controller
+        self._writes = writes
         self._queue_states = QueueStates(office, world)
-        self._accounts = Accounts()
-        self._numbers = count()
-        self.reactions: Reactions | None = None
-        self.failed: Counter[str] = Counter()
 
     def carry_out(self, commands: Iterable[Command]) -> None:
         for command in commands:
@@ -154,9 +138,7 @@ class Hands:
         elif group.metadata.uid:
             self._world.expect_group(group.key, group.spec)
             undo = partial(self._world.expect_group, group.key, None)
-            self._send(
-                _owner_key(group), Rank.OBJECT, "PodGroupError", partial(self._refresh, group.key), undo
-            )
+            self._writes.send(_owner_key(group), "PodGroupError", partial(self._refresh, group.key), undo)
 
     async def _group_body(self, group: PodGroup) -> Body:
         return {"metadata": meta_body(group), "spec": group_spec_body(group.spec)}
@@ -195,7 +177,7 @@ class Hands:
 
     def _make(self, manifest: Manifest, reason: str, body: Callable[[], Awaitable[Body]]) -> None:
         undo = partial(self._give_up, manifest)
-        self._send(_owner_key(manifest), Rank.OBJECT, reason, partial(self._write_new, manifest, body), undo)
+        self._writes.send(_owner_key(manifest), reason, partial(self._write_new, manifest, body), undo)
 
     async def _write_new(self, manifest: Manifest, body: Callable[[], Awaitable[Body]]) -> None:
         kind, key = type(manifest), manifest.key
@@ -211,62 +193,14 @@ class Hands:
     def _never_mind(self, manifest: Manifest) -> None:
         """Its Job wants it no longer, and waits to see it gone."""
         self._world.has_come(type(manifest), manifest.key)
-        job = self._world.store.job(_owner_key(manifest))
-        if job is not None and self.reactions is not None:
-            self.reactions.look_again(job)
+        self._writes.look_again(_owner_key(manifest))
 
     def _give_up(self, manifest: Manifest) -> None:
         self._world.has_come(type(manifest), manifest.key)
 
     def _send_away(self, manifest: Manifest, reason: str, write: Write) -> None:
         undo = partial(self._world.keep, type(manifest), manifest.key)
-        self._send(_owner_key(manifest), Rank.OBJECT, reason, write, undo)
-
-    def _send(self, job: str, rank: Rank, reason: str, write: Write, undo: Callable[[], None]) -> None:
-        self._accounts.begin(job)
-        request = self._controller.last_request(job)
-
-        async def attempt() -> None:
-            try:
-                if self._office.is_current():
-                    await write()
-            except Exception as error:
-                # Whatever it was, the Job must not wait for ever for what never comes.
-                if not isinstance(error, ClusterError):
-                    logger.exception("job %s: a write failed in an unforeseen way", job)
-                self.failed[reason] += 1
-                self._accounts.fail(job, Failure(reason, str(error), request, undo))
-            finally:
-                self._close_account(job)
-
-        self._office.outbox.put(rank, f"{reason} of {job} {next(self._numbers)}", attempt)
-
-    def _close_account(self, job: str) -> None:
-        failures = self._accounts.end(job)
-        if failures and self._office.is_current():
-            self._take_back(job, failures)
-        elif failures is not None and self._world.status_of(job) is not None:
-            self._office.outbox.put(Rank.POD_GROUP, f"status of job {job}", partial(self._write_status, job))
-
-    def _take_back(self, job: str, failures: list[Failure]) -> None:
-        """Tell what failed, show the facts again, and have the request served later."""
-        fact = self._world.facts.job(job)
-        for reason, messages in _by_reason(failures).items():
-            logger.warning("job %s: %s: %s", job, reason, messages)
-            if fact is not None:
-                self._office.tell(fact, "Warning", reason, messages)
-
-        def undo() -> None:
-            for failure in failures:
-                failure.undo()
-            self._world.expect_status(job, None)
-
-        request = next((each.request for each in failures if each.request is not None), None)
-        assert self.reactions is not None
-        if request is None:
-            undo()
-        else:
-            self.reactions.failed(job, request, undo)
+        self._writes.send(_owner_key(manifest), reason, write, undo)
 
     # Jobs
 
@@ -274,11 +208,9 @@ class Hands:
         job = self._world.store.job(key)
         if job is None:
             return
-        self._world.expect_status(key, _to_the_second(status))
         if phase_of(status) in (*FINISHED, Phase.ABORTED) and self._services.has_some(key):
             self._office.outbox.put(Rank.POD_GROUP, f"services of job {key}", partial(self._clear_away, job))
-        if not self._accounts.is_busy(key):
-            self._office.outbox.put(Rank.POD_GROUP, f"status of job {key}", partial(self._write_status, key))
+        self._writes.put_status(key, status)
 
     async def _clear_away(self, job: VolcanoJob) -> None:
         try:
@@ -286,25 +218,6 @@ class Hands:
         except ClusterError as error:
             # They belong to the Job, and go with it at the latest.
             logger.warning("job %s: services not taken away: %s", job.key, error)
-
-    async def _write_status(self, key: str) -> None:
-        fact, status = self._world.facts.job(key), self._world.status_of(key)
-        if fact is None or status is None or self._accounts.is_busy(key) or not self._office.is_current():
-            return
-        request = self._controller.last_request(key)
-        patch = merge_patch(cast("Body", to_builtins(fact.status)), cast("Body", to_builtins(status)))
-        try:
-            if patch:
-                await self._office.writer.change(VolcanoJob, key, {"status": patch}, "status")
-        except ClusterError as error:
-            if isinstance(error, Refused) and error.status == 404:
-                return
-            self.failed["JobStatusError"] += 1
-            if self._office.is_current() and not self._accounts.is_busy(key):
-                self._take_back(key, [Failure("JobStatusError", str(error), request, lambda: None)])
-            return
-        if self._world.status_of(key) == status:
-            self._world.expect_status(key, None)
 
     def _delete_job(self, key: str, uid: str) -> None:
         self._world.send_away(VolcanoJob, key, uid)
@@ -342,31 +255,3 @@ def _owner_key(manifest: Manifest) -> str:
     """The Job that the object belongs to."""
     owner = job_owner(manifest)
     return f"{manifest.metadata.namespace}/{owner.name}" if owner is not None else manifest.key
-
-
-def _by_reason(failures: list[Failure]) -> dict[str, str]:
-    messages: dict[str, list[str]] = {}
-    for failure in failures:
-        told = messages.setdefault(failure.reason, [])
-        if failure.message not in told:
-            told.append(failure.message)
-    return {reason: _some(told) for reason, told in messages.items()}
-
-
-def _some(messages: list[str]) -> str:
-    more = len(messages) - MOST_NAMED
-    return "; ".join(messages[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _to_the_second(status: JobStatus) -> JobStatus:
-    """Times as the API writes them, so that what comes back is what was sent."""
-    state, ended = status.state, status.state.last_transition_time
-    if ended is not None:
-        state = replace(state, last_transition_time=ended.replace(microsecond=0))
-    conditions = tuple(
-        replace(each, last_transition_time=each.last_transition_time.replace(microsecond=0))
-        if each.last_transition_time is not None
-        else each
-        for each in status.conditions
-    )
-    return replace(status, state=state, conditions=conditions)

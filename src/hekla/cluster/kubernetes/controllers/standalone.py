@@ -17,6 +17,7 @@ from hekla.cluster.kubernetes.controllers.blueprint import Blueprints
 from hekla.cluster.kubernetes.controllers.gatekeeper import Gatekeeper
 from hekla.cluster.kubernetes.controllers.hands import Hands
 from hekla.cluster.kubernetes.controllers.job_services import JobServices
+from hekla.cluster.kubernetes.controllers.job_writes import JobWrites
 from hekla.cluster.kubernetes.controllers.office import Office
 from hekla.cluster.kubernetes.controllers.orders import Orders
 from hekla.cluster.kubernetes.controllers.plain_pods import PlainPods
@@ -112,9 +113,10 @@ class Term:
         self._blueprints = Blueprints(client)
         self._services = JobServices(client, self._tell)
         controller = JobController(options)
-        self.hands = Hands(office, self.world, self._blueprints, self._services, controller)
+        writes = JobWrites(office, self.world, controller)
+        self.hands = Hands(office, self.world, self._blueprints, self._services, writes)
         self.reactions = Reactions(self.world.store, self.hands, controller, self._now)
-        self.hands.reactions = self.reactions
+        writes.reactions = self.reactions
         self._orders = Orders(office, self._obey)
         self._plain_pods = PlainPods(office, client, facts, names)
         self.world.store.watch(self._note)

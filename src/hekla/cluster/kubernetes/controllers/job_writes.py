@@ -1,0 +1,155 @@
+"""Writes of a Job: its status is written once all else is; when something fails, it is not written at all.
+
+What failed is told and taken back, and the request that led to it is served again later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import cast
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from hekla.cluster.kubernetes.controllers.accounts import Accounts, Failure
+from hekla.cluster.kubernetes.controllers.bodies import Body, merge_patch
+from hekla.cluster.kubernetes.controllers.office import Office
+from hekla.cluster.kubernetes.controllers.world import World
+from hekla.cluster.kubernetes.outbox import Rank, Write
+from hekla.cluster.reactions import Reactions
+from hekla.controllers import JobController
+from hekla.errors import ClusterError
+from hekla.kube.client import Refused
+from hekla.objects import VolcanoJob
+from hekla.objects.batch import JobStatus
+
+logger = logging.getLogger("hekla.cluster")
+MOST_NAMED = 3
+"""How many refusals an event names; the others are counted."""
+
+
+class JobWrites:
+    """Sends what belongs to Jobs, and their statuses; `reactions` hears of what could not be done."""
+
+    def __init__(self, office: Office, world: World, controller: JobController) -> None:
+        self._office = office
+        self._world = world
+        self._controller = controller
+        self._accounts = Accounts()
+        self._numbers = count()
+        self.reactions: Reactions | None = None
+        self.failed: Counter[str] = Counter()
+
+    def send(self, job: str, reason: str, write: Write, undo: Callable[[], None]) -> None:
+        """Have it written; if it fails, `undo` shows the facts again once nothing else is under way."""
+        self._accounts.begin(job)
+        request = self._controller.last_request(job)
+
+        async def attempt() -> None:
+            try:
+                if self._office.is_current():
+                    await write()
+            except Exception as error:
+                # Whatever it was, the Job must not wait for ever for what never comes.
+                if not isinstance(error, ClusterError):
+                    logger.exception("job %s: a write failed in an unforeseen way", job)
+                self.failed[reason] += 1
+                self._accounts.fail(job, Failure(reason, str(error), request, undo))
+            finally:
+                self._close_account(job)
+
+        self._office.outbox.put(Rank.OBJECT, f"{reason} of {job} {next(self._numbers)}", attempt)
+
+    def _close_account(self, job: str) -> None:
+        failures = self._accounts.end(job)
+        if failures and self._office.is_current():
+            self._take_back(job, failures)
+        elif failures is not None and self._world.status_of(job) is not None:
+            self._send_status(job)
+
+    def _take_back(self, job: str, failures: list[Failure]) -> None:
+        """Tell what failed, show the facts again, and have the request served later."""
+        fact = self._world.facts.job(job)
+        for reason, messages in _by_reason(failures).items():
+            logger.warning("job %s: %s: %s", job, reason, messages)
+            if fact is not None:
+                self._office.tell(fact, "Warning", reason, messages)
+
+        def undo() -> None:
+            for failure in failures:
+                failure.undo()
+            self._world.expect_status(job, None)
+
+        request = next((each.request for each in failures if each.request is not None), None)
+        assert self.reactions is not None
+        if request is None:
+            undo()
+        else:
+            self.reactions.failed(job, request, undo)
+
+    def look_again(self, job: str) -> None:
+        """Something that the Job waits for has come to pass without a write."""
+        found = self._world.store.job(job)
+        if found is not None and self.reactions is not None:
+            self.reactions.look_again(found)
+
+    # Statuses
+
+    def put_status(self, job: str, status: JobStatus) -> None:
+        self._world.expect_status(job, _to_the_second(status))
+        if not self._accounts.is_busy(job):
+            self._send_status(job)
+
+    def _send_status(self, job: str) -> None:
+        self._office.outbox.put(Rank.POD_GROUP, f"status of job {job}", partial(self._write_status, job))
+
+    async def _write_status(self, key: str) -> None:
+        fact, status = self._world.facts.job(key), self._world.status_of(key)
+        if fact is None or status is None or self._accounts.is_busy(key) or not self._office.is_current():
+            return
+        request = self._controller.last_request(key)
+        patch = merge_patch(cast("Body", to_builtins(fact.status)), cast("Body", to_builtins(status)))
+        try:
+            if patch:
+                await self._office.writer.change(VolcanoJob, key, {"status": patch}, "status")
+        except ClusterError as error:
+            if isinstance(error, Refused) and error.status == 404:
+                return
+            self.failed["JobStatusError"] += 1
+            if self._office.is_current() and not self._accounts.is_busy(key):
+                self._take_back(key, [Failure("JobStatusError", str(error), request, lambda: None)])
+            return
+        if self._world.status_of(key) == status:
+            self._world.expect_status(key, None)
+
+
+def _by_reason(failures: list[Failure]) -> dict[str, str]:
+    messages: dict[str, list[str]] = {}
+    for failure in failures:
+        told = messages.setdefault(failure.reason, [])
+        if failure.message not in told:
+            told.append(failure.message)
+    return {reason: _some(told) for reason, told in messages.items()}
+
+
+def _some(messages: list[str]) -> str:
+    more = len(messages) - MOST_NAMED
+    return "; ".join(messages[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _to_the_second(status: JobStatus) -> JobStatus:
+    """Times as the API writes them, so that what comes back is what was sent."""
+    state, ended = status.state, status.state.last_transition_time
+    if ended is not None:
+        state = replace(state, last_transition_time=ended.replace(microsecond=0))
+    conditions = tuple(
+        replace(each, last_transition_time=each.last_transition_time.replace(microsecond=0))
+        if each.last_transition_time is not None
+        else each
+        for each in status.conditions
+    )
+    return replace(status, state=state, conditions=conditions)

@@ -1,0 +1,180 @@
+"""Names: what everything is called in the scrambled cluster, and what keeps its name.
+
+Names of one sort of thing are renamed together, wherever they stand: in a field, in the value of a label, in
+an annotation. Well-known keys and words of the configuration stay, for others speak of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from hekla.cluster.pseudonyms import Pseudonyms
+from hekla.model.task import pod_index
+from hekla.objects import Manifest, Node, Pod
+
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/-]*")
+PLAIN = re.compile(r"[0-9]+|true|false|\*", re.IGNORECASE)
+"""Values that are no names."""
+
+WELL_KNOWN = ("kubernetes.io", "k8s.io", "volcano.sh", "nvidia.com", "hekla.dev")
+KEPT = {
+    "namespace": {"default", "kube-system"},
+    "queue": {"default", "root"},
+    "class": {"system-cluster-critical", "system-node-critical"},
+    "gate": {"scheduling.volcano.sh/queue-allocation-gate"},
+    "driver": {"kubernetes.io/no-provisioner"},
+    "address": {"0.0.0.0", "127.0.0.1", "::"},  # noqa: S104 - nobody binds to it here
+}
+NAMED_BY_LABEL = {
+    "kubernetes.io/hostname": "node",
+    "metadata.name": "node",
+    "kubernetes.io/metadata.name": "namespace",
+    "scheduling.k8s.io/group-name": "group",
+    "scheduling.volcano.sh/group-name": "group",
+    "scheduling.volcano.sh/queue-name": "queue",
+    "volcano.sh/job-name": "owner",
+    "volcano.sh/job-namespace": "namespace",
+    "volcano.sh/queue-name": "queue",
+    "volcano.sh/task-spec": "role",
+    "volcano.sh/nodegroup-name": "value",
+    "volcano.sh/revocable-zone": "value",
+    "volume.beta.kubernetes.io/storage-class": "storage",
+    "volume.kubernetes.io/selected-node": "node",
+}
+"""Labels and annotations of well-known keys whose values are names, and of what."""
+
+AS_THEY_ARE = frozenset(
+    {
+        "hekla.dev/cpu-usage",
+        "hekla.dev/exit-code",
+        "hekla.dev/memory-usage",
+        "hekla.dev/run-seconds",
+        "hekla.dev/usage-at",
+        "nvidia.com/nouse-gputype",
+        "nvidia.com/use-gputype",
+        "pv.kubernetes.io/bind-completed",
+        "scheduling.volcano.sh/queue-allocation-gate",
+        "sla-waiting-time",
+        "volcano.sh/cooldown-time",
+        "volcano.sh/gpu-index",
+        "volcano.sh/gpu-unhealthy-ids",
+        "volcano.sh/hierarchy-weights",
+        "volcano.sh/jdb-max-unavailable",
+        "volcano.sh/jdb-min-available",
+        "volcano.sh/node-vgpu-register",
+        "volcano.sh/numa-topology-policy",
+        "volcano.sh/oversubscription-cpu",
+        "volcano.sh/oversubscription-memory",
+        "volcano.sh/preemptable",
+        "volcano.sh/resource-strategy-scoring-type",
+        "volcano.sh/resource-strategy-weight",
+        "volcano.sh/task-priority",
+        "volcano.sh/vgpu-ids-new",
+        "volcano.sh/vgpu-mode",
+        "volcano.sh/vgpu-nouse-gpuuuid",
+        "volcano.sh/vgpu-podgroup-policy",
+        "volcano.sh/vgpu-use-gpuuuid",
+    }
+)
+"""Labels and annotations whose values are numbers, settings or devices."""
+
+ROLE_LISTS = frozenset(
+    {
+        "volcano.sh/task-topology-affinity",
+        "volcano.sh/task-topology-anti-affinity",
+        "volcano.sh/task-topology-task-order",
+    }
+)
+HIERARCHY = "volcano.sh/hierarchy"
+GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
+
+
+class Names:
+    """Other names for what is in the objects given; until they are settled, names are only heard of."""
+
+    def __init__(self, manifests: Iterable[Manifest], seed: int, *, conf: str = "") -> None:
+        manifests = list(manifests)
+        in_conf = frozenset(WORD.findall(conf)) | frozenset(
+            part for word in WORD.findall(conf) for part in word.split("/")
+        )
+        self._node_names = [found.metadata.name for found in manifests if isinstance(found, Node)]
+        self._ephemeral = dict(_ephemeral_claims(manifests))
+        words = dict.fromkeys(("namespace", "node", "queue", "role", "value", "key"), in_conf)
+        kept = {what: {*words.get(what, ()), *KEPT.get(what, ())} for what in {*words, *KEPT}}
+        self._pseudonyms = Pseudonyms(seed, kept)
+
+    def settle(self) -> None:
+        """All names have been heard: choose the others."""
+        # A namespace is always followed by a slash where it is sorted by.
+        self._pseudonyms.settle({"namespace": lambda name: f"{name}/"})
+
+    def of(self, what: str, name: str) -> str:
+        """What the thing of that name is called now."""
+        if what == "pod":
+            index = pod_index(name)
+            return self._pseudonyms.of(what, name, "" if index is None else f"-{index}")
+        if what == "claim" and name in self._ephemeral:
+            pod, volume = self._ephemeral[name]
+            return f"{self.of('pod', pod)}-{self.of('volume', volume)}"
+        return self._pseudonyms.of(what, name)
+
+    def key(self, key: str) -> str:
+        """The name of a label or a taint; well-known ones stay."""
+        domain = key.partition("/")[0]
+        if any(domain == known or domain.endswith(f".{known}") for known in WELL_KNOWN):
+            return key
+        return self.of("key", key)
+
+    def value(self, key: str, value: str) -> str:
+        """What the label of that key is worth now."""
+        if key in AS_THEY_ARE or PLAIN.fullmatch(value):
+            return value
+        return self.of(NAMED_BY_LABEL.get(key, "value"), value)
+
+    def annotations(self, given: Mapping[str, str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for key, text in given.items():
+            if key in AS_THEY_ARE:
+                found[key] = text
+            elif key in NAMED_BY_LABEL:
+                found[key] = self.value(key, text)
+            elif key in ROLE_LISTS:
+                found[key] = re.sub(r"[^,;\s]+", lambda role: self.of("role", role.group()), text)
+            elif key == HIERARCHY:
+                found[key] = "/".join(self.of("queue", part) for part in text.split("/"))
+            elif key == GROUP_LIMITS:
+                found[key] = self._limits(text)
+        return found
+
+    def _limits(self, text: str) -> str:
+        try:
+            limits = json.loads(text)
+        except ValueError:
+            return "{"
+        if not isinstance(limits, dict):
+            return "0"
+        return json.dumps({self.of("value", group): amounts for group, amounts in limits.items()})
+
+    def nodes_matching(self, pattern: str) -> list[str]:
+        """The nodes that a regular expression in a HyperNode means."""
+        import re2  # noqa: PLC0415 - only clusters with such members need it
+
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            compiled = re2.compile(pattern, options)
+        except re2.error:
+            return []
+        return [name for name in self._node_names if compiled.search(name) is not None]
+
+
+def _ephemeral_claims(manifests: Iterable[Manifest]) -> Iterable[tuple[str, tuple[str, str]]]:
+    """Claims that are named after a pod and one of its volumes."""
+    for pod in manifests:
+        if isinstance(pod, Pod):
+            for volume in pod.spec.volumes:
+                if volume.ephemeral is not None:
+                    name = pod.metadata.name
+                    yield f"{name}-{volume.name}", (name, volume.name)
