@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+import msgspec
+
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.store import Store
 from hekla.kube.client import Refused, Unreachable
@@ -122,12 +124,10 @@ def test_when_the_server_has_fallen_back_a_silent_watch_is_left_and_all_is_liste
     reflector = Reflector(client, RESOURCES[Pod], Pod, Facts(store), patience=QUICK)  # type: ignore[arg-type]
 
     async def play() -> None:
-        client.tide.heard("50")
         task = asyncio.create_task(reflector.run())
         await reflector.pulse.synced.wait()
-        client.tide.wrote(b'{"metadata": {"resourceVersion": "60"}}', before=50)
-        assert client.tide.falls == 0
-        client.tide.wrote(b'{"metadata": {"resourceVersion": "6"}}', before=50)
+        for version in (50, 60, 6):
+            client.tide.wrote("/lease", json.dumps({"metadata": {"resourceVersion": str(version)}}).encode())
         while reflector.pulse.lists < 2:
             await asyncio.sleep(0.001)
         task.cancel()
@@ -135,3 +135,54 @@ def test_when_the_server_has_fallen_back_a_silent_watch_is_left_and_all_is_liste
     asyncio.run(play())
     assert client.tide.falls == 1
     assert names(store) == {"a": ""}
+
+
+class Quiet(ScriptedClient):
+    """Breaks the first watch; the next is answered, and then nothing happens."""
+
+    async def lines(self, path: str, params: Any, timeout: float) -> Any:
+        self.asked.append(("WATCH", path))
+        if self.asked.count(("WATCH", path)) == 1:
+            raise Unreachable("cut")
+        yield b""
+        await asyncio.sleep(60)
+
+
+def test_a_watch_that_is_answered_and_silent_is_a_sign_of_life() -> None:
+    client = Quiet(page(5))
+    reflector = Reflector(client, RESOURCES[Pod], Pod, Facts(Store()), patience=QUICK)  # type: ignore[arg-type]
+
+    async def play() -> None:
+        task = asyncio.create_task(reflector.run())
+        while len(client.asked) < 3:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.005)
+        task.cancel()
+
+    asyncio.run(play())
+    assert (reflector.pulse.breaks, reflector.pulse.trouble) == (1, "")
+
+
+def test_a_kind_that_was_away_for_a_moment_is_listed_anew() -> None:
+    group = {"metadata": {"name": "g", "namespace": "x", "uid": "g", "resourceVersion": "3"}}
+    missing = Refused(404, "NotFound", "no such thing")
+    store, _, reflector = reflected(page(5, group), missing, page(6, group), kind=PodGroup)
+    assert len(store.all_of(PodGroup)) == 1
+    assert not reflector.pulse.is_absent
+
+
+def test_a_list_begun_earlier_does_not_undo_what_was_learned_since() -> None:
+    store = Store()
+    facts = Facts(store)
+    facts.put(POD_OF_LATER)
+    facts.put(POD_OF_EARLIER, listed_at=10)
+    assert names(store) == {"a": "n"}
+    facts.drop(Pod, "x/a", listed_at=10)
+    assert names(store) == {"a": "n"}
+    facts.drop(Pod, "x/a")
+    facts.put(POD_OF_LATER)
+    assert names(store) == {}, "the answer to a write came after the end of the object"
+
+
+POD_OF_LATER = msgspec.convert(pod("a", 12, node="n"), Pod)
+POD_OF_EARLIER = msgspec.convert(pod("a", 9), Pod)

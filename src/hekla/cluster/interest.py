@@ -10,6 +10,7 @@ from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoCommand, VolcanoJob
+from hekla.objects.pod import PodStatus
 
 
 class Interest:
@@ -59,10 +60,16 @@ def says_the_same(before: Manifest | None, after: Manifest | None) -> bool:
     mine, theirs = before.metadata, after.metadata
     return (
         before.status.phase == after.status.phase
-        and replace(before.status, conditions=()) == replace(after.status, conditions=())
+        and _without_words(before.status) == _without_words(after.status)
         and replace(mine, resource_version="") == replace(theirs, resource_version="")
         and before.spec == after.spec
     )
+
+
+def _without_words(status: PodStatus) -> PodStatus:
+    """Of conditions only those of a resize count: what the pod asks for depends on them."""
+    counted = tuple(one for one in status.conditions if one.type.startswith("PodResize"))
+    return replace(status, conditions=counted)
 
 
 def _facts_of_pod(pod: Pod) -> tuple[object, ...]:

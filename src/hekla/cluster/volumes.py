@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from msgspec.structs import replace
 
@@ -46,9 +46,15 @@ def waits(store: Store, claim: PersistentVolumeClaim) -> bool:
     return storage_class is not None and storage_class.volume_binding_mode == WAITS
 
 
-def volume_for(store: Store, claim: PersistentVolumeClaim, node: Node | None) -> PersistentVolume | None:
-    """The smallest that is large enough: the large ones are left for others."""
-    fitting = [volume for volume in store.all_of(PersistentVolume) if suits(volume, claim, node)]
+def volume_for(
+    store: Store, claim: PersistentVolumeClaim, node: Node | None, taken: Container[str] = ()
+) -> PersistentVolume | None:
+    """The smallest that is large enough and not taken: the large ones are left for others."""
+    fitting = [
+        volume
+        for volume in store.all_of(PersistentVolume)
+        if volume.metadata.name not in taken and suits(volume, claim, node)
+    ]
     return min(fitting, key=lambda volume: _size(volume.spec.capacity), default=None)
 
 

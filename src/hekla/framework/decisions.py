@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hekla.model.resources import Resources
 from hekla.objects.scheduling import PodGroupStatus
@@ -11,11 +11,12 @@ from hekla.objects.topology import NodeShardStatus
 
 @dataclass(frozen=True)
 class Bind:
-    """Start this pod on that node."""
+    """Start this pod on that node, as a part of that job."""
 
     pod: str
     uid: str
     node: str
+    job: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

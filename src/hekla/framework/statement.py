@@ -180,4 +180,4 @@ class Statement:
 
 
 def bind_decision(task: Task) -> Bind:
-    return Bind(task.key, task.uid, task.node_name)
+    return Bind(task.key, task.uid, task.node_name, task.job)

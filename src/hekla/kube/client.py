@@ -26,8 +26,6 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
-WRITES = ("POST", "PUT")
-"""Answered by an object with a new version; a patch that changes nothing is answered by the old one."""
 CONNECTIONS = 96
 LONGEST_REFUSAL = 64 * 1024
 _TRANSPORT_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
@@ -150,38 +148,47 @@ class Client:
     ) -> bytes:
         """The body of the answer. A stale token is read again, once."""
         await self._rate.turn()
-        before = self.tide.highest
         data = None if body is None else msgspec.json.encode(body)
         for is_last in (False, True):
             try:
                 async with self._request(method, path, params, data, content_type=content_type) as answer:
                     if answer.status < 300:
                         content = await answer.read()
-                        if method in WRITES:
-                            self.tide.wrote(content, before)
+                        if method == "PUT":
+                            self.tide.wrote(path, content)
                         return content
                     refusal = await _refusal_of(answer)
             except _TRANSPORT_ERRORS as error:
                 raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
             if refusal.status != 401 or is_last:
                 raise refusal
-            await asyncio.to_thread(self._access.reload)
+            await self._reload()
         raise AssertionError("a call ends with an answer or a refusal")
 
     async def lines(self, path: str, params: Mapping[str, str], timeout: float) -> AsyncIterator[bytes]:
-        """The lines of an answer that goes on for so long at most; ends when the server ends it."""
+        """The lines of an answer that goes on for so long at most; ends when the server ends it.
+
+        The first one is empty: the server has answered, though it may have nothing to say yet.
+        """
         rest = b""
         patience = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
         try:
             async with self._request("GET", path, params, timeout=patience) as answer:
                 if answer.status >= 300:
                     raise await _refusal_of(answer)
+                yield b""
                 async for chunk in answer.content.iter_any():
                     *complete, rest = (rest + chunk).split(b"\n")
                     for line in complete:
                         yield line
         except _TRANSPORT_ERRORS as error:
             raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
+
+    async def _reload(self) -> None:
+        try:
+            await asyncio.to_thread(self._access.reload)
+        except Exception as error:
+            raise Unreachable(f"no credentials for {self.server}: {_said(error)}") from error
 
     def _request(
         self,
@@ -194,7 +201,10 @@ class Client:
         timeout: aiohttp.ClientTimeout | None = None,
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         assert self._session is not None, "the client is used outside its `async with`"
-        headers = self._access.headers()
+        try:
+            headers = self._access.headers()
+        except Exception as error:  # files, plugins and their parsers fail in many ways
+            raise Unreachable(f"no credentials for {self.server}: {_said(error)}") from error
         if data is not None:
             headers["Content-Type"] = content_type
         return self._session.request(

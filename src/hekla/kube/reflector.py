@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -25,6 +26,8 @@ from hekla.objects.complaint import Complaint
 PAGE = "1000"
 DEADLINE_MARGIN = 15.0
 """How long after its own end a watch may be silent before its connection counts as dead."""
+ALWAYS = sys.maxsize
+"""Later than any version: a list that is believed even against newer facts."""
 TOO_LARGE = "too large resource version"
 M = TypeVar("M", bound=Manifest)
 logger = logging.getLogger("hekla.kube")
@@ -33,11 +36,11 @@ logger = logging.getLogger("hekla.kube")
 class Facts(Protocol):
     """Who wants to know the objects."""
 
-    def put(self, manifest: Manifest, *, is_listed: bool = False) -> None:
-        """The object looks like this; what a list says is right even where it seems older."""
+    def put(self, manifest: Manifest, *, listed_at: int | None = None) -> None:
+        """The object looks like this, or did so in a list at that version."""
 
-    def drop(self, kind: type[Manifest], key: str, uid: str = "") -> None:
-        """The object is gone; with a UID only if it is the one."""
+    def drop(self, kind: type[Manifest], key: str, uid: str = "", *, listed_at: int | None = None) -> None:
+        """The object is gone, if it has this UID; or it was missing in a list at that version."""
 
     def keys(self, kind: type[Manifest]) -> set[str]: ...
 
@@ -97,12 +100,14 @@ class Reflector(Generic[M]):
         self._is_wanted = is_wanted
         self._work: asyncio.Task[str] | None = None
         self._starts_over = False
+        self._is_fallen = False
+        """The server may be at an earlier state than was heard of: its next list is right in any case."""
         self.pulse = Pulse()
         client.tide.follow(self.start_over)
 
     def start_over(self) -> None:
         """What is known may be wrong altogether: list everything anew."""
-        self._starts_over = True
+        self._starts_over = self._is_fallen = True
         if self._work is not None:
             self._work.cancel()
 
@@ -114,8 +119,9 @@ class Reflector(Generic[M]):
             try:
                 version = await self._step(version)
             except Refused as refusal:
-                is_ahead = TOO_LARGE in str(refusal).lower()
-                version = "" if refusal.is_expired or is_ahead else version
+                self._is_fallen |= TOO_LARGE in str(refusal).lower()
+                if refusal.is_expired or refusal.status == 404 or self._is_fallen:
+                    version = ""
                 await self._wait_out(refusal, pause)
             except ClusterError as error:
                 await self._wait_out(error, pause)
@@ -127,6 +133,8 @@ class Reflector(Generic[M]):
 
     async def _step(self, version: str) -> str:
         """List, or follow from a version; the version reached, and none where all is to be listed anew."""
+        if self._starts_over:
+            self._starts_over, version = False, ""
         self._work = asyncio.create_task(self._follow(version) if version else self._list())
         try:
             version = await self._work
@@ -137,11 +145,7 @@ class Reflector(Generic[M]):
                 raise
         finally:
             self._work = None
-        if self._starts_over:
-            logger.info("%s: listed anew", self._resource.plural)
-            self._starts_over, version = False, ""
-        self._client.tide.heard(version)
-        return version
+        return "" if self._starts_over else version
 
     async def _wait_out(self, error: ClusterError, pause: float) -> None:
         self.pulse.breaks += 1
@@ -165,14 +169,16 @@ class Reflector(Generic[M]):
 
     async def _list(self) -> str:
         """All objects, page by page; the version to go on from."""
-        gone, version = self._facts.keys(self._kind), ""
+        gone, version, listed_at = self._facts.keys(self._kind), "", ALWAYS
         async for page in self._pages():
+            version = page.version
+            listed_at = int(version) if version.isdecimal() and not self._is_fallen else ALWAYS
             for item in page.items:
                 gone.discard(item.key)
-                self._take(item, is_listed=True)
-            version = page.version
+                self._take(item, listed_at)
         for key in gone:
-            self._facts.drop(self._kind, key)
+            self._facts.drop(self._kind, key, listed_at=listed_at)
+        self._is_fallen = False
         self.pulse.lists += 1
         self.pulse.is_absent = False
         self._heard()
@@ -217,7 +223,8 @@ class Reflector(Generic[M]):
         }
         try:
             async for line in self._client.lines(self._resource.path(), params, seconds + DEADLINE_MARGIN):
-                version = self._heed(line) or version
+                version = (self._heed(line) if line else self._heard()) or version
+            self._heard()
         except Unreachable as error:
             # What was heard before the line went dead counts: resume from there.
             await self._wait_out(error, self._patience.first_pause)
@@ -226,19 +233,18 @@ class Reflector(Generic[M]):
     def _heed(self, line: bytes) -> str:
         self._heard()
         event = self._wire.event(line)
-        self._client.tide.heard(event.version)
         if event.object is not None and event.type in ("ADDED", "MODIFIED"):
             self._take(event.object)
         elif event.type == "DELETED":
             self._lose(event)
         return event.version
 
-    def _take(self, found: M | Unfit, *, is_listed: bool = False) -> None:
+    def _take(self, found: M | Unfit, listed_at: int | None = None) -> None:
         if isinstance(found, Unfit):
             self._facts.complain(found.complaint)
             self._facts.drop(self._kind, found.key)
         elif self._is_wanted(found):
-            self._facts.put(found, is_listed=is_listed)
+            self._facts.put(found, listed_at=listed_at)
         else:
             self._facts.drop(self._kind, found.key, found.metadata.uid)
 
@@ -246,6 +252,8 @@ class Reflector(Generic[M]):
         if event.object is not None:
             self._facts.drop(self._kind, event.object.key, event.object.metadata.uid)
 
-    def _heard(self) -> None:
+    def _heard(self) -> str:
+        """A sign of life, without a version to go on from."""
         self.pulse.heard_at = stopwatch()
         self.pulse.trouble = ""
+        return ""

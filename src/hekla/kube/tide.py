@@ -1,7 +1,7 @@
-"""Tide: versions only ever rise, unless the API server was set back to an earlier state.
+"""Tide: versions of an object only ever rise, unless the API server was set back to an earlier state.
 
 A watch from a version that the server has not reached again says nothing for a long time, so nobody would
-notice. But every write gets a version above all that were heard of before it: one that does not tells.
+notice. But an object that is written again and again, as a Lease is, gets a higher version each time.
 """
 
 from __future__ import annotations
@@ -18,32 +18,30 @@ class Versioned(msgspec.Struct, frozen=True):
 
 
 class Tide:
-    """The highest version heard of; those who follow the server hear when it has fallen."""
+    """The versions of what was written; those who follow the server hear when one has fallen."""
 
     def __init__(self) -> None:
-        self.highest = 0
         self.falls = 0
+        self._reached: dict[str, int] = {}
         self._followers: list[Callable[[], None]] = []
 
     def follow(self, on_fall: Callable[[], None]) -> None:
         self._followers.append(on_fall)
 
-    def heard(self, version: str) -> None:
-        if version.isdecimal():
-            self.highest = max(self.highest, int(version))
-
-    def wrote(self, answer: bytes, before: int) -> None:
-        """A write was answered so; `before` is the highest version that was known when it was sent."""
+    def wrote(self, path: str, answer: bytes) -> None:
+        """The object at this path was written; the server answered with what it is now."""
         try:
             version = msgspec.json.decode(answer, type=Versioned).metadata.resource_version
         except msgspec.MsgspecError:
             return
-        if version.isdecimal() and int(version) < before:
-            self.fall(int(version))
+        if not version.isdecimal():
+            return
+        before, self._reached[path] = self._reached.get(path, 0), int(version)
+        if int(version) < before:
+            self.fall()
 
-    def fall(self, to: int = 0) -> None:
+    def fall(self) -> None:
         """What was heard of is not the server's history: everybody starts over."""
-        self.highest = to
         self.falls += 1
         for on_fall in self._followers:
             on_fall()

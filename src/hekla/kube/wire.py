@@ -19,6 +19,7 @@ from hekla.objects.typed import Misfit, typed, without_nulls
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 M = TypeVar("M", bound=Manifest)
 T = TypeVar("T")
+_UNREADABLE = (msgspec.MsgspecError, RecursionError)
 
 
 class ListMeta(msgspec.Struct, rename="camel", frozen=True):
@@ -90,7 +91,7 @@ class Wire(Generic[M]):
     def page(self, data: bytes) -> Page[M]:
         try:
             whole: Any = self._pages.decode(data)
-        except msgspec.MsgspecError:
+        except _UNREADABLE:
             return self._page_slowly(data)
         return Page(whole.items or [], whole.metadata.resource_version, whole.metadata.continue_)
 
@@ -104,7 +105,7 @@ class Wire(Generic[M]):
         """One line; an error that the server sends in a watch is raised as the refusal it is."""
         try:
             whole: Any = self._events.decode(line)
-        except msgspec.MsgspecError:
+        except _UNREADABLE:
             return self._event_slowly(line)
         if whole.type == "ERROR":
             return self._event_slowly(line)
@@ -123,7 +124,7 @@ class Wire(Generic[M]):
     def _read(self, raw: msgspec.Raw) -> M | Unfit:
         try:
             return self._objects.decode(raw)
-        except msgspec.MsgspecError:
+        except _UNREADABLE:
             pass
         try:
             data = without_nulls(msgspec.json.decode(raw))
@@ -141,12 +142,12 @@ class Wire(Generic[M]):
 def _decoded(data: bytes, type_: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=type_)
-    except msgspec.MsgspecError as error:
+    except _UNREADABLE as error:
         raise Unreachable(f"an answer cannot be read: {error}") from error
 
 
 def _meta_of(raw: msgspec.Raw) -> ObjectMeta:
     try:
         return msgspec.json.decode(raw, type=Named).metadata
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return ObjectMeta()

@@ -153,8 +153,9 @@ class Server:
             renewing.cancel()
             await asyncio.wait([renewing])
             try:
-                await self.leadership.release()
-            except ClusterError as error:
+                async with asyncio.timeout(self.options.drain_seconds):
+                    await self.leadership.release()
+            except (ClusterError, TimeoutError) as error:
                 logger.warning("lease not given back: %s", error)
 
     def _note_leadership(self, leads: bool) -> None:
@@ -171,9 +172,17 @@ class Server:
                 if not is_prepared:
                     is_prepared = await ensure_queues(self.cluster)
                 await self._cycle(engine)
+            else:
+                await self._keep_up()
             await self._pause()
             if self.conf_file.refresh():
                 engine.use(self.conf_file.conf)
+
+    async def _keep_up(self) -> None:
+        """Who does not decide takes note all the same, so that changes do not pile up."""
+        self.cluster.changed.clear()
+        async with self.cluster.lock:
+            await asyncio.to_thread(self.cluster.up_to_date)
 
     def _holdings(self) -> list[str]:
         reflectors = self.cluster.reflectors

@@ -20,7 +20,7 @@ from hekla.cluster.kubernetes.facts import Facts, is_older
 from hekla.cluster.kubernetes.recount import differences, offered, taken_by_node
 from hekla.cluster.rooms import Rooms
 from hekla.errors import ClusterError
-from hekla.kube.reflector import Reflector
+from hekla.kube.reflector import ALWAYS, Reflector
 from hekla.objects import Manifest, Node, Pod
 from hekla.state.live import LiveState
 
@@ -141,7 +141,7 @@ class Audit:
         else:
             what = "was not heard of" if known is None else "is not what it was"
             logger.warning("%s %s: %s; put right", word.lower(), suspect.key, what)
-            self._facts.put(found, is_listed=True)
+            self._facts.put(found, listed_at=ALWAYS)
 
     # Books
 

@@ -15,12 +15,11 @@ from functools import partial
 from hekla.cluster.conditions import not_scheduled_condition
 from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.binder import Binder, End, Intent, Outcome
-from hekla.cluster.kubernetes.desk import Desk, group_of
+from hekla.cluster.kubernetes.desk import Desk
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.rooms import Rooms, is_finished
-from hekla.errors import ClusterError
 from hekla.framework.decisions import Bind
 from hekla.objects import Node, Pod
 
@@ -59,22 +58,22 @@ class Binding:
         """What is to be bound, the pods of each job together, in the order of their first."""
         jobs: dict[str, list[Intent]] = {}
         for decision in decisions:
-            pod = self._desk.pod(decision.pod, decision.uid)
-            job = group_of(pod) if pod is not None else ""
-            jobs.setdefault(job, []).append(Intent(decision.pod, decision.uid, decision.node, job))
+            intent = Intent(decision.pod, decision.uid, decision.node, decision.job)
+            jobs.setdefault(decision.job, []).append(intent)
         return jobs.values()
 
     def start(self, intents: Sequence[Intent]) -> None:
         """The binds of one job: those that still make sense, or none where it could not start with them."""
-        sound = [intent for intent in intents if not self._is_refused(intent)]
+        sound = [intent for intent in intents if self._is_taken(intent)]
         job = intents[0].job
-        if len(sound) < len(intents) and self._placed(job) + len(sound) < self._minimum(job):
+        if len(sound) < len(intents) and self._placed(job) < self._minimum(job):
             logger.info("podgroup %s: not started, its minimum cannot be reached any more", job)
+            for intent in sound:
+                self._desk.assume(intent.pod, intent.uid, node="")
             return
         for intent in sound:
             self.begun += 1
             self.open[intent.uid] = intent
-            self._desk.assume(intent.pod, intent.uid, node=intent.node)
             self._send(intent)
 
     def _send(self, intent: Intent) -> None:
@@ -90,18 +89,23 @@ class Binding:
         """The bind follows once the pod's claims are bound; other binds do not wait for them."""
         try:
             problem = await self._volumes.prepare(pod, intent.node)
-        except ClusterError as error:
+        except Exception as error:
             problem = f"its volumes cannot be bound: {error}"
         if problem:
             self._end(intent, End(Outcome.REFUSED, problem))
         else:
             self._desk.outbox.put(Rank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
 
-    def _is_refused(self, intent: Intent) -> bool:
+    def _is_taken(self, intent: Intent) -> bool:
+        """Whether the facts allow it; then it is taken for granted, for the next one to reckon with."""
         why_not = why_not_bind(self._desk, self._rooms, intent)
-        if why_not:
-            logger.info("pod %s: not bound to node %s: %s", intent.pod, intent.node, why_not)
-        return bool(why_not)
+        if why_not or intent.uid in self.open:
+            logger.info(
+                "pod %s: not bound to node %s: %s", intent.pod, intent.node, why_not or "it is already"
+            )
+            return False
+        self._desk.assume(intent.pod, intent.uid, node=intent.node)
+        return True
 
     def _placed(self, job: str) -> int:
         pods, assumptions = self._desk.store.pods_of_group(job), self._desk.assumptions
@@ -112,7 +116,12 @@ class Binding:
         return group.spec.min_member if group is not None else 0
 
     async def _carry_out(self, intent: Intent) -> None:
-        self._end(intent, await self._binder.bind(intent))
+        try:
+            end = await self._binder.bind(intent)
+        except Exception as error:
+            logger.exception("pod %s: bind failed in an unforeseen way", intent.pod)
+            end = End(Outcome.REFUSED, f"{type(error).__name__}: {error}")
+        self._end(intent, end)
 
     def _end(self, intent: Intent, end: End) -> None:
         self.ends[end.outcome] += 1

@@ -199,9 +199,12 @@ class KubernetesCluster:
     def _heed(self, before: Manifest | None, after: Manifest | None) -> None:
         old = self._view(before) if before is not None else None
         if after is None and before is not None:
+            was_resting = before.key in self.assumptions.resting
             self.assumptions.forget(before)
             if isinstance(before, PodGroup):
                 self._back_off.forget(before.key)
+                if was_resting:
+                    self._show_pods(before.key)
         elif isinstance(after, Pod):
             self.assumptions.come_true(after)
         new = self._view(after) if after is not None else None

@@ -7,6 +7,7 @@ is known changes nothing.
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 
 from hekla.cluster.store import Store
 from hekla.objects import Manifest
@@ -14,6 +15,7 @@ from hekla.objects.complaint import Complaint
 
 logger = logging.getLogger("hekla.cluster")
 MOST_COMPLAINTS = 10_000
+MOST_GONE = 4096
 
 
 class Facts:
@@ -22,19 +24,34 @@ class Facts:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._told: set[Complaint] = set()
+        self._gone: OrderedDict[str, None] = OrderedDict()
 
-    def put(self, manifest: Manifest, *, is_listed: bool = False) -> None:
+    def put(self, manifest: Manifest, *, listed_at: int | None = None) -> None:
+        """The object looks like this; in a list it did so at that version, and may have changed since."""
         known = self.store.get(type(manifest), manifest.key)
-        if known is not None and not is_listed and is_older(manifest, known):
+        if listed_at is None:
+            # The answer to a write may come after the event that the object is gone.
+            if manifest.metadata.uid in self._gone or (known is not None and is_older(manifest, known)):
+                return
+        elif known is not None and version_of(known) > listed_at:
             return
         if known is not None and known.metadata.uid != manifest.metadata.uid:
-            self.store.remove(known)
+            self._remove(known)
         self.store.put(manifest)
 
-    def drop(self, kind: type[Manifest], key: str, uid: str = "") -> None:
+    def drop(self, kind: type[Manifest], key: str, uid: str = "", *, listed_at: int | None = None) -> None:
+        """The object is gone; one that is newer than the list that lacks it is not."""
         known = self.store.get(kind, key)
-        if known is not None and (not uid or known.metadata.uid == uid):
-            self.store.remove(known)
+        if known is None or (uid and known.metadata.uid != uid):
+            return
+        if listed_at is None or version_of(known) <= listed_at:
+            self._remove(known)
+
+    def _remove(self, known: Manifest) -> None:
+        self._gone[known.metadata.uid] = None
+        if len(self._gone) > MOST_GONE:
+            self._gone.popitem(last=False)
+        self.store.remove(known)
 
     def keys(self, kind: type[Manifest]) -> set[str]:
         return set(self.store.by_key(kind))
@@ -50,5 +67,10 @@ class Facts:
 
 
 def is_older(manifest: Manifest, known: Manifest) -> bool:
-    mine, theirs = manifest.metadata.resource_version, known.metadata.resource_version
-    return mine.isdecimal() and theirs.isdecimal() and int(mine) < int(theirs)
+    return 0 < version_of(manifest) < version_of(known)
+
+
+def version_of(manifest: Manifest) -> int:
+    """0 where it has none that can be compared."""
+    version = manifest.metadata.resource_version
+    return int(version) if version.isdecimal() else 0

@@ -39,6 +39,9 @@ class Outbox:
         self._line: asyncio.PriorityQueue[tuple[Rank, int, str]] = asyncio.PriorityQueue()
         self._writes: dict[str, Write] = {}
         self._numbers = count()
+        self._busy: set[str] = set()
+        self._again: dict[str, Rank] = {}
+        """What is to be written once the write of it that is under way has ended: the latest comes last."""
         self.waiting: Counter[Rank] = Counter()
         self.dropped: Counter[Rank] = Counter()
         self.under_way: Counter[Rank] = Counter()
@@ -66,7 +69,11 @@ class Outbox:
     async def _work(self) -> None:
         while True:
             rank, _, key = await self._line.get()
+            if key in self._busy:
+                self._again[key] = rank
+                continue
             write = self._writes.pop(key)
+            self._busy.add(key)
             self.waiting[rank] -= 1
             self.under_way[rank] += 1
             try:
@@ -75,6 +82,9 @@ class Outbox:
                 logger.exception("a write of %s failed in an unforeseen way", key)
             finally:
                 self.under_way[rank] -= 1
+                self._busy.discard(key)
+                if key in self._again:
+                    self._line.put_nowait((self._again.pop(key), next(self._numbers), key))
 
     @property
     def is_empty(self) -> bool:

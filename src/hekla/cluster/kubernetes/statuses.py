@@ -42,7 +42,7 @@ class Statuses:
         pod, expected = self._desk.pod(key, uid), self._desk.assumptions.of_pod(uid)
         has_more = expected.condition is not None or expected.nominated is not None
         if pod is not None and has_more and not (expected.node or pod.spec.node_name):
-            write = partial(self._desk.writer.pod_status, key, expected.condition, expected.nominated)
+            write = partial(self._desk.writer.pod_status, key, uid, expected.condition, expected.nominated)
             await self._try(f"pod {key}", write)
         if not self._desk.outbox.holds(f"pod {uid}"):
             self._desk.assume(key, uid, condition=None, nominated=None)
@@ -64,7 +64,8 @@ class Statuses:
         self._announce(group, status)
         self._desk.assumptions.expect_group(key, status)
         self._desk.show(group)
-        self._desk.outbox.put(Rank.POD_GROUP, f"podgroup {key}", partial(self._write_group, key, status))
+        write = partial(self._write_group, key, group.metadata.uid, status)
+        self._desk.outbox.put(Rank.POD_GROUP, f"podgroup {key}", write)
 
     def _announce(self, group: PodGroup, status: PodGroupStatus) -> None:
         if status.phase not in WAITING_PHASES:
@@ -75,8 +76,8 @@ class Statuses:
             if condition.type == "Unschedulable":
                 self._desk.recorder.tell(group, "Warning", "Unschedulable", condition.message)
 
-    async def _write_group(self, key: str, status: PodGroupStatus) -> None:
-        await self._try(f"podgroup {key}", partial(self._desk.writer.pod_group_status, key, status))
+    async def _write_group(self, key: str, uid: str, status: PodGroupStatus) -> None:
+        await self._try(f"podgroup {key}", partial(self._desk.writer.pod_group_status, key, uid, status))
         if not self._desk.outbox.holds(f"podgroup {key}"):
             self._desk.assumptions.expect_group(key, None)
             self._desk.show_again(PodGroup, key)

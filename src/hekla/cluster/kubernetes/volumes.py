@@ -49,11 +49,11 @@ class Volumes:
 
     async def _choose(self, claim: PersistentVolumeClaim, node: str) -> None:
         machine = self._desk.store.get(Node, node)
-        volume = volume_for(self._desk.store, claim, machine)
-        if volume is not None and volume.metadata.name not in self._given:
+        volume = volume_for(self._desk.store, claim, machine, taken=self._given)
+        if volume is not None:
             self._given.add(volume.metadata.name)
             try:
-                await self._desk.writer.give_volume(volume.metadata.name, claim)
+                await self._desk.writer.give_volume(volume, claim)
             finally:
                 self._given.discard(volume.metadata.name)
         elif claim.metadata.annotations.get(SELECTED_NODE) != node:

@@ -7,7 +7,8 @@ missing, and says it again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,19 +53,22 @@ class Writer:
         """Hears of objects that the server does not know."""
         self._wires: dict[type[Manifest], Wire[Any]] = {}
 
-    async def pod_status(self, pod: str, condition: Condition | None, nominated: str | None) -> None:
+    async def pod_status(
+        self, pod: str, uid: str, condition: Condition | None, nominated: str | None
+    ) -> None:
         status: dict[str, object] = {}
         if condition is not None:
             status["conditions"] = [self._stamped(condition)]
         if nominated is not None:
             status["nominatedNodeName"] = nominated or None
-        await self._patch(Pod, pod, {"status": status}, "status", STRATEGIC_PATCH)
+        body = {"metadata": {"uid": uid}, "status": status}
+        await self._patch(Pod, pod, body, "status", STRATEGIC_PATCH)
 
     async def open_gate(self, pod: str) -> None:
         gates = [{"name": QUEUE_ALLOCATION_GATE, "$patch": "delete"}]
         await self._patch(Pod, pod, {"spec": {"schedulingGates": gates}}, "", STRATEGIC_PATCH)
 
-    async def pod_group_status(self, key: str, status: PodGroupStatus) -> None:
+    async def pod_group_status(self, key: str, uid: str, status: PodGroupStatus) -> None:
         """PodGroups have no status of their own to write: it is a part of the object."""
         body = {
             "phase": status.phase,
@@ -73,7 +77,7 @@ class Writer:
             "succeeded": status.succeeded,
             "failed": status.failed,
         }
-        await self._patch(PodGroup, key, {"status": body})
+        await self._patch(PodGroup, key, {"metadata": {"uid": uid}, "status": body})
 
     async def queue_allocated(self, name: str, allocated: ResourceList, before: ResourceList) -> None:
         amounts = {**dict.fromkeys(before), **allocated}
@@ -89,16 +93,15 @@ class Writer:
 
     async def evict(self, pod: str, uid: str, conditions: tuple[Condition, ...]) -> None:
         """Say why, then delete; a pod that is gone already is as good as evicted."""
-        try:
-            body = {"status": {"conditions": [self._stamped(condition) for condition in conditions]}}
+        said = {"conditions": [self._stamped(condition) for condition in conditions]}
+        body = {"metadata": {"uid": uid}, "status": said}
+        with suppress_refusals(404, 409):
             await self._patch(Pod, pod, body, "status", STRATEGIC_PATCH)
+        with suppress_refusals(404, 409):
             await self._insist(lambda: self._client.delete(RESOURCES[Pod].path_of(pod), uid))
-        except Refused as refusal:
-            if refusal.status not in (404, 409):
-                raise
 
-    async def give_volume(self, name: str, claim: PersistentVolumeClaim) -> None:
-        """Name the claim on the volume; the cluster's own controller does the rest."""
+    async def give_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Name the claim on the volume, unless somebody was quicker; the cluster does the rest."""
         meta = claim.metadata
         reference = {
             "apiVersion": "v1",
@@ -107,8 +110,12 @@ class Writer:
             "name": meta.name,
             "uid": meta.uid,
         }
-        marks = {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
-        await self._patch(PersistentVolume, name, {"metadata": marks, "spec": {"claimRef": reference}})
+        marks = {
+            "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"},
+            "resourceVersion": volume.metadata.resource_version,
+        }
+        body = {"metadata": marks, "spec": {"claimRef": reference}}
+        await self._patch(PersistentVolume, volume.metadata.name, body)
 
     async def annotate(self, kind: type[Manifest], key: str, annotations: dict[str, str]) -> None:
         await self._patch(kind, key, {"metadata": {"annotations": annotations}})
@@ -201,3 +208,13 @@ class Writer:
             "message": condition.message,
             "lastTransitionTime": now,
         }
+
+
+@contextmanager
+def suppress_refusals(*statuses: int) -> Iterator[None]:
+    """Go on where the server refuses with one of these."""
+    try:
+        yield
+    except Refused as refusal:
+        if refusal.status not in statuses:
+            raise
