@@ -11,6 +11,8 @@ from hekla.errors import ConfError, InputError
 from hekla.framework.registry import Registry
 
 logger = logging.getLogger("hekla.conf")
+UNWRITTEN = {"deviceshare", "numa-aware"}
+"""Plugins whose decisions a node's own tools read from annotations, which hekla does not write."""
 
 
 class ConfFile:
@@ -66,6 +68,8 @@ class ConfFile:
         conf = require(reading, strict=False)
         for mistake in reading[1]:
             logger.warning("%s", mistake)
+        for name in sorted({entry.name for entry in conf.plugins} & UNWRITTEN):
+            logger.warning('plugin "%s": what it gives to pods is not written on them', name)
         return conf
 
 
