@@ -31,7 +31,7 @@ check: $(READY) ## Format, lint, types, import contracts, examples
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	MYPYPATH=benchmarks $(BIN)/mypy benchmarks/*.py
+	MYPYPATH=benchmarks:src:tests/e2e $(BIN)/mypy benchmarks/*.py
 	MYPYPATH=src:tests/e2e $(BIN)/mypy tests/e2e/harness tests/e2e/*.py
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory examples
