@@ -33,7 +33,7 @@ def holder(cluster: Cluster) -> str:
 def test_the_leader_is_killed_in_the_middle_of_a_thousand_binds(cluster: Cluster) -> None:
     backlog(cluster)
     plane = cluster.plane
-    leader = Scheduler(plane, plane.kubeconfig(USER), "--kube-api-qps=300", "--kube-api-burst=50").start()
+    leader = Scheduler(plane, plane.kubeconfig(USER), "--kube-api-qps=100", "--kube-api-burst=20").start()
     leader.wait_for("leading as")
     with running(plane, kubeconfig=plane.kubeconfig(STANDBY), name="standby") as standby:
         standby.wait_for("in sync")
