@@ -12,6 +12,7 @@ from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.binder import End, Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
+from hekla.collector import spare_what_is_there, without_collector
 from hekla.errors import ClusterError, HeklaError
 from hekla.framework.registry import Registry
 from hekla.kube.access import Access
@@ -163,7 +164,9 @@ class Server:
             self.cluster.changed.set()
 
     async def _schedule(self) -> None:
-        await self.cluster.synced()
+        with without_collector():
+            await self.cluster.synced()
+        spare_what_is_there()
         logger.info("in sync: %s", ", ".join(self._holdings()))
         engine = Loop(self.cluster, self.conf_file.conf, self.clock, registry=self._registry)
         is_prepared = False
