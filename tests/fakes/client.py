@@ -26,8 +26,8 @@ class FakeClient:
     async def patch(self, path: str, body: Body, content_type: str = "") -> bytes:
         return await self.call("PATCH", path, body=body)
 
-    async def delete(self, path: str, uid: str = "", grace: int | None = None) -> bytes:
-        return await self.call("DELETE", path, body={"preconditions": {"uid": uid}} if uid else {})
+    async def delete(self, path: str) -> bytes:
+        return await self.call("DELETE", path)
 
     async def call(
         self, method: str, path: str, *, body: Any = None, params: Mapping[str, str] | None = None, **_: Any

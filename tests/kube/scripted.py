@@ -49,8 +49,8 @@ class ScriptedClient:
     async def patch(self, path: str, body: Any, content_type: str = "") -> bytes:
         return await self.call("PATCH", path, body)
 
-    async def delete(self, path: str, uid: str = "", grace: int | None = None) -> bytes:
-        return await self.call("DELETE", path, {"uid": uid})
+    async def delete(self, path: str) -> bytes:
+        return await self.call("DELETE", path)
 
     async def lines(self, path: str, params: Mapping[str, str], timeout: float) -> AsyncIterator[bytes]:
         self.asked.append(("WATCH", path))

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
 
 import aiohttp
 import msgspec
@@ -23,7 +22,6 @@ from hekla.kube.tide import Tide
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 CONNECTIONS = 96
@@ -128,14 +126,8 @@ class Client:
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
         return await self.call("PATCH", path, body=body, content_type=content_type)
 
-    async def delete(self, path: str, uid: str = "", grace: int | None = None) -> bytes:
-        """Delete an object, if it is still the one with this UID."""
-        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
-        if uid:
-            body["preconditions"] = {"uid": uid}
-        if grace is not None:
-            body["gracePeriodSeconds"] = grace
-        return await self.call("DELETE", path, body=body)
+    async def delete(self, path: str) -> bytes:
+        return await self.call("DELETE", path)
 
     async def call(
         self,

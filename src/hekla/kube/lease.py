@@ -58,7 +58,6 @@ class Leadership:
         self._seen_at = stopwatch()
         self._valid_until = 0.0
         self.holder = ""
-        self.transitions = 0
         self.trouble = ""
 
     @property
@@ -140,7 +139,6 @@ class Leadership:
             spec = msgspec.structs.replace(
                 spec, acquire_time="", lease_transitions=spec.lease_transitions + 1
             )
-            self.transitions = spec.lease_transitions
         body = self._body(lease.metadata, spec, holder=holder, duration=duration)
         await self._client.put(f"{self._path}/{self.options.name}", body)
 

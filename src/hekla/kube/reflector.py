@@ -75,6 +75,10 @@ class Pulse:
     def silence(self) -> float:
         return stopwatch() - self.heard_at
 
+    def is_stale(self, limit: float) -> bool:
+        """There is trouble, and for so many seconds nothing has been heard: the facts may have changed."""
+        return bool(self.trouble) and self.silence > limit
+
 
 class Reflector(Generic[M]):
     """Tells `facts` of every object of the kind, and of every change, for as long as `run` runs."""
@@ -152,9 +156,10 @@ class Reflector(Generic[M]):
         if isinstance(error, Refused) and error.status == 404 and not self._resource.is_built_in:
             self._be_absent()
             pause = self._patience.longest_pause
-        elif str(error) != self.pulse.trouble:
-            logger.warning("%s: %s", self._resource.plural, error)
-        self.pulse.trouble = str(error)
+        else:
+            if str(error) != self.pulse.trouble:
+                logger.warning("%s: %s", self._resource.plural, error)
+            self.pulse.trouble = str(error)
         await asyncio.sleep(pause * (0.5 + self._dice.random()))
 
     def _be_absent(self) -> None:

@@ -14,6 +14,8 @@ from hekla.objects import ObjectMeta
 
 
 class Versioned(msgspec.Struct, frozen=True):
+    """As much of an object as tells which one it is, and in which version."""
+
     metadata: ObjectMeta = ObjectMeta()
 
 

@@ -12,11 +12,11 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from hekla.kube.client import Refused, StatusAnswer, Unreachable
+from hekla.kube.tide import Versioned
 from hekla.objects import Manifest, ObjectMeta
 from hekla.objects.complaint import Complaint, printable
 from hekla.objects.typed import Misfit, typed, without_nulls
 
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 M = TypeVar("M", bound=Manifest)
 T = TypeVar("T")
 _UNREADABLE = (msgspec.MsgspecError, RecursionError)
@@ -35,12 +35,6 @@ class RawPage(msgspec.Struct, frozen=True):
 class RawEvent(msgspec.Struct, frozen=True):
     type: str
     object: msgspec.Raw
-
-
-class Named(msgspec.Struct, frozen=True):
-    """As much of an object as tells which one it is."""
-
-    metadata: ObjectMeta = ObjectMeta()
 
 
 @dataclass(frozen=True)
@@ -148,6 +142,6 @@ def _decoded(data: bytes, type_: type[T]) -> T:
 
 def _meta_of(raw: msgspec.Raw) -> ObjectMeta:
     try:
-        return msgspec.json.decode(raw, type=Named).metadata
+        return msgspec.json.decode(raw, type=Versioned).metadata
     except _UNREADABLE:
         return ObjectMeta()

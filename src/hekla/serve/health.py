@@ -82,9 +82,7 @@ def not_in_sync(pulses: dict[type[Manifest], Pulse]) -> str:
 
 def silence(pulses: dict[type[Manifest], Pulse], limit: float) -> str:
     """The API server has not been heard of for too long."""
-    silent = {
-        kind.__name__: pulse for kind, pulse in pulses.items() if pulse.trouble and pulse.silence > limit
-    }
+    silent = {kind.__name__: pulse for kind, pulse in pulses.items() if pulse.is_stale(limit)}
     if not silent:
         return ""
     longest = max(pulse.silence for pulse in silent.values())

@@ -52,7 +52,6 @@ class Server:
         self.cycles = 0
         self._took = 0.0
         self.failures = 0
-        self.last_report: CycleReport | None = None
         self.trouble = ""
         """Why no cycle could be run, if the last one could not."""
         self.failure = ""
@@ -195,13 +194,9 @@ class Server:
     def _is_fresh(self) -> bool:
         """Whether the API server has been heard of lately; deciding on old facts does harm."""
         pulses = [reflector.pulse for reflector in self.cluster.reflectors.values()]
-        silent = [pulse.trouble for pulse in pulses if pulse.trouble and pulse.silence > self._limit]
+        silent = [pulse.trouble for pulse in pulses if pulse.is_stale(self.options.staleness_limit)]
         self.trouble = silent[0] if silent else ""
         return not silent
-
-    @property
-    def _limit(self) -> float:
-        return self.options.staleness_limit
 
     async def _cycle(self, engine: Loop) -> None:
         self.cluster.changed.clear()
@@ -222,7 +217,6 @@ class Server:
             self.cycle_began = None
         self.failure = ""
         self.cycles += 1
-        self.last_report = report
         self._took = stopwatch() - began
         self._tell(report, self._took)
 

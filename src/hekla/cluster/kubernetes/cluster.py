@@ -20,7 +20,7 @@ from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.binder import Binder
 from hekla.cluster.kubernetes.binding import Binding, why_not_bind
 from hekla.cluster.kubernetes.carrier import Carrier
-from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.kubernetes.desk import Desk, group_of
 from hekla.cluster.kubernetes.doubts import Doubts
 from hekla.cluster.kubernetes.evictions import Evictions
 from hekla.cluster.kubernetes.facts import Facts
@@ -32,7 +32,6 @@ from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
-from hekla.controllers.keys import GROUP_NAME
 from hekla.framework.decisions import Decision
 from hekla.kube.client import Client
 from hekla.kube.reflector import Reflector
@@ -177,8 +176,7 @@ class KubernetesCluster:
 
     def snapshot(self) -> Snapshot:
         """The facts of this moment, with what was sent and not seen yet; for the engine's thread."""
-        self._inbox.deliver(self._live)
-        snapshot = snapshot_of(self._live)
+        snapshot = snapshot_of(self.up_to_date())
         snapshot.shard = shard_of(
             snapshot.all_of(NodeShard), self.options.shard_mode, self.options.shard_name
         )
@@ -227,10 +225,9 @@ class KubernetesCluster:
             self._inbox.put(before, is_there=False)
 
     def _view(self, manifest: Manifest) -> Manifest:
-        group = ""
         if isinstance(manifest, Pod) and self.assumptions.resting:
-            group = f"{manifest.metadata.namespace}/{manifest.metadata.annotations.get(GROUP_NAME, '')}"
-        return self.assumptions.view(manifest, group)
+            return self.assumptions.view(manifest, group_of(manifest))
+        return self.assumptions.view(manifest)
 
     def _rest(self, job: str) -> None:
         self.assumptions.resting.add(job)

@@ -67,5 +67,5 @@ class Follower:
     def trouble(self, after: float) -> str:
         """Why the server has not been heard of for so many seconds, if it has not."""
         pulses = [self.reflectors[kind].pulse for kind in self.reflectors if self._is_there(kind)]
-        silent = [pulse.trouble for pulse in pulses if pulse.trouble and pulse.silence > after]
+        silent = [pulse.trouble for pulse in pulses if pulse.is_stale(after)]
         return silent[0] if silent else ""

@@ -57,4 +57,5 @@ class Volumes:
             finally:
                 self._given.discard(volume.metadata.name)
         elif claim.metadata.annotations.get(SELECTED_NODE) != node:
-            await self._desk.writer.annotate(PersistentVolumeClaim, claim.key, {SELECTED_NODE: node})
+            mark = {"metadata": {"annotations": {SELECTED_NODE: node}}}
+            await self._desk.writer.change(PersistentVolumeClaim, claim.key, mark)

@@ -97,8 +97,7 @@ class Writer:
         body = {"metadata": {"uid": uid}, "status": said}
         with suppress_refusals(404, 409):
             await self._patch(Pod, pod, body, "status", STRATEGIC_PATCH)
-        with suppress_refusals(404, 409):
-            await self._insist(lambda: self._client.delete(RESOURCES[Pod].path_of(pod), uid))
+        await self.delete(Pod, pod, uid)
 
     async def give_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         """Name the claim on the volume, unless somebody was quicker; the cluster does the rest."""
@@ -116,9 +115,6 @@ class Writer:
         }
         body = {"metadata": marks, "spec": {"claimRef": reference}}
         await self._patch(PersistentVolume, volume.metadata.name, body)
-
-    async def annotate(self, kind: type[Manifest], key: str, annotations: dict[str, str]) -> None:
-        await self._patch(kind, key, {"metadata": {"annotations": annotations}})
 
     async def create(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> Manifest:
         """Make an object; the one the server made of it."""

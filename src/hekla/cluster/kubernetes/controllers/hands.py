@@ -14,6 +14,7 @@ from hekla.cluster.kubernetes.controllers.office import Office
 from hekla.cluster.kubernetes.controllers.queue_states import QueueStates
 from hekla.cluster.kubernetes.controllers.world import World
 from hekla.cluster.kubernetes.outbox import Rank, Write
+from hekla.cluster.kubernetes.writer import suppress_refusals
 from hekla.controllers import (
     Command,
     CreateClaim,
@@ -120,12 +121,8 @@ class Hands:
     async def _write_deletion(self, key: str, uid: str) -> None:
         """Marked first, so that whoever sees it go knows that it was meant; then deleted."""
         mark = {"metadata": {"uid": uid, "annotations": {OUT_OF_SYNC: "true"}}}
-        try:
+        with suppress_refusals(404, 409):
             await self._office.writer.change(Pod, key, mark)
-        except Refused as refusal:
-            if refusal.status in (404, 409):
-                return
-            raise
         await self._office.writer.delete(Pod, key, uid)
 
     # PodGroups and claims

@@ -20,7 +20,7 @@ from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.podgroup import controller_of, group_name_for
 from hekla.errors import ClusterError
 from hekla.kube.client import Client, Refused
-from hekla.kube.wire import Named
+from hekla.kube.tide import Versioned
 from hekla.objects import Namespace, OwnerReference, Pod, PodGroup
 
 logger = logging.getLogger("hekla.cluster")
@@ -140,7 +140,7 @@ class PlainPods:
             return known or {}
         try:
             data = await self._client.get(_PLACES[owner.kind].format(namespace, owner.name))
-            found = msgspec.json.decode(data, type=Named).metadata
+            found = msgspec.json.decode(data, type=Versioned).metadata
         except Refused as refusal:
             if refusal.status != 404:
                 raise
