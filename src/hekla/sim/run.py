@@ -1,0 +1,156 @@
+"""Run: what a simulation came to, as columns.
+
+Times are seconds since the start. Amounts are in canonical units: millicores, bytes, and thousandths of
+everything else that is counted (one GPU is 1000), in the columns that `resources` names. A time that never
+came is NaN, a reference to nothing is -1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Amounts = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.uint8]
+
+NOTHING = -1
+
+
+class State(IntEnum):
+    """Where a job stands at the end."""
+
+    WAITING = 0
+    RUNNING = 1
+    COMPLETED = 2
+    FAILED = 3
+    REFUSED = 4
+    """Never taken in: its queue is missing or closed, or its object is not sound."""
+
+
+class Ending(IntEnum):
+    """How a pod's stint on a node came to its end."""
+
+    DONE = 0
+    EVICTED = 1
+    """By the scheduler, in favour of `Stints.beneficiary` where there is one, or by a drain."""
+    LOST = 2
+    """With its node."""
+    FAILED = 3
+    """By itself."""
+    STOPPED = 4
+    """Because its job ended or started again."""
+    CUT = 5
+    """Not at all: it still ran when the simulation ended."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """One row per job, in order of submission."""
+
+    names: list[str]
+    """`namespace/name`."""
+    users: list[str]
+    queue: Numbers
+    """Into `Run.queues`."""
+    state: Codes
+    submitted: Floats
+    started: Floats
+    """When as many pods ran as its gang needs, for the first time."""
+    finished: Floats
+    run_seconds: Floats
+    """How long its pods work, undisturbed: the longest of its roles."""
+    estimate: Floats
+    """How long the user said; NaN where nobody did."""
+    pods: Numbers
+    minimum: Numbers
+    evictions: Numbers
+    """Pods taken off by the scheduler or a drain."""
+    failures: Numbers
+    """Pods that failed or went with their node."""
+    restarts: Numbers
+    """How often the whole job began anew."""
+    requests: Amounts
+    """(J, R) What all its pods ask for together."""
+    shape: Numbers
+    """Into `Run.shapes`: what a pod of its first role asks for."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Stints:
+    """One row per time that a pod spent on a node, in order of their ends."""
+
+    job: Numbers
+    pod: Numbers
+    """Its number within the job."""
+    shape: Numbers
+    """Into `Run.shapes`."""
+    node: Numbers
+    """Into `Run.nodes`."""
+    began: Floats
+    ended: Floats
+    ending: Codes
+    kept: Floats
+    """Seconds of its work that counted: less than its length where some was lost."""
+    beneficiary: Numbers
+    """The job that it was evicted for."""
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """One row per node that was ever there."""
+
+    names: list[str]
+    allocatable: Amounts
+    """(N, R)"""
+    service: Numbers
+    """Which node was up, one row per span."""
+    service_began: Floats
+    service_ended: Floats
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What plugins' accounts said, at most once per cycle and not more often than is worth drawing."""
+
+    times: Floats
+    """(T,)"""
+    deserved: Floats
+    """(T, Q, R) What each queue was entitled to; NaN where no plugin says."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that measures and pictures are made from."""
+
+    title: str
+    conf: str
+    """The name of the configuration."""
+    seed: int
+    end: float
+    """The last moment simulated."""
+    is_complete: bool
+    """Whether it came to its end by itself; otherwise it was interrupted or its time was limited."""
+    cycles: int
+    resources: tuple[str, ...]
+    queues: list[str]
+    shapes: Amounts
+    """(S, R) What pods ask for."""
+    jobs: Jobs
+    stints: Stints
+    nodes: Nodes
+    samples: Samples
+    notes: list[str] = field(default_factory=list)
+    """What was left out or assumed, as sentences."""
+    wall_seconds: float = field(default=0.0, compare=False)
+    """How long it took to simulate; not part of the result."""

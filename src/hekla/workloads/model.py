@@ -1,0 +1,155 @@
+"""The words of a workload: submissions, what is there at the start, and what goes wrong meanwhile.
+
+Times are seconds since the start of the workload. Submissions come one by one, in order of time, so that a
+trace of millions need not be held; what they share (templates, roles) is one object for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hekla.objects import Manifest, Node
+from hekla.objects.batch import PodTemplate
+from hekla.objects.scheduling import NetworkTopology
+
+
+class Restart(Enum):
+    """What starts again when a pod is lost."""
+
+    POD = "pod"
+    """The pod alone; the others go on."""
+    JOB = "job"
+    """The whole job: its pods need each other."""
+    NEVER = "never"
+    """Nothing: the job has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Pods of one kind in a job. Jobs that look alike share one."""
+
+    name: str
+    replicas: int
+    template: PodTemplate
+    min_available: int | None = None
+    """Its own part of the gang; none where only the job's minimum counts."""
+    run_seconds: float | None = None
+    """How long its pods run, where that differs from the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One job as it is handed in."""
+
+    name: str
+    submitted: float
+    run_seconds: float
+    """How long each pod works, if nothing disturbs it."""
+    roles: tuple[Role, ...]
+    queue: str = "default"
+    namespace: str = "default"
+    user: str = ""
+    min_available: int | None = None
+    """How many pods must start together; none: all of them."""
+    priority_class: str = ""
+    estimate: float | None = None
+    """How long the user says that it runs."""
+    checkpoint_seconds: float | None = None
+    """How often work is saved; none: what is lost starts from zero."""
+    restart: Restart = Restart.POD
+    fails_after: float | None = None
+    """After so many seconds of work its first pod fails, once."""
+    after: str = ""
+    """The `namespace/name` of a job that must end before; `submitted` is then the earliest moment."""
+    think_seconds: float = 0.0
+    """How long after the end of that job it is handed in."""
+    topology: NetworkTopology | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Of the PodGroup."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the PodGroup."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def pods(self) -> int:
+        return sum(role.replicas for role in self.roles)
+
+    @property
+    def minimum(self) -> int:
+        return self.pods if self.min_available is None else self.min_available
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFails:
+    """A node goes down with all its pods."""
+
+    at: float
+    node: str
+    for_seconds: float | None = None
+    """None: it never comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDrains:
+    """A node takes no more pods, and those it has are evicted."""
+
+    at: float
+    node: str
+    for_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodesAdded:
+    """Nodes join the cluster."""
+
+    at: float
+    nodes: tuple[Node, ...]
+
+
+Fault = NodeFails | NodeDrains | NodesAdded
+
+
+@dataclass(frozen=True, slots=True)
+class Hazards:
+    """What goes wrong by chance; spans are exponentially distributed. None: it never does."""
+
+    node_failure_seconds: float | None = None
+    """Mean time between failures of one node."""
+    node_repair_seconds: float = 3600.0
+    """Mean time until a failed node is back."""
+    pod_failure_seconds: float | None = None
+    """Mean running time between failures of one pod."""
+
+
+@dataclass
+class Account:
+    """What reading came to: how many were taken, how many left out or changed, each with its reason."""
+
+    taken: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    """By reason, as "a job that never ran (status 5, no run time)"."""
+    changed: Counter[str] = field(default_factory=Counter)
+    """By what was assumed, as "run time missing: the requested time is taken"."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs over time on a cluster that may come with them."""
+
+    name: str
+    jobs: Callable[[], Iterator[Submission]]
+    """The submissions in order of time, afresh at every call."""
+    objects: tuple[Manifest, ...] = ()
+    """What is there at the start: queues, priority classes, HyperNodes, nodes, pods that run already."""
+    faults: tuple[Fault, ...] = ()
+    hazards: Hazards = Hazards()
+    count: int | None = None
+    """How many jobs there are, where that is known without reading them."""
+    account: Account = field(default_factory=Account)
+    """Filled while submissions are read; that of the latest reading."""
