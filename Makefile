@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 	@echo "setting up $(VENV) (once) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kubernetes]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[frames,kubernetes]' --group dev
 	@touch $(READY)
 
 demo: $(READY) ## Watch the six actions at work on an in-process cluster

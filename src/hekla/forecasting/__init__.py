@@ -1,0 +1,1 @@
+"""Forecasting: when pending jobs will start, by letting the present state run on."""

@@ -1,0 +1,1 @@
+"""Measures: what a run's columns say about waiting, use, fairness and lost work."""
