@@ -18,7 +18,7 @@ from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.quotas import Quotas
-from hekla.cluster.embedded.timeline import Arrival, PodDue, Timeline
+from hekla.cluster.embedded.timeline import Arrival, Due, PodDue, Timeline
 from hekla.cluster.interest import Interest, is_visible
 from hekla.cluster.reactions import Reactions
 from hekla.cluster.rooms import Rooms, is_finished
@@ -51,7 +51,7 @@ class EmbeddedCluster:
         self._options = options or Options()
         if default_run_seconds is not None:
             self._options = replace(self._options, run_seconds=default_run_seconds)
-        self._timeline = Timeline(clock.now())
+        self._timeline: Timeline[Due] = Timeline(clock.now())
         self._chronicle = Chronicle(self._timeline)
         self._store = Store()
         self._rooms = Rooms()
