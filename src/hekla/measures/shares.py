@@ -92,7 +92,7 @@ def dominant(shares: Floats, asked_for: Mask) -> Floats:
 def equal_part(demand: Floats) -> Floats:
     """(T, 1) The cluster divided by the number of queues with demand."""
     queues = (demand > 0).sum(axis=1, keepdims=True)
-    return 1.0 / np.maximum(queues, 1).astype(np.float64)
+    return np.reciprocal(np.maximum(queues, 1).astype(np.float64))
 
 
 def jain(values: Floats) -> Floats:

@@ -16,6 +16,7 @@ from hekla.sim.run import Run
 WIDTH = 100
 LABEL = 15
 LONGEST_NAME = 20
+MOST_QUEUES = 30
 LONGEST_CHAIN = 6
 """Jobs of a chain that are named; the rest is counted."""
 
@@ -112,8 +113,10 @@ def _beside_room(summary: Summary) -> str:
 
 
 def queue_table(summary: Summary) -> list[str]:
+    """The queues with the most jobs, in the run's order; how many are left out is told."""
     heads = ("queue", *_GROUP_HEADS, "share", "entitled", "got")
     fairness = {one.queue: one for one in summary.fairness}
+    shown = sorted(summary.by_queue, key=lambda group: -group.jobs)[:MOST_QUEUES]
     rows = [
         (
             _shortened(group.queue),
@@ -124,8 +127,11 @@ def queue_table(summary: Summary) -> list[str]:
             ),
         )
         for group in summary.by_queue
+        if group in shown
     ]
-    return aligned(heads, rows) if rows else []
+    beyond = len(summary.by_queue) - len(rows)
+    more = [f"and {_counted(beyond, 'queue')} with fewer jobs"] if beyond else []
+    return aligned(heads, rows) + more if rows else []
 
 
 def size_table(summary: Summary) -> list[str]:
@@ -143,7 +149,7 @@ def _group_cells(group: Group) -> Cells:
         spoken_seconds(group.wait.mean),
         spoken_seconds(group.wait.p95),
         spoken_seconds(group.wait.most),
-        spoken_number(group.slowdown.mean),
+        f"{group.slowdown.mean:,.1f}" if group.slowdown.count else "-",
         f"{group.evictions:,}",
     )
 
