@@ -1,0 +1,105 @@
+"""Source: a file that can be read again from any place, whether it is plain, packed or standard input."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copyfileobj
+from typing import IO, BinaryIO
+
+from hekla.errors import InputError
+
+STDIN = "-"
+LONGEST_LINE = 1024 * 1024
+HEAD = 64 * 1024
+
+_GZIP = b"\x1f\x8b"
+_PACKED = ".gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a file that says one thing: a line, or an element of a list."""
+
+    line: int
+    offset: int
+    content: bytes
+
+
+class Source:
+    """A file by name; what is packed or comes from standard input lies in a temporary file meanwhile."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.name = "stdin" if str(path) == STDIN else str(path)
+        self._path = Path(path)
+        self._copy: IO[bytes] | None = None
+        try:
+            if str(path) == STDIN:
+                self._copy = _copied(sys.stdin.buffer)
+            elif not self._path.is_file():
+                raise InputError(
+                    f"{self.name}: {'no file but a folder' if self._path.is_dir() else 'no such file'}"
+                )
+            if self.head(2) == _GZIP:
+                self._copy = self._unpacked()
+        except OSError as error:
+            raise InputError(f"{self.name}: {(error.strerror or 'cannot be read').lower()}") from error
+
+    @property
+    def suffix(self) -> str:
+        """How the name ends, in lower case, `.gz` aside."""
+        name = self.name.lower()
+        return Path(name.removesuffix(_PACKED)).suffix
+
+    @property
+    def stem(self) -> str:
+        name = Path(self.name).name
+        return Path(name[: -len(_PACKED)] if name.lower().endswith(_PACKED) else name).stem
+
+    def open(self) -> BinaryIO:
+        return Path(self._copy.name if self._copy else self._path).open("rb")
+
+    def head(self, size: int = HEAD) -> bytes:
+        with self.open() as file:
+            return file.read(size)
+
+    def content(self) -> bytes:
+        with self.open() as file:
+            return file.read()
+
+    def lines(self) -> Iterator[Piece]:
+        """The lines, without their ends; one that is too long to be meant is an error."""
+        offset = 0
+        with self.open() as file:
+            number = 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if len(line) > LONGEST_LINE:
+                    message = f"a line of more than {LONGEST_LINE} bytes; is this the right format?"
+                    raise InputError(f"{self.name}:{number}: {message}")
+                yield Piece(number, offset, line.rstrip(b"\r\n"))
+                offset += len(line)
+
+    def wrong(self, line: int, message: str) -> InputError:
+        return InputError(f"{self.name}:{line}: {message}" if line else f"{self.name}: {message}")
+
+    def _unpacked(self) -> IO[bytes]:
+        try:
+            with self.open() as packed, gzip.open(packed) as plain:
+                return _copied(plain)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(
+                f"{self.name}: the packed file is cut off or damaged ({error}); fetch it again"
+            ) from error
+
+
+def _copied(file: IO[bytes] | gzip.GzipFile) -> IO[bytes]:
+    copy = tempfile.NamedTemporaryFile(prefix="hekla-")  # noqa: SIM115 - it lives as long as its source
+    copyfileobj(file, copy)
+    copy.flush()
+    return copy
