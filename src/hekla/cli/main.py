@@ -24,6 +24,7 @@ COMMANDS = {
     "run": "hekla.cli.run:run",
     "serve": "hekla.cli.serve:serve",
     "shadow": "hekla.cli.shadow:shadow",
+    "simulate": "hekla.cli.simulate:simulate",
     "snapshot": "hekla.cli.snapshot:snapshot",
 }
 SUMMARIES = {
@@ -40,6 +41,7 @@ SUMMARIES = {
     "run": "Run a cluster over many cycles until all is done.",
     "serve": "Schedule the pods of a Kubernetes cluster.",
     "shadow": "Watch another scheduler and tell where hekla would differ.",
+    "simulate": "Run a workload in virtual time and tell what became of every job.",
     "snapshot": "Write the state of a Kubernetes cluster to a file.",
 }
 
