@@ -25,6 +25,7 @@ COMMANDS = {
     "serve": "hekla.cli.serve:serve",
     "shadow": "hekla.cli.shadow:shadow",
     "snapshot": "hekla.cli.snapshot:snapshot",
+    "workload": "hekla.cli.workload:workload",
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
@@ -41,6 +42,7 @@ SUMMARIES = {
     "serve": "Schedule the pods of a Kubernetes cluster.",
     "shadow": "Watch another scheduler and tell where hekla would differ.",
     "snapshot": "Write the state of a Kubernetes cluster to a file.",
+    "workload": "Look at workloads, make them up, convert traces.",
 }
 
 
