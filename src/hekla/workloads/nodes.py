@@ -76,6 +76,7 @@ def groups_in(text: str) -> Iterator[Group]:
         if starts:
             raise InputError(f"nodes {quoted(text)}: expected a number of nodes first, as in {EXAMPLE}")
         yield group_of(text, 1)
+        return
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         body = text[start.end() : following.start() if following else len(text)]
         yield group_of(body, int(start["count"]))
