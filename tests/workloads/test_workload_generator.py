@@ -58,7 +58,7 @@ def test_nothing_arrives_after_the_horizon() -> None:
 
 
 def test_the_rate_is_that_of_the_load() -> None:
-    """One core for 100 seconds, 36 of them per hour: each keeps one core busy. Half of ten cores takes 180."""
+    """36 jobs of 100 seconds per hour keep one core busy; half of ten cores takes 180."""
     settings = Settings(sizes=((1, 1),), pods=ONE_CORE, durations=Durations("fixed", 100.0))
     assert rate_for(settings, 0.5, nodes_of("5 x cpu=2")) == pytest.approx(180.0)
 

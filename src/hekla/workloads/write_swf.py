@@ -1,4 +1,4 @@
-"""Standard Workload Format out of a workload: processors, memory, users, queues; the rest is lost and told."""
+"""Standard Workload Format out of a workload: processors, memory, users, queues; the rest is lost."""
 
 from __future__ import annotations
 
