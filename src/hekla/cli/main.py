@@ -26,6 +26,7 @@ COMMANDS = {
     "shadow": "hekla.cli.shadow:shadow",
     "simulate": "hekla.cli.simulate:simulate",
     "snapshot": "hekla.cli.snapshot:snapshot",
+    "workload": "hekla.cli.workload:workload",
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
@@ -43,6 +44,7 @@ SUMMARIES = {
     "shadow": "Watch another scheduler and tell where hekla would differ.",
     "simulate": "Run a workload in virtual time and tell what became of every job.",
     "snapshot": "Write the state of a Kubernetes cluster to a file.",
+    "workload": "Look at workloads, make them up, convert traces.",
 }
 
 

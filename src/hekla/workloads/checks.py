@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hekla.cluster.embedded.priorities import BUILT_IN
-from hekla.errors import InputError
 from hekla.objects import Manifest, Node, PriorityClass, Queue
 from hekla.objects.complaint import did_you_mean, quoted
 from hekla.workloads.fields import Spot
@@ -13,6 +12,7 @@ from hekla.workloads.manifests import Placed
 from hekla.workloads.model import Fault, NodesAdded, Submission
 from hekla.workloads.short_jobs import Entry
 
+MOST_LISTED = 12
 STANDING_QUEUES = frozenset({"default", "root"})
 
 
@@ -58,8 +58,10 @@ class Names:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    listed = ", ".join(sorted(filter(None, known)))
-    return f"no {what} {quoted(name)}{did_you_mean(name, filter(None, known)) or f'; known: {listed}'}"
+    names = sorted(filter(None, known))
+    more = "" if len(names) <= MOST_LISTED else ", …"
+    listed = f"; known: {', '.join(names[:MOST_LISTED])}{more}" if names else ""
+    return f"no {what} {quoted(name)}{did_you_mean(name, names) or listed}"
 
 
 def check_dependencies(entries: Sequence[Entry]) -> None:
@@ -77,11 +79,12 @@ def check_dependencies(entries: Sequence[Entry]) -> None:
             after = waits.get(after, "")
 
 
-def check_faults(faults: Iterable[Fault], nodes: Sequence[Node], source: str) -> None:
+def check_faults(faults: Sequence[tuple[Fault, Spot]], nodes: Sequence[Node]) -> None:
     """Nodes that fail are there, as far as it is known which are."""
     names = {node.metadata.name for node in nodes}
-    for fault in faults:
+    for fault, _ in faults:
         if isinstance(fault, NodesAdded):
             names |= {node.metadata.name for node in fault.nodes}
-        elif nodes and fault.node not in names:
-            raise InputError(f"{source}: faults: {unknown('node', fault.node, list(names)[:20])}")
+    for fault, spot in faults:
+        if nodes and not isinstance(fault, NodesAdded) and fault.node not in names:
+            raise spot.wrong(unknown("node", fault.node, names))

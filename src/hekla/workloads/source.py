@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, BinaryIO
+from weakref import finalize
 
 from hekla.errors import InputError
 
@@ -37,16 +38,14 @@ class Source:
     def __init__(self, path: str | Path) -> None:
         self.name = "stdin" if str(path) == STDIN else str(path)
         self._path = Path(path)
-        self._copy: IO[bytes] | None = None
         try:
             if str(path) == STDIN:
-                self._copy = _copied(sys.stdin.buffer)
+                self._path = self._copied(sys.stdin.buffer)
             elif not self._path.is_file():
-                raise InputError(
-                    f"{self.name}: {'no file but a folder' if self._path.is_dir() else 'no such file'}"
-                )
+                reason = "a folder, no file" if self._path.is_dir() else "no such file"
+                raise InputError(f"{self.name}: {reason}")
             if self.head(2) == _GZIP:
-                self._copy = self._unpacked()
+                self._path = self._unpacked()
         except OSError as error:
             raise InputError(f"{self.name}: {(error.strerror or 'cannot be read').lower()}") from error
 
@@ -62,7 +61,7 @@ class Source:
         return Path(name[: -len(_PACKED)] if name.lower().endswith(_PACKED) else name).stem
 
     def open(self) -> BinaryIO:
-        return Path(self._copy.name if self._copy else self._path).open("rb")
+        return self._path.open("rb")
 
     def head(self, size: int = HEAD) -> bytes:
         with self.open() as file:
@@ -88,18 +87,19 @@ class Source:
     def wrong(self, line: int, message: str) -> InputError:
         return InputError(f"{self.name}:{line}: {message}" if line else f"{self.name}: {message}")
 
-    def _unpacked(self) -> IO[bytes]:
+    def _unpacked(self) -> Path:
         try:
             with self.open() as packed, gzip.open(packed) as plain:
-                return _copied(plain)
+                return self._copied(plain)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(
-                f"{self.name}: the packed file is cut off or damaged ({error}); fetch it again"
-            ) from error
+            message = f"the packed file is cut off or damaged ({error}); fetch it again"
+            raise InputError(f"{self.name}: {message}") from error
 
-
-def _copied(file: IO[bytes] | gzip.GzipFile) -> IO[bytes]:
-    copy = tempfile.NamedTemporaryFile(prefix="hekla-")  # noqa: SIM115 - it lives as long as its source
-    copyfileobj(file, copy)
-    copy.flush()
-    return copy
+    def _copied(self, file: IO[bytes] | gzip.GzipFile) -> Path:
+        """A copy that goes when this source goes."""
+        number, name = tempfile.mkstemp(prefix="hekla-")
+        copy = Path(name)
+        finalize(self, copy.unlink, missing_ok=True)
+        with open(number, "wb") as out:
+            copyfileobj(file, out)
+        return copy

@@ -50,7 +50,7 @@ class Draft:
     work: list[Placed] = field(default_factory=list)
     """Jobs, PodGroups and pods in full."""
     objects: list[Placed] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[tuple[Fault, Spot]] = field(default_factory=list)
     hazards: Hazards = field(default_factory=Hazards)
     settings: tuple[Settings, int, Spot] | None = None
 
@@ -95,7 +95,8 @@ class Draft:
         added = 0
         for place, item in fields.items("faults"):
             added += isinstance(item, dict) and "add" in item
-            self.faults.append(fault_of(item, place, f"added{added}" if added > 1 else "added"))
+            fault = fault_of(item, place, f"added{added}" if added > 1 else "added")
+            self.faults.append((fault, place))
         if "generate" in fields:
             settings, seed = read_settings(fields.data["generate"], spot.under("generate"))
             self.settings = settings, self.options.seed if seed is None else seed, spot.under("generate")
@@ -126,12 +127,12 @@ class Draft:
         check_objects(self.objects)
         check_names(entries, objects)
         check_dependencies(entries)
-        check_faults(self.faults, [*nodes_among(objects), *self.options.nodes], self.source)
+        check_faults(self.faults, nodes_among(objects) or self.options.nodes)
         return Content(
             name=self.name,
             jobs=jobs_of(entries, generated),
             objects=(*objects, *found.objects),
-            faults=tuple(sorted(self.faults, key=lambda fault: fault.at)),
+            faults=tuple(sorted((fault for fault, _ in self.faults), key=lambda fault: fault.at)),
             hazards=self.hazards,
             count=count_of(entries, generated),
             has_dependencies=any(entry.submission.after for entry in entries),
