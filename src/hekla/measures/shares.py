@@ -92,7 +92,8 @@ def dominant(shares: Floats, asked_for: Mask) -> Floats:
 def equal_part(demand: Floats) -> Floats:
     """(T, 1) The cluster divided by the number of queues with demand."""
     queues = (demand > 0).sum(axis=1, keepdims=True)
-    return np.reciprocal(np.maximum(queues, 1).astype(np.float64))
+    part: Floats = 1.0 / np.maximum(queues, 1)
+    return part
 
 
 def jain(values: Floats) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from hekla.measures.evictions import Chains
-from hekla.measures.summary import Summary, summarize
+from hekla.measures.summary import Fairness, Summary, summarize
 from hekla.measures.waits import Group, Spread
 from hekla.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
 from hekla.model.resources import PODS
@@ -118,14 +118,7 @@ def queue_table(summary: Summary) -> list[str]:
     fairness = {one.queue: one for one in summary.fairness}
     shown = sorted(summary.by_queue, key=lambda group: -group.jobs)[:MOST_QUEUES]
     rows = [
-        (
-            _shortened(group.queue),
-            *_group_cells(group),
-            *(
-                spoken_part(getattr(fairness[group.queue], what))
-                for what in ("share", "entitled", "satisfaction")
-            ),
-        )
+        (_shortened(group.queue), *_group_cells(group), *_fairness_cells(fairness[group.queue]))
         for group in summary.by_queue
         if group in shown
     ]
@@ -152,6 +145,10 @@ def _group_cells(group: Group) -> Cells:
         f"{group.slowdown.mean:,.1f}" if group.slowdown.count else "-",
         f"{group.evictions:,}",
     )
+
+
+def _fairness_cells(fairness: Fairness) -> Cells:
+    return tuple(map(spoken_part, (fairness.share, fairness.entitled, fairness.satisfaction)))
 
 
 def left_behind(summary: Summary) -> Iterator[str]:
