@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 from runs_by_hand import JobOf, Scene, StintOf
@@ -22,8 +24,11 @@ def chains_of(*favours: Favour, jobs: str = "abcde") -> Chains:
 
 
 def links(found: Chains) -> list[Favour]:
-    short = lambda name: name.removeprefix("default/")  # noqa: E731
-    return [(short(link.victim), short(link.beneficiary), link.at) for link in found.longest]
+    return [(_short(link.victim), _short(link.beneficiary), link.at) for link in found.longest]
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("default/")
 
 
 def test_what_is_evicted_for_another_and_that_for_a_third_is_a_chain_of_two() -> None:
@@ -70,6 +75,6 @@ def test_depths_agree_with_a_search_through_all_chains(favours: list[Favour]) ->
     assert list(found.by_depth) == counts
     chain = links(found)
     assert len(chain) == len(counts)
-    for (_, to, at), (victim, _, later) in zip(chain, chain[1:], strict=False):
+    for (_, to, at), (victim, _, later) in pairwise(chain):
         assert to == victim
         assert at < later

@@ -51,13 +51,16 @@ def test_a_pod_that_is_done_neither_waits_nor_holds_its_job_up() -> None:
     assert series.pods_waiting[:, 0].tolist() == [0, 0]
 
 
-def test_a_pod_that_was_done_waits_again_with_a_job_that_starts_anew_only_until_it_is_placed() -> None:
+def test_a_pod_that_is_done_counts_until_it_starts_again_with_its_job() -> None:
     run = Scene(
         jobs=[JobOf("gang", submitted=0, started=0, finished=30, pods=1)],
         stints=[StintOf("gang", "n1", 0, 10), StintOf("gang", "n1", 20, 30)],
         end=30,
     ).run()
-    assert jobs_over_time(run, buckets=3).pods_running[:, 0].tolist() == [1, 0, 1]
+    series = jobs_over_time(run, buckets=3)
+    assert series.pods_running[:, 0].tolist() == [1, 0, 1]
+    assert series.pods_waiting[:, 0].tolist() == [0, 0, 0]
+    assert series.running[:, 0].tolist() == [1, 1, 1]
 
 
 def test_refused_jobs_do_not_wait() -> None:

@@ -62,7 +62,11 @@ def test_room_must_be_on_one_node() -> None:
 def test_pods_that_never_ran_count_in_the_mix_by_their_jobs_first_role() -> None:
     run = Scene(
         jobs=[JobOf("ran", started=0, pods=2, cpu=1), JobOf("waits", pods=6, cpu=3)],
-        stints=[StintOf("ran", "n1", 0, 10), StintOf("ran", "n1", 20, 30), StintOf("ran", "n1", 20, 30, pod=1)],
+        stints=[
+            StintOf("ran", "n1", 0, 10),
+            StintOf("ran", "n1", 20, 30),
+            StintOf("ran", "n1", 20, 30, pod=1),
+        ],
     ).run()
     shapes, mix = pod_mix(run)
     assert shapes.tolist() == [[1000, 0], [3000, 0]]

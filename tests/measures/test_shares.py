@@ -17,8 +17,12 @@ from hekla.measures.shares import jain
 def two_queues(**changes: object) -> Scene:
     """Eight cores for 100 s: x holds six of them, y two, and both want all eight."""
     scene = {
-        "jobs": [JobOf("a", queue="x", started=0, cpu=6), JobOf("b", queue="y", started=0, cpu=2)]
-        + [JobOf("more", queue="x", cpu=2), JobOf("much more", queue="y", cpu=6)],
+        "jobs": [
+            JobOf("a", queue="x", started=0, cpu=6),
+            JobOf("b", queue="y", started=0, cpu=2),
+            JobOf("more", queue="x", cpu=2),
+            JobOf("much more", queue="y", cpu=6),
+        ],
         "stints": [StintOf("a", "n1", 0, 100), StintOf("b", "n1", 0, 100)],
         "nodes": [NodeOf("n1", cpu=8, gpu=4)],
         "queues": ("x", "y"),

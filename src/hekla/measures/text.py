@@ -158,7 +158,7 @@ def left_behind(summary: Summary) -> Iterator[str]:
         text = f"{_counted(overall.never_started, 'job')} never started"
         if waited.count:
             mean, most = spoken_seconds(waited.mean), spoken_seconds(waited.most)
-            text += f"; at the end {waited.count:,} had waited for {mean} on average, at most {most}"
+            text += f"; waits so far: mean {mean}, longest {most}"
         yield text
     if overall.refused:
         yield f"{_counted(overall.refused, 'job')} refused: queue missing or closed, or not sound"
