@@ -57,6 +57,14 @@ def test_only_resources_that_a_queue_asks_for_count_for_what_it_deserves() -> No
     assert series.deserved.tolist() == [[0.75, 0.25]]
 
 
+def test_a_resource_that_the_cluster_lacks_says_nothing_of_what_is_deserved() -> None:
+    series = shares_over_time(
+        Scene(jobs=[JobOf("a", cpu=4, gpu=1)], nodes=[NodeOf("n1", cpu=4, gpu=0)]).run(), buckets=1
+    )
+    assert np.isnan(series.deserved).all()
+    assert series.entitled.tolist() == [[1.0]]
+
+
 def test_nobody_deserves_more_than_the_cluster() -> None:
     series = shares_over_time(two_queues(deserved={0.0: {"x": (1e12, 0), "y": (2, 0)}}).run(), buckets=1)
     assert series.deserved.tolist() == [[1.0, 0.25]]

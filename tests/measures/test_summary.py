@@ -57,6 +57,7 @@ def test_pace_is_measured_from_the_first_submission_to_the_last_completion() -> 
         JobOf("b", 30, 40, 82),
         JobOf("lost", 50, 60, 95, state=State.FAILED),
         JobOf("late", 90),
+        JobOf("refused", 0, state=State.REFUSED),
     ]
     summary = summarize(Scene(jobs).run())
     assert summary.makespan == 72
