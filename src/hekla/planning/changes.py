@@ -120,11 +120,8 @@ def _essence(taint: Taint) -> Taint:
 
 def _tolerating(request: Request, taint: Taint, count: int) -> Change:
     added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-    entry = (
-        f"{{key: {taint.key}, operator: Equal, value: {taint.value or chr(34) * 2}, effect: {taint.effect}}}"
-    )
     nodes = "1 node has" if count == 1 else f"{count} nodes have"
-    line = f"{spec_path(request)}.tolerations: add {entry} ({nodes} this taint)"
+    line = f"{spec_path(request)}.tolerations: add {spelled(taint)}:{taint.effect} ({nodes} this taint)"
     changed = request.with_specs(lambda spec: replace(spec, tolerations=(*spec.tolerations, added)))
     return Change("toleration", line, TOLERATION_COST, changed)
 

@@ -24,7 +24,6 @@ from hekla.cluster.interest import relevant
 from hekla.cluster.store import Store
 from hekla.controllers import (
     Problem,
-    default_job,
     default_pod,
     default_pod_group,
     pod_group_for,
@@ -51,6 +50,7 @@ from hekla.objects import (
     VolcanoJob,
     seconds,
 )
+from hekla.objects.batch import JobStatus
 from hekla.objects.complaint import Complaint, did_you_mean
 from hekla.objects.pod import PodSpec, PodStatus
 from hekla.objects.scheduling import PodGroupStatus
@@ -179,13 +179,15 @@ class Desk:
         return replace(pod, metadata=_fresh(pod), spec=spec, status=PodStatus())
 
     def _job(self, manifest: VolcanoJob) -> JobRequest:
-        job = default_job(replace(manifest, metadata=_fresh(manifest)), self._names[0])
+        written = replace(manifest, metadata=_fresh(manifest), status=JobStatus())
+        request = JobRequest(written, self._names[0])
+        job = request.job
         _require(job, problems_of_job(job, self.queues), self._hint(job.spec.queue))
         _require_size(job, sum(task.replicas for task in job.spec.tasks), "spec.tasks: replicas")
         self._require_class(job, job.spec.priority_class_name)
         for task in job.spec.tasks:
             self._require_class(job, task.template.spec.priority_class_name)
-        return JobRequest(job)
+        return request
 
     def _group(self, manifest: PodGroup, pods: Sequence[Pod]) -> GroupRequest:
         fresh = replace(manifest, metadata=_fresh(manifest), status=PodGroupStatus())

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from msgspec.structs import replace
 
+from hekla.controllers import default_job
 from hekla.controllers.keys import QUEUE_OF_POD, TASK_SPEC
 from hekla.controllers.usage import Amounts, amounts, plus, usage_of, written
 from hekla.objects import Pod, PodGroup, VolcanoJob
@@ -63,6 +65,9 @@ class Request(Protocol):
     def where(self, part: str) -> str:
         """How the manifest calls its `pods`, `minimum`, `queue` or `priority class`."""
 
+    def numbers(self) -> dict[str, object]:
+        """The minimums that users write down themselves, and that must follow a change, by their place."""
+
     def sized(self, role: str, pods: int) -> Request:
         """With so many pods of the role; the gang shrinks where it must."""
 
@@ -78,15 +83,34 @@ class Request(Protocol):
     def with_topologies(self, change: OnTopology) -> Request: ...
 
 
+def differences(before: Request, after: Request, *, but: str = "") -> str:
+    """What else must be written differently in the manifest, as the rest of a line."""
+    old, new = before.numbers(), after.numbers()
+    changed = [place for place, value in new.items() if value != old[place] and place != but]
+    return "".join(f", {place}: {_spoken(new[place])} (was {_spoken(old[place])})" for place in changed)
+
+
+def _spoken(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {amount}" for name, amount in value.items()) + "}"
+    return str(value)
+
+
 def pods_of_request(request: Request) -> int:
     return sum(role.pods for role in request.roles)
 
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A Volcano Job with its defaults filled in."""
+    """A Volcano Job as its user wrote it; what was left open follows every change."""
 
-    job: VolcanoJob
+    written: VolcanoJob
+    scheduler_name: str
+
+    @cached_property
+    def job(self) -> VolcanoJob:
+        """The Job with its defaults filled in."""
+        return default_job(self.written, self.scheduler_name)
 
     @property
     def title(self) -> str:
@@ -127,10 +151,20 @@ class JobRequest:
         position = next(i for i, task in enumerate(self.job.spec.tasks) if task.name == part)
         return f"spec.tasks[{position}].replicas"
 
+    def numbers(self) -> dict[str, object]:
+        found: dict[str, object] = {"spec.minAvailable": self.written.spec.min_available or None}
+        for i, task in enumerate(self.written.spec.tasks):
+            found[f"spec.tasks[{i}].minAvailable"] = task.min_available
+            if task.partition_policy is not None:
+                path = f"spec.tasks[{i}].partitionPolicy"
+                found[f"{path}.totalPartitions"] = task.partition_policy.total_partitions
+                found[f"{path}.minPartitions"] = task.partition_policy.min_partitions
+        return found
+
     def sized(self, role: str, pods: int) -> Request:
-        tasks = tuple(_sized(task, pods) if task.name == role else task for task in self.job.spec.tasks)
-        total = sum(task.replicas for task in tasks)
-        return self._with(tasks=tasks, min_available=min(self.minimum, total))
+        changed = self._with_tasks(lambda task: _sized(task, pods), role)
+        total = sum(task.replicas for task in changed.written.spec.tasks)
+        return changed._with(min_available=min(self.written.spec.min_available, total))
 
     def with_minimum(self, minimum: int) -> Request:
         return self._with(min_available=minimum)
@@ -143,24 +177,27 @@ class JobRequest:
         return changed.with_specs(lambda spec: _in_class(spec, name) if spec.priority_class_name else spec)
 
     def with_specs(self, change: OnSpec, role: str | None = None) -> Request:
-        tasks = tuple(
-            replace(task, template=replace(task.template, spec=change(task.template.spec)))
-            if role in (None, task.name)
-            else task
-            for task in self.job.spec.tasks
+        return self._with_tasks(
+            lambda task: replace(task, template=replace(task.template, spec=change(task.template.spec))), role
         )
-        return self._with(tasks=tasks)
 
     def with_topologies(self, change: OnTopology) -> Request:
-        topology = self.job.spec.network_topology
-        tasks = tuple(
-            replace(task, partition_policy=_partitions_with(task.partition_policy, change))
-            for task in self.job.spec.tasks
+        topology = self.written.spec.network_topology
+        changed = self._with_tasks(
+            lambda task: replace(task, partition_policy=_partitions_with(task.partition_policy, change))
         )
-        return self._with(network_topology=None if topology is None else change(topology), tasks=tasks)
+        return changed._with(network_topology=None if topology is None else change(topology))
+
+    def _with_tasks(self, change: Callable[[TaskSpec], TaskSpec], role: str | None = None) -> JobRequest:
+        """With other tasks, one or all; a task without a name has one among the defaults."""
+        pairs = zip(self.written.spec.tasks, self.job.spec.tasks, strict=True)
+        return self._with(
+            tasks=tuple(change(task) if role in (None, named.name) else task for task, named in pairs)
+        )
 
     def _with(self, **changes: object) -> JobRequest:
-        return JobRequest(replace(self.job, spec=replace(self.job.spec, **changes)))
+        spec = replace(self.written.spec, **changes)
+        return JobRequest(replace(self.written, spec=spec), self.scheduler_name)
 
 
 def _step(task: TaskSpec) -> int:
@@ -245,6 +282,16 @@ class GroupRequest:
                 return on_pods[part]
         names = {"minimum": "minMember", "queue": "queue", "priority class": "priorityClassName"}
         return f"podgroup: spec.{names[part]}" if part in names else "number of pods"
+
+    def numbers(self) -> dict[str, object]:
+        if self.is_made_up:
+            return {}
+        spec = self.group.spec
+        return {
+            "podgroup: spec.minMember": spec.min_member,
+            "podgroup: spec.minTaskMember": spec.min_task_member or None,
+            "podgroup: spec.minResources": spec.min_resources,
+        }
 
     def sized(self, role: str, pods: int) -> Request:
         """The last pods of the role go."""

@@ -11,7 +11,7 @@ from hekla.model.resources import CPU, canonical, is_counted, is_whole
 from hekla.objects.meta import Amount
 from hekla.objects.pod import PodSpec
 from hekla.planning.changes import Change
-from hekla.planning.request import Request, Role, pods_of_request
+from hekla.planning.request import Request, Role, differences, pods_of_request
 
 MINIMUM_COST = 0.5
 """A smaller minimum gives up less than pods do: the others may still come later."""
@@ -45,9 +45,7 @@ def fewer_pods(request: Request, role: Role) -> Scale:
 
     def change(pods: int) -> Change:
         changed = request.sized(role.name, pods)
-        line = f"{request.where(role.name)}: {pods} (was {role.pods})"
-        if changed.minimum != request.minimum:
-            line += f", {request.where('minimum')}: {changed.minimum} (was {request.minimum})"
+        line = f"{request.where(role.name)}: {pods} (was {role.pods})" + differences(request, changed)
         return Change("pods", line, (role.pods - pods) / total, changed)
 
     return Scale(range(role.step, role.pods, role.step), change)
@@ -56,8 +54,9 @@ def fewer_pods(request: Request, role: Role) -> Scale:
 def smaller_minimum(request: Request) -> Scale:
     def change(minimum: int) -> Change:
         cost = MINIMUM_COST * (request.minimum - minimum) / pods_of_request(request)
-        line = f"{request.where('minimum')}: {minimum} (was {request.minimum})"
-        return Change("minimum", line, cost, request.with_minimum(minimum))
+        place, changed = request.where("minimum"), request.with_minimum(minimum)
+        line = f"{place}: {minimum} (was {request.minimum})" + differences(request, changed, but=place)
+        return Change("minimum", line, cost, changed)
 
     return Scale(range(1, request.minimum), change)
 
@@ -82,7 +81,8 @@ def smaller_request(request: Request, role: Role, name: str) -> Scale:
     def change(value: int) -> Change:
         text = written(name, value)
         changed = request.with_specs(lambda spec: asking(spec, place, name, was, text), role.name)
-        return Change("request", f"{path}: {text} (was {was})", (amount - value) / amount, changed)
+        line = f"{path}: {text} (was {was})" + differences(request, changed)
+        return Change("request", line, (amount - value) / amount, changed)
 
     return Scale(range(step, amount, step), change)
 

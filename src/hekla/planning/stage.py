@@ -58,6 +58,7 @@ class Stage:
         for manifest in objects:
             self._state.note(manifest)
         self.complaints = self._first_look().complaints
+        self._settle()
 
     def _first_look(self) -> Snapshot:
         """Load is measured once: a plan is about one moment."""
@@ -68,6 +69,17 @@ class Stage:
             key for key, pod in self.by_key(Pod).items() if pod.metadata.deletion_timestamp is not None
         }
         return snapshot
+
+    def _settle(self) -> None:
+        """Write conditions and counts that a file may lack, so that jobs at rest are not looked at every time.
+
+        No decision depends on them; phases stay as they are.
+        """
+        for decision in self.cycle(1, {}).decisions:
+            if isinstance(decision, UpdatePodGroup):
+                group = self.by_key(PodGroup)[decision.pod_group]
+                if group.status.phase == decision.status.phase:
+                    self._state.note(replace(group, status=decision.status))
 
     @property
     def has_leaving_pods(self) -> bool:

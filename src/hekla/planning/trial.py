@@ -15,7 +15,7 @@ from hekla.framework.decisions import Bind, Evict
 from hekla.framework.explain import explain
 from hekla.model.diagnosis import Diagnosis
 from hekla.model.job import Job
-from hekla.model.status import READY_SET, Status
+from hekla.model.status import READY_SET
 from hekla.objects import Manifest
 from hekla.planning.stage import Stage
 from hekla.scheduler.cycle import CycleReport
@@ -178,9 +178,8 @@ class _Run:
         actions = self._stage.setting.conf.actions
         is_let_in_late = not job.is_pending and bool(actions) and actions[0] != "enqueue"
         was_let_in = is_let_in_late and job.pod_group.status.phase != job.phase
-        evicts = any(isinstance(d, Evict) for d in self.last.decisions)
-        is_promised = bool(job.roster.having(Status.PIPELINED))
-        return evicts or is_promised or was_let_in or self._stage.has_leaving_pods
+        evicts = any(isinstance(decision, Evict) for decision in self.last.decisions)
+        return evicts or was_let_in or self._stage.has_leaving_pods
 
     def _trial(self, cycles: int) -> Trial:
         started = self._has_started()
