@@ -65,7 +65,7 @@ def plan(  # noqa: PLR0917 - one parameter per option
     from hekla.cli.planned import told  # noqa: PLC0415
 
     registry = registry_with(plugins)
-    given = {"conf_file": conf_file, "preset": preset, "strict": strict}
+    given: dict[str, Any] = {"conf_file": conf_file, "preset": preset, "strict": strict}
     if checked_source(state, live):
         planner = planner_on_live(registry, **given, **live)
     else:

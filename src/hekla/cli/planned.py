@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 
 from hekla.cli.table import counted, table
 from hekla.planning import Delay, Loser, Plan, Start, Suggestion
 
+WIDTH = 100
 NODES_SHOWN = 8
 PODS_SHOWN = 3
 
@@ -16,15 +18,21 @@ def told(plan: Plan) -> str:
 
 
 def _sections(plan: Plan) -> Iterator[str]:
-    yield f"{plan.job}: {answer(plan)}"
+    yield wrapped(f"{plan.job}: {answer(plan)}", "  ")
     if plan.losers:
         title = "pods that would have to go" if plan.starts else "pods that would go, to no avail"
         yield f"{title}\n{_losers(plan.losers)}"
     if plan.delays:
         yield f"jobs that would get fewer pods started now\n{_delays(plan.delays)}"
     if not plan.starts:
-        yield "\n".join([f"what holds it back: {plan.headline}", *(f"  - {text}" for text in plan.reasons)])
+        reasons = [wrapped(f"  - {reason}", "    ") for reason in plan.reasons]
+        yield "\n".join([wrapped(f"what holds it back: {plan.headline}", "  "), *reasons])
         yield suggested(plan)
+
+
+def wrapped(text: str, indent: str) -> str:
+    """Long lines go on below, indented; names are never cut."""
+    return fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def answer(plan: Plan) -> str:

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
-from hekla.cluster import conditions
+from hekla.cluster.conditions import placed, ungated
 from hekla.conf import Conf
 from hekla.framework.decisions import Bind, Decision, Evict, Nominate, OpenGate, UpdatePodGroup
 from hekla.framework.registry import Registry
@@ -22,6 +22,7 @@ from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.objects.pod import PodStatus
+from hekla.objects.scheduling import PodGroupStatus
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
@@ -71,7 +72,7 @@ class Stage:
         return snapshot
 
     def _settle(self) -> None:
-        """Write conditions and counts that a file may lack, so that jobs at rest are not looked at every time.
+        """Write conditions and counts that a file may lack: jobs at rest need not be looked at then.
 
         No decision depends on them; phases stay as they are.
         """
@@ -79,7 +80,7 @@ class Stage:
             if isinstance(decision, UpdatePodGroup):
                 group = self.by_key(PodGroup)[decision.pod_group]
                 if group.status.phase == decision.status.phase:
-                    self._state.note(replace(group, status=decision.status))
+                    self._state.note(replace(group, status=recorded(decision.status)))
 
     @property
     def has_leaving_pods(self) -> bool:
@@ -152,7 +153,7 @@ class Stage:
         """Conditions and counts are for people; only the phase is decided on."""
         group = self.by_key(PodGroup).get(decision.pod_group)
         if group is not None and group.status.phase != decision.status.phase:
-            self.put(replace(group, status=decision.status))
+            self.put(replace(group, status=recorded(decision.status)))
 
     def _change_pod(self, decision: Bind | Evict | Nominate | OpenGate) -> None:
         pod = self._latest(decision.pod)
@@ -160,19 +161,25 @@ class Stage:
             return
         match decision:
             case Bind(node=node):
-                placed = conditions.placed(pod, node)
-                self.put(replace(placed, status=replace(placed.status, phase="Running")))
+                bound = placed(pod, node)
+                self.put(replace(bound, status=replace(bound.status, phase="Running")))
             case Evict():
                 self.put(made_anew(pod, self.setting.now))
             case Nominate(node=node):
                 self.put(replace(pod, status=replace(pod.status, nominated_node_name=node)))
             case OpenGate():
-                self.put(conditions.ungated(pod))
+                self.put(ungated(pod))
 
     def _latest(self, key: str) -> Pod | None:
         """The pod with what earlier decisions of the same cycle did to it."""
         supposed = self._supposed.get((Pod, key))
         return supposed if isinstance(supposed, Pod) else self.by_key(Pod).get(key)
+
+
+def recorded(status: PodGroupStatus) -> PodGroupStatus:
+    """The status without a word on which cycle wrote it: the cycles of every trial have the same names."""
+    conditions = tuple(replace(condition, transition_id="") for condition in status.conditions)
+    return replace(status, conditions=conditions)
 
 
 def made_anew(pod: Pod, now: float) -> Pod:
