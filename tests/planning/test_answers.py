@@ -110,7 +110,13 @@ def test_reclaiming_names_the_queue_that_gives_back() -> None:
 def test_pods_that_are_leaving_are_gone_by_the_second_cycle() -> None:
     old = job("old", tasks=1, cpu=2, releasing={"n1": 1})
     answer = planned(state(QUEUE, node("n1", cpu=2), old), job("new", cpu=2))
-    assert (answer.start, answer.cycles, answer.losers) == (Start.LATER, 2, ())
+    assert (answer.start, answer.cycles, answer.losers, answer.leaving) == (Start.LATER, 2, (), 1)
+
+
+def test_a_job_that_is_admitted_last_of_all_starts_in_the_second_cycle() -> None:
+    late = conf_of(actions="allocate, enqueue")
+    answer = planned(state(QUEUE, node("n1", cpu=2)), job("new", cpu=2), conf=late)
+    assert (answer.start, answer.cycles, answer.leaving) == (Start.LATER, 2, 0)
 
 
 def test_nothing_else_ends_by_itself() -> None:

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fakes.http_api import ApiThread
+from hekla.testing.builders import job as group_with_pods
+from hekla.testing.builders import node, queue
+
 STATE = """
 apiVersion: v1
 kind: Node
@@ -124,6 +128,16 @@ def test_together_the_second_job_finds_the_first_in_place(tmp_path: Path, state:
     assert told.returncode == 4
     assert "train: would start now" in told.stdout
     assert "other: would not start" in told.stdout
+
+
+def test_on_a_live_cluster_nothing_is_written(tmp_path: Path) -> None:
+    old = group_with_pods("old", cpu=1, running={"n1": 1})
+    with ApiThread(node("n1", cpu=4), queue("default"), *old.objects) as server:
+        kubeconfig = server.kubeconfig(tmp_path)
+        told = hekla("plan", job(tmp_path, 3), "--from-cluster", "--kubeconfig", kubeconfig)
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout == "job default/train: would start now, 3 pods on 1 node: n1 (3)\n"
+        assert server.api.methods == {"GET"}
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,12 @@ def test_minimums_that_are_written_down_must_be_lowered_too() -> None:
     )
 
 
+def test_a_limit_that_equals_the_request_goes_down_with_it() -> None:
+    limited = JOB.replace("requests: {cpu: 2}", "requests: {cpu: 2}, limits: {cpu: 2}")
+    change = next(each.change for each in planned(limited).suggestions if each.kind == "request")
+    assert change.endswith("containers[0].resources.requests[cpu] and limits[cpu]: 1 (was 2)")
+
+
 def test_partitions_go_as_a_whole() -> None:
     parts = "replicas: 8, partitionPolicy: {totalPartitions: 4, partitionSize: 2}"
     change = next(

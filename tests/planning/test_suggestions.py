@@ -115,7 +115,7 @@ def test_the_lowest_priority_class_that_works_and_whom_it_costs() -> None:
     conf = require(read_conf(PRESETS["priority-first"].text, "", BUILTIN.catalogue()), strict=True)
     answer = planned([QUEUE, *classes, node("n1", cpu=2), old], job("new", cpu=1), conf)
     found = of_kind(answer, "priority")
-    assert found.change == "podgroup: spec.priorityClassName: mid (was none)"
+    assert found.change == "podgroup and pods: spec.priorityClassName: mid (was none)"
     assert found.start is Start.LATER
     assert [(loser.job, len(loser.pods)) for loser in found.losers] == [("default/old", 1)]
 

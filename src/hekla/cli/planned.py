@@ -57,7 +57,11 @@ def _after(plan: Plan) -> str:
     lost = sum(len(loser.pods) for loser in plan.losers)
     if lost:
         return f"after {counted(lost, 'pod')} of others {'is' if lost == 1 else 'are'} evicted"
-    return f"in {counted(plan.cycles, 'cycle')}, once pods that are leaving are gone"
+    if plan.leaving:
+        return (
+            f"once {counted(plan.leaving, 'pod')} on the way out {'is' if plan.leaving == 1 else 'are'} gone"
+        )
+    return f"in cycle {plan.cycles}"
 
 
 def _nodes(plan: Plan) -> str:
@@ -108,7 +112,7 @@ def _line(suggestion: Suggestion, plan: Plan) -> str:
         jobs = sorted({loser.job or "-" for loser in suggestion.losers})
         notes.append(f"evicts {counted(lost, 'pod')} of {_some(jobs, PODS_SHOWN)}")
     elif suggestion.start is Start.LATER:
-        notes.append("once pods that are leaving are gone")
+        notes.append("not in the first cycle")
     if suggestion.kind == "minimum":
         notes.append(f"{suggestion.pods} of {plan.pods} pods start")
     return suggestion.change + (f"\n     {', '.join(notes)}" if notes else "")

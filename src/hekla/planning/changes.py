@@ -29,7 +29,6 @@ CONSTRAINT_COST = 0.3
 SOFT_COST = 0.4
 
 MOST_TAINTS = 5
-MOST_QUEUES = 20
 KUBERNETES = "node.kubernetes.io/"
 """Taints of this domain say that a node is not well; tolerating them is no advice."""
 
@@ -48,12 +47,11 @@ Ladder = Sequence[Change]
 
 
 def ladders(request: Request, stage: Stage) -> Iterator[Ladder]:
-    """Every way to ask for something else rather than for less."""
+    """Every way to ask for something else rather than for less, in the same queue."""
     yield topologies(request, stage.all_of(HyperNode))
     yield from tolerations(request, stage.all_of(Node))
     yield from constraints(request)
     yield priorities(request, stage.all_of(PriorityClass))
-    yield from queues(request, stage.all_of(Queue))
 
 
 def topologies(request: Request, hyper_nodes: Sequence[HyperNode]) -> Ladder:
@@ -213,9 +211,9 @@ def priorities(request: Request, classes: Sequence[PriorityClass]) -> Ladder:
     ]
 
 
-def queues(request: Request, known: Sequence[Queue]) -> Iterator[Ladder]:
+def queues(request: Request, stage: Stage) -> Iterator[Ladder]:
     """Every other queue that takes jobs, those nearest to the job's own first."""
-    by_name = {queue.metadata.name: queue for queue in known}
+    by_name = {queue.metadata.name: queue for queue in stage.all_of(Queue)}
     own = by_name.get(request.queue)
     parent = parent_of(own) if own is not None else ROOT
     taking = [
@@ -224,7 +222,7 @@ def queues(request: Request, known: Sequence[Queue]) -> Iterator[Ladder]:
         if name not in (ROOT, request.queue) and is_open(queue) and not has_children(name, by_name)
     ]
     taking.sort(key=lambda queue: (parent_of(queue) != parent, queue.metadata.name))
-    for queue in taking[:MOST_QUEUES]:
+    for queue in taking:
         name = queue.metadata.name
         line = f"{request.where('queue')}: {name} (was {request.queue})"
         yield [Change("queue", line, QUEUE_COST, request.in_queue(name))]

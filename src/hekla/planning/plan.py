@@ -76,6 +76,8 @@ class Plan:
     placements: Mapping[str, str]
     """Node by pod."""
     losers: tuple[Loser, ...]
+    leaving: int
+    """How many pods are on their way out already; they are gone by the second cycle."""
     delays: tuple[Delay, ...]
     headline: str
     reasons: tuple[str, ...]
@@ -108,6 +110,7 @@ class Plan:
             "cycles": self.cycles,
             "placements": dict(self.placements),
             "evicts": [loser.as_data() for loser in self.losers],
+            "leaving": self.leaving,
             "delays": [delay.as_data() for delay in self.delays],
             "headline": self.headline,
             "reasons": list(self.reasons),
@@ -183,6 +186,7 @@ class Planner:
             cycles=trial.cycles,
             placements=trial.placements,
             losers=trial.losers,
+            leaving=trial.leaving,
             delays=delays,
             headline=trial.headline,
             reasons=trial.reasons,

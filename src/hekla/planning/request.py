@@ -145,9 +145,11 @@ class JobRequest:
         return [(path, topology) for path, topology in found if topology is not None]
 
     def where(self, part: str) -> str:
-        names = {"minimum": "minAvailable", "queue": "queue", "priority class": "priorityClassName"}
-        if part in names:
-            return f"spec.{names[part]}"
+        if part == "priority class":
+            own = [role.path for role in self.roles if role.spec.priority_class_name]
+            return " and ".join(f"{path}.priorityClassName" for path in ("spec", *own))
+        if part in ("minimum", "queue"):
+            return "spec.minAvailable" if part == "minimum" else "spec.queue"
         position = next(i for i, task in enumerate(self.job.spec.tasks) if task.name == part)
         return f"spec.tasks[{position}].replicas"
 
@@ -227,6 +229,17 @@ def _in_class(spec: PodSpec, name: str) -> PodSpec:
     return replace(spec, priority_class_name=name, priority=None, preemption_policy="")
 
 
+_PLACES = {
+    "minimum": "podgroup: spec.minMember",
+    "queue": "podgroup: spec.queue",
+    "priority class": "podgroup and pods: spec.priorityClassName",
+}
+_PLACES_ON_PODS = {
+    "queue": f'metadata.annotations["{QUEUE_OF_POD}"]',
+    "priority class": "spec.priorityClassName",
+}
+
+
 @dataclass(frozen=True)
 class GroupRequest:
     """A PodGroup with its pods; or pods for which a controller makes the PodGroup."""
@@ -273,15 +286,8 @@ class GroupRequest:
         return [(path, topology) for path, topology in found if topology is not None]
 
     def where(self, part: str) -> str:
-        if self.is_made_up:
-            on_pods = {
-                "queue": f'metadata.annotations["{QUEUE_OF_POD}"]',
-                "priority class": "spec.priorityClassName",
-            }
-            if part in on_pods:
-                return on_pods[part]
-        names = {"minimum": "minMember", "queue": "queue", "priority class": "priorityClassName"}
-        return f"podgroup: spec.{names[part]}" if part in names else "number of pods"
+        names = _PLACES_ON_PODS if self.is_made_up else _PLACES
+        return names.get(part, "number of pods")
 
     def numbers(self) -> dict[str, object]:
         if self.is_made_up:

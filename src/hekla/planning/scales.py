@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hekla.model.resources import CPU, canonical, is_counted, is_whole
 from hekla.objects.meta import Amount
-from hekla.objects.pod import PodSpec
+from hekla.objects.pod import Container, PodSpec
 from hekla.planning.changes import Change
 from hekla.planning.request import Request, Role, differences, pods_of_request
 
@@ -77,6 +77,8 @@ def smaller_request(request: Request, role: Role, name: str) -> Scale:
     amount = canonical(name, was)
     step = step_of(name, amount)
     path = f"{role.path}.containers[{place}].resources.requests[{name}]"
+    if is_limited_to(role.spec.containers[place], name):
+        path += f" and limits[{name}]"
 
     def change(value: int) -> Change:
         text = written(name, value)
@@ -109,9 +111,13 @@ def asking(spec: PodSpec, place: int, name: str, was: Amount, amount: str) -> Po
         return spec
     container = spec.containers[place]
     resources = container.resources
-    limits = dict(resources.limits)
-    if name in limits and canonical(name, limits[name]) == canonical(name, was):
-        limits[name] = amount
-    asked = replace(resources, requests={**resources.requests, name: amount}, limits=limits)
+    limits = resources.limits | ({name: amount} if is_limited_to(container, name) else {})
+    asked = replace(resources, requests=resources.requests | {name: amount}, limits=limits)
     changed = replace(container, resources=asked)
     return replace(spec, containers=(*spec.containers[:place], changed, *spec.containers[place + 1 :]))
+
+
+def is_limited_to(container: Container, name: str) -> bool:
+    """Whether the limit equals the request: it is to stay so, and devices must."""
+    asked, limit = container.resources.requests.get(name), container.resources.limits.get(name)
+    return asked is not None and limit is not None and canonical(name, asked) == canonical(name, limit)

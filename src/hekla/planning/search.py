@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hekla.planning.changes import Change, Ladder, ladders
+from hekla.planning.changes import Change, Ladder, ladders, queues
 from hekla.planning.intake import Desk
 from hekla.planning.request import Request
 from hekla.planning.scales import Scale, scales
@@ -73,14 +73,17 @@ class Search:
         self._climb(ladders(request, self._stage))
         for scale in scales(request):
             self._weigh(scale)
+        # Last: there may be hundreds of them.
+        self._climb(queues(request, self._stage))
 
     def _in_pairs(self, request: Request) -> None:
         """Something else together with less of it, or two things else."""
-        firsts = [change for ladder in ladders(request, self._stage) for change in ladder]
+        found = [*ladders(request, self._stage), *queues(request, self._stage)]
+        firsts = [change for ladder in found for change in ladder]
         for first in sorted(firsts, key=lambda change: (change.cost, change.line)):
             for scale in scales(first.request):
                 self._weigh(scale, first)
-            others = [*ladders(first.request, self._stage)]
+            others = [*ladders(first.request, self._stage), *queues(first.request, self._stage)]
             self._climb([ladder for ladder in others if ladder and ladder[0].kind > first.kind], first)
             if len(self._found) >= ENOUGH_PAIRS:
                 return

@@ -83,9 +83,9 @@ class Stage:
                     self._state.note(replace(group, status=recorded(decision.status)))
 
     @property
-    def has_leaving_pods(self) -> bool:
-        """Whether pods are on their way out, which makes room by the next cycle."""
-        return any(key in self.by_key(Pod) for key in self._leaving)
+    def leaving_pods(self) -> int:
+        """How many pods are on their way out, which makes room by the next cycle."""
+        return len(self._leaving & self.by_key(Pod).keys())
 
     def by_key(self, kind: type[M]) -> Mapping[str, M]:
         """The objects of a kind as the latest cycle saw them."""

@@ -20,8 +20,8 @@ from hekla.objects import Manifest
 from hekla.planning.stage import Stage
 from hekla.scheduler.cycle import CycleReport
 
-MOST_CYCLES = 8
-"""Jobs that evict each other in turns must come to an end somewhere."""
+MOST_CYCLES = 50
+"""More than any plan needs; jobs that evict each other in turns end sooner, when nobody new is evicted."""
 
 
 class Start(Enum):
@@ -82,6 +82,8 @@ class Trial:
     placements: Mapping[str, str]
     """Node by pod."""
     losers: tuple[Loser, ...] = ()
+    leaving: int = 0
+    """How many pods were on their way out already."""
     headline: str = ""
     reasons: tuple[str, ...] = ()
     shortages: tuple[Shortage, ...] = ()
@@ -139,6 +141,9 @@ class _Run:
         self._bound: Counter[str] = Counter()
         self._victims: dict[str, Evict] = {}
         self._owner_of: dict[str, str] = {}
+        self._evicted: set[str] = set()
+        self._makes_room = False
+        self._leaving = stage.leaving_pods
         self.last: CycleReport
 
     def to_the_end(self) -> Trial:
@@ -152,6 +157,9 @@ class _Run:
         return self._trial(number)
 
     def _note(self, report: CycleReport) -> None:
+        evicted = {decision.pod for decision in report.decisions if isinstance(decision, Evict)}
+        self._makes_room = not evicted <= self._evicted
+        self._evicted |= evicted
         for decision in report.decisions:
             if isinstance(decision, Bind):
                 self._bound[decision.job] += 1
@@ -178,8 +186,7 @@ class _Run:
         actions = self._stage.setting.conf.actions
         is_let_in_late = not job.is_pending and bool(actions) and actions[0] != "enqueue"
         was_let_in = is_let_in_late and job.pod_group.status.phase != job.phase
-        evicts = any(isinstance(decision, Evict) for decision in self.last.decisions)
-        return evicts or was_let_in or self._stage.has_leaving_pods
+        return self._makes_room or was_let_in or self._stage.leaving_pods > 0
 
     def _trial(self, cycles: int) -> Trial:
         started = self._has_started()
@@ -191,6 +198,7 @@ class _Run:
             cycles,
             dict(sorted(self._placements.items())),
             self._losers(),
+            self._leaving,
             headline,
             reasons,
             shortages,
