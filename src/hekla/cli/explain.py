@@ -49,7 +49,9 @@ def explain(  # noqa: PLR0917 - one parameter per option
     elif len(files) == 1 and is_scenario(files[0]):
         own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
         loaded = load_scenario(files[0], registry, own, strict=strict)
-        report = run_cycle(loaded.snapshot, loaded.conf, registry=registry, now=loaded.now)
+        report = run_cycle(
+            loaded.snapshot, loaded.conf, registry=registry, now=loaded.now, memory=loaded.memory
+        )
     else:
         conf = chosen_conf(conf_file, preset, registry, strict=strict)
         report = after_cycles(files, conf, registry, cycles)
