@@ -220,9 +220,7 @@ class LiveState:
                     self._groups_seen += 1
                     self._number_of_group[key] = self._groups_seen
 
-    def _read(
-        self, kind: type[M], noted: Noted, read: Callable[[M], Model]
-    ) -> dict[str, Model | None]:
+    def _read(self, kind: type[M], noted: Noted, read: Callable[[M], Model]) -> dict[str, Model | None]:
         """The changed objects of a kind as the core knows them; None where gone, or where unusable."""
         found: dict[str, Model | None] = {}
         for key, manifest in noted.get(kind, {}).items():

@@ -2,7 +2,7 @@
 
 from hekla.timetravel.cases import Case, case_of
 from hekla.timetravel.reading import Recording
-from hekla.timetravel.records import Header
+from hekla.timetravel.records import Header, header
 from hekla.timetravel.replaying import Replayed, Replayer, replay, travel_to
 from hekla.timetravel.scribe import Scribe
 from hekla.timetravel.shrinking import Budget, Shrunk, shrink
@@ -17,6 +17,7 @@ __all__ = [
     "Scribe",
     "Shrunk",
     "case_of",
+    "header",
     "replay",
     "shrink",
     "travel_to",

@@ -99,14 +99,18 @@ def spoken(decision: Decision) -> tuple[str, str]:
         case UpdateQueue():
             return f"queue {decision.queue}", f"holds {decision.allocated}"
         case UpdateShard():
-            return f"nodeshard {decision.shard}", f"uses {', '.join(decision.status.nodes_in_use) or 'no node'}"
+            return (
+                f"nodeshard {decision.shard}",
+                f"uses {', '.join(decision.status.nodes_in_use) or 'no node'}",
+            )
 
 
 def _status(decision: UpdatePodGroup) -> str:
     status = decision.status
     counts = f"{status.running} running, {status.succeeded} succeeded, {status.failed} failed"
     said = "".join(
-        f"; {one.type} {one.status} {one.reason}: {one.message} ({one.transition_id}, {one.last_transition_time})"
+        f"; {one.type} {one.status} {one.reason}: {one.message} ({one.transition_id}, {since})"
         for one in status.conditions
+        for since in [one.last_transition_time]
     )
     return f"{status.phase} ({counts}{said})"

@@ -1,4 +1,4 @@
-"""Pen: writes the records of a recording in a thread of its own, compressed, and to the disk after every cycle.
+"""Pen: writes the records of a recording in a thread of its own, compressed, to the disk after every cycle.
 
 A process that is killed loses at most the cycle it was at. Whoever hands in entries never waits for the
 disk, unless asked to: entries that find the desk full are refused, and a checkpoint bridges the gap.

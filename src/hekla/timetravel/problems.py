@@ -106,7 +106,11 @@ class ConfsDiffer:
         return f"the configurations differ on {self.subject or 'some pod'}"
 
     def shows(self, case: Case) -> bool:
-        return self.subject in _differing(case, self.other) if self.subject else bool(_differing(case, self.other))
+        return (
+            self.subject in _differing(case, self.other)
+            if self.subject
+            else bool(_differing(case, self.other))
+        )
 
 
 @dataclass(frozen=True)
@@ -188,7 +192,9 @@ def job_waits(case: Case, job: str, text: str = "") -> Problem:
     known = grounds(report.session, found)
     ground = skeleton(text) or known[0]
     if not any(ground in one for one in known):
-        raise InputError(f'job "{job}" does not wait because of "{text}"; it waits because of: {"; ".join(known)}')
+        raise InputError(
+            f'job "{job}" does not wait because of "{text}"; it waits because of: {"; ".join(known)}'
+        )
     return JobWaits(job, found.is_pending, ground)
 
 

@@ -37,11 +37,13 @@ Batches = msgspec.Raw
 NOTHING = msgspec.Raw(b"[]")
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag_field="record"):
+class Record(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag_field="record"
+):
     """One line."""
 
 
-class Header(Record, tag="header"):
+class Header(Record, frozen=True, kw_only=True, tag="header"):
     """The first line: who wrote the file, and what does not change from cycle to cycle."""
 
     format: int = 0
@@ -52,7 +54,24 @@ class Header(Record, tag="header"):
     """Plugins and actions that were named on the command line."""
 
 
-class Configuration(Record, tag="configuration"):
+def header(
+    hekla: str,
+    schedulers: Sequence[str] = (),
+    *,
+    default_queue: str = DEFAULT_QUEUE,
+    plugins: Sequence[str] = (),
+) -> Header:
+    """The header of a recording that this hekla writes."""
+    return Header(
+        format=FORMAT,
+        hekla=hekla,
+        schedulers=tuple(schedulers),
+        default_queue=default_queue,
+        plugins=tuple(plugins),
+    )
+
+
+class Configuration(Record, frozen=True, kw_only=True, tag="configuration"):
     """From the next cycle on, this holds."""
 
     text: str
@@ -73,7 +92,7 @@ class Sharding(msgspec.Struct, frozen=True):
         return Shard(self.mode, frozenset(self.nodes), self.name)
 
 
-class Checkpoint(Record, tag="checkpoint"):
+class Checkpoint(Record, frozen=True, kw_only=True, tag="checkpoint"):
     """Everything there is when the cycle of this number begins, with the changes before it."""
 
     number: int
@@ -83,7 +102,7 @@ class Checkpoint(Record, tag="checkpoint"):
     memory: dict[str, float]
 
 
-class Cycle(Record, tag="cycle"):
+class Cycle(Record, frozen=True, kw_only=True, tag="cycle"):
     """One cycle; of `sharding`, `load` and `memory` None means: as in the cycle before."""
 
     number: int
@@ -103,6 +122,7 @@ class Cycle(Record, tag="cycle"):
 
 Line = Header | Configuration | Checkpoint | Cycle
 
+_QUOTE = ord('"')
 _ENCODER = msgspec.json.Encoder()
 _LINE: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 _BATCHES = msgspec.json.Decoder(list[list[tuple[str, msgspec.Raw]]])
@@ -154,7 +174,7 @@ def read_batches(batches: Batches, state: LiveState) -> None:
     """Let the state take the changes in as another one did, batch by batch."""
     for batch in _BATCHES.decode(batches):
         for name, raw in batch:
-            if bytes(raw)[:1] == b'"':
+            if memoryview(raw)[0] == _QUOTE:
                 state.lose(_KIND_OF_NAME[name], msgspec.json.decode(raw, type=str))
             else:
                 state.note(_DECODERS[name].decode(raw))

@@ -136,7 +136,8 @@ class Replayer:
                 uid=cycle.uid,
                 memory=dict(self.memory),
             )
-        except Exception as error:  # noqa: BLE001 - whatever a cycle may raise can have been recorded
+        except Exception as error:
+            # Whatever a cycle may raise can have been recorded.
             return Replayed(cycle, None, str(error))
         return Replayed(cycle, report, None)
 

@@ -107,12 +107,10 @@ class Scribe:
     def _is_page_full(self) -> bool:
         """Half the limit is used, and turning the page gains something: it is more than one checkpoint."""
         pen = self._pen
-        return (
-            self._limit is not None and pen.size > self._limit // 2 and pen.size > 2 * pen.page_size > 0
-        )
+        return self._limit is not None and pen.size > self._limit // 2 and pen.size > 2 * pen.page_size > 0
 
     def _is_checkpoint_due(self, state: LiveState) -> bool:
-        """From time to time, but not while next to nothing changes: a checkpoint is as long as all changes."""
+        """From time to time, but not while next to nothing changes: a checkpoint is as long as the state."""
         if self._number - self._checkpoint_at < self._every:
             return False
         return 4 * self._changes_since >= sum(map(len, state.manifests.values()))

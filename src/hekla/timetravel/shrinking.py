@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hekla.clock import stopwatch
+from hekla.model.task import GROUP_NAME
 from hekla.objects import CSINode, Node, Numatopology, Pod, PodGroup
 from hekla.timetravel.cases import Case, Data, Thing
 
@@ -22,10 +23,11 @@ Unit = tuple[Thing, ...]
 Progress = Callable[[int, int], None]
 """Hears how often was tried, and how many objects are left."""
 
-GROUP_NAME = "scheduling.k8s.io/group-name"
-KEPT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "name", "namespace", "uid"})
+KEPT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "name", "namespace"})
 """Without these an object is another one."""
-KEPT_WHOLE = frozenset({"allocatable", "capacity", "containers", "resources", "minMember", "queue", "nodeName"})
+KEPT_WHOLE = frozenset(
+    {"allocatable", "capacity", "containers", "resources", "minMember", "queue", "nodeName"}
+)
 """These say how large things are and where they stand; without them every problem looks the same."""
 
 
@@ -204,5 +206,3 @@ def _without(data: Data, path: tuple[str, ...]) -> Data:
         around = around[step]
     del around[path[-1]]
     return copy
-
-
