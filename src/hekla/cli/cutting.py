@@ -51,7 +51,7 @@ def _shrunk(case: Case, conf: Conf | None, given: dict[str, Any]) -> tuple[Case,
     budget = Budget(given["tries"], math.inf if given["span"] is None else given["span"])
     with _Ticker() as ticker:
         shrunk = shrink(case, problem.shows, budget, ticker.tell)
-    if not problem.shows(shrunk.case):
+    if not problem.shows(shrunk.case.read_again()):
         raise HeklaError(f"decided once more, the shrunk cycle does not show it: {problem}")
     return shrunk.case, {
         "problem": str(problem),

@@ -8,10 +8,11 @@ from itertools import groupby
 
 from hekla.framework.decisions import Decision, UpdatePodGroup
 from hekla.framework.story import Note
+from hekla.model.job import INQUEUE, PENDING
 from hekla.scheduler.cycle import CycleReport
 from hekla.timetravel.differences import TELLING, spoken
 
-CLOSING = "close"
+ADMITTING, CLOSING = "enqueue", "close"
 
 
 @dataclass(frozen=True)
@@ -32,28 +33,41 @@ def acts_of(report: CycleReport) -> list[Act]:
     """The actions in the order they ran; at the end, what closing the session made of it all."""
     acts = [
         Act(
-            action, report.times.get(action, 0.0), tuple(map(_said, decided)), tuple(_remarks(report, action))
+            action,
+            report.times.get(action, 0.0),
+            (*(_admitted(report) if action == ADMITTING else ()), *map(_said, decided)),
+            tuple(_remarks(report, action)),
         )
         for action, decided in report.by_action.items()
     ]
     shown = {id(decision) for decided in report.by_action.values() for decision in decided}
-    rest = [one for one in report.decisions if id(one) not in shown and _is_plain(one)]
-    return [*acts, Act(CLOSING, report.times.get(CLOSING, 0.0), tuple(map(_closing, rest)), ())]
+    rest = [one for one in report.decisions if isinstance(one, TELLING) and id(one) not in shown]
+    said = (*map(_said, rest), *_phases(report))
+    return [*acts, Act(CLOSING, report.times.get(CLOSING, 0.0), said, ())]
 
 
-def _is_plain(decision: Decision) -> bool:
-    return isinstance(decision, (*TELLING, UpdatePodGroup))
+def _admitted(report: CycleReport) -> Iterator[str]:
+    for group, before, after in _new_phases(report):
+        if after == INQUEUE and before in ("", PENDING):
+            yield f"podgroup {group}: admitted"
+
+
+def _phases(report: CycleReport) -> Iterator[str]:
+    """Phases alone: the conditions behind them are told by the reasons why jobs wait."""
+    for group, before, after in _new_phases(report):
+        if before != after:
+            yield f"podgroup {group}: {after}"
+
+
+def _new_phases(report: CycleReport) -> Iterator[tuple[str, str, str]]:
+    for decision in report.decisions:
+        if isinstance(decision, UpdatePodGroup):
+            job = report.session.jobs[decision.pod_group]
+            yield decision.pod_group, job.pod_group.status.phase, decision.status.phase
 
 
 def _said(decision: Decision) -> str:
     return ": ".join(spoken(decision))
-
-
-def _closing(decision: Decision) -> str:
-    """Phases alone: the conditions behind them are told by the reasons why jobs wait."""
-    if isinstance(decision, UpdatePodGroup):
-        return f"podgroup {decision.pod_group}: {decision.status.phase}"
-    return _said(decision)
 
 
 def _remarks(report: CycleReport, action: str) -> Iterator[str]:

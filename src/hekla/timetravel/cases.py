@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from hekla.cluster.export import as_data, as_scenario
-from hekla.conf import Conf, effective
+from hekla.conf import Conf, effective, read_conf, require
 from hekla.errors import InputError
 from hekla.framework.registry import Registry
 from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE, USAGE_AT
@@ -96,6 +96,12 @@ class Case:
             **({} if self.shard.mode == "none" else {"sharding": sharding}),
             **({"memory": self.memory} if self.memory else {}),
         )
+
+    def read_again(self) -> Case:
+        """What whoever reads the file makes of it."""
+        data = msgspec.json.decode(self.scenario(""))
+        reading = read_conf(data["conf"], "scenario", self.registry.catalogue())
+        return replace(self, things=tuple(map(Thing, data["objects"])), conf=require(reading, False))
 
 
 def case_of(replayer: Replayer, cycle: Cycle) -> Case:

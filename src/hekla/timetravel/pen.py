@@ -10,6 +10,7 @@ import queue
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -75,9 +76,8 @@ class Pen:
         self._conf: Conf | None = None
         self._shard, self._load, self._memory = Shard(), dict[str, NodeLoad](), dict[str, float]()
         self._file = self._opened()
-        self._squeeze = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
-        self._put(written(header))
-        self._flush()
+        self._begin()
+        self._file.flush()
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._thread.start()
 
@@ -102,6 +102,8 @@ class Pen:
             self._end()
         except OSError as error:
             self._on_trouble(f'cannot write "{self._path}": {error.strerror}; the recording ends here')
+            with suppress(OSError):
+                self._file.close()
             while self._desk.get() is not None:
                 pass
 
@@ -149,8 +151,12 @@ class Pen:
         self._file = self._path.open("wb")
         self.size = self.page_size = 0
         self._conf = None
+        self._begin()
+
+    def _begin(self) -> None:
         self._squeeze = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
         self._put(written(self._header))
+        self._end_member()
 
     def _put(self, line: bytes) -> None:
         self.size += self._file.write(self._squeeze.compress(line))
@@ -160,7 +166,7 @@ class Pen:
         self._file.flush()
 
     def _end_member(self) -> None:
-        """A checkpoint begins a gzip stream of its own: what is damaged before it does not spoil it."""
+        """Header and checkpoints begin gzip streams of their own: what is damaged does not spoil the rest."""
         self.size += self._file.write(self._squeeze.flush(zlib.Z_FINISH))
         self._squeeze = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
 

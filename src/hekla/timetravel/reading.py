@@ -1,6 +1,7 @@
 """Reading a recording, line by line; what the end of a killed process or a bad disk has left is used.
 
-A record that is only half there, and everything after a place that is damaged, is told and passed over.
+A record that is only half there is told and passed over. So is everything between a damaged place and the
+next checkpoint, which begins a gzip stream of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from hekla.timetravel.records import FORMAT, Checkpoint, Configuration, Cycle, H
 
 GZIP = 31
 MAGIC = b"\x1f\x8b"
-PIECE = 1 << 18
+MEMBER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
+"""How a gzip stream begins that says neither a name nor a time."""
+PIECE = 1 << 14
+STEP = 1 << 12
+"""So little is unpacked at once that not much before a damaged place is lost with it."""
+NO_HEADER = "it does not begin with a header"
 
 
 class Recording:
@@ -30,26 +36,26 @@ class Recording:
     def __iter__(self) -> Iterator[Configuration | Checkpoint | Cycle]:
         """Everything but the header, in order."""
         self.complaints.clear()
-        last = 0
+        is_lost, last = False, 0
         for line in self._lines():
-            try:
-                record = read_line(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                self._complain(f"what follows cycle {last} is damaged and left out: {error}")
-                return
+            record = None if line is None else _record(line)
+            if record is None:
+                if not is_lost:
+                    self._complain(f"damaged after cycle {last}; what follows up to a checkpoint is left out")
+                is_lost = True
+                continue
+            is_lost = is_lost and not isinstance(record, Checkpoint)
             if isinstance(record, Cycle):
+                if is_lost:
+                    continue
                 last = record.number
             if not isinstance(record, Header):
                 yield record
 
     def _header(self) -> Header:
-        try:
-            first = next(self._lines(), b"")
-            header: Line = read_line(first)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise InputError(f'"{self.path}" is no recording: it does not begin with a header') from None
+        header = _record(next(self._lines(), None) or b"")
         if not isinstance(header, Header):
-            raise InputError(f'"{self.path}" is no recording: it does not begin with a header')
+            raise InputError(f'"{self.path}" is no recording: {NO_HEADER}')
         if header.format > FORMAT:
             raise InputError(
                 f'"{self.path}" was written by hekla {header.hekla or "?"} in format {header.format}, and '
@@ -57,15 +63,20 @@ class Recording:
             )
         return header
 
-    def _lines(self) -> Iterator[bytes]:
+    def _lines(self) -> Iterator[bytes | None]:
+        """The lines that are whole; None where some are lost."""
         rest = b""
         for piece in self._pieces():
-            *lines, rest = (rest + piece).split(b"\n")
+            if piece is None:
+                rest = b""
+                yield None
+                continue
+            *lines, rest = (rest + piece).split(b"\n") if b"\n" in piece else (rest + piece,)
             yield from lines
         if rest:
             self._complain("the last record is only half there and left out: was the process killed?")
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _pieces(self) -> Iterator[bytes | None]:
         """The text, as much of it as can be had."""
         try:
             with self.path.open("rb") as file:
@@ -73,20 +84,44 @@ class Recording:
                 if data[:2] != MAGIC:
                     what = "it is empty" if not data else "it is not compressed with gzip"
                     raise InputError(f'"{self.path}" is no recording: {what}')
-                yield from self._unpacked(data, iter(lambda: file.read(PIECE), b""))
+                yield from _unpacked(data, iter(lambda: file.read(PIECE), b""))
         except OSError as error:
             raise InputError(f'cannot read "{self.path}": {error.strerror}') from error
 
-    def _unpacked(self, data: bytes, more: Iterator[bytes]) -> Iterator[bytes]:
-        stream = zlib.decompressobj(GZIP)
-        try:
-            while data:
-                if stream.eof:
-                    stream = zlib.decompressobj(GZIP)
-                yield stream.decompress(data)
-                data = stream.unused_data or next(more, b"")
-        except zlib.error as error:
-            self._complain(f"the file is damaged; what follows is left out: {error}")
-
     def _complain(self, text: str) -> None:
         self.complaints.append(f"{self.path}: {text}")
+
+
+def _record(line: bytes) -> Line | None:
+    """None where the line is no record."""
+    try:
+        return read_line(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _unpacked(data: bytes, more: Iterator[bytes]) -> Iterator[bytes | None]:
+    """One gzip stream after another; None stands for what is lost."""
+    stream = zlib.decompressobj(GZIP)
+    while data or (data := next(more, b"")):
+        if stream.eof:
+            stream = zlib.decompressobj(GZIP)
+        try:
+            yield stream.decompress(data, STEP)
+            data = stream.unconsumed_tail or stream.unused_data
+        except zlib.error:
+            yield None
+            stream, data = zlib.decompressobj(GZIP), _from_next_stream(data, more)
+    if not stream.eof:
+        yield stream.flush()
+
+
+def _from_next_stream(data: bytes, more: Iterator[bytes]) -> bytes:
+    """What is left, from where another stream begins; nothing where none does."""
+    data = data[1:]
+    while (at := data.find(MEMBER)) < 0:
+        following = next(more, b"")
+        if not following:
+            return b""
+        data = data[-len(MEMBER) :] + following
+    return data[at:]

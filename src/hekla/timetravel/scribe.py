@@ -81,7 +81,7 @@ class Scribe:
             everything=everything_in(snapshot.state) if is_due else None,
             turns_the_page=turns,
         )
-        if is_due:
+        if is_due or self._number == 1:  # the first cycle hears of everything
             self._checkpoint_at, self._changes_since = self._number, 0
 
     def cycle_ends(self, decisions: Sequence[Decision]) -> None:

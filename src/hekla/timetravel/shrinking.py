@@ -188,10 +188,16 @@ def _paths(data: Data, around: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
         place = (*around, key)
         if key in KEPT_WHOLE:
             continue
-        if key not in KEPT_FIELDS or len(around) > 1:
+        if (key not in KEPT_FIELDS or len(around) > 1) and not _holds_what_is_kept(data[key]):
             yield place
         if isinstance(data[key], dict):
             yield from _paths(data[key], place)
+
+
+def _holds_what_is_kept(value: object) -> bool:
+    return isinstance(value, dict) and any(
+        key in KEPT_WHOLE or _holds_what_is_kept(inner) for key, inner in value.items()
+    )
 
 
 def _next_path(data: Data, last: tuple[str, ...]) -> tuple[str, ...] | None:
