@@ -138,7 +138,9 @@ def grounds(session: Session, job: Job) -> list[str]:
             found[text] = found.get(text, 0) + reason.count
     by_weight = sorted(found, key=lambda text: (-found[text], text))
     told = explain(session, job)
-    return [*by_weight, *map(skeleton, told.reasons), skeleton(told.headline)]
+    # That a gang is incomplete follows from something else, if anything else is said.
+    reasons = sorted(told.reasons, key=lambda reason: reason.startswith("gang: "))
+    return [*by_weight, *map(skeleton, reasons), skeleton(told.headline)]
 
 
 def skeleton(text: str) -> str:
