@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fakes.http_api import HttpApi
+from hekla.cli import replays
 from hekla.cli.main import cli
 from hekla.errors import InputError
 from hekla.objects import Pod
@@ -114,6 +115,16 @@ def test_one_cycle_action_by_action(tmp_path: Path) -> None:
 def test_steps_where_there_is_no_terminal_are_told_in_one_go(tmp_path: Path) -> None:
     path = record(tmp_path / "r")
     assert hekla("replay", path, "--at", 6, "--step").stdout == hekla("replay", path, "--at", 6).stdout
+
+
+def test_on_a_terminal_enter_goes_on_and_q_quits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = record(tmp_path / "r")
+    monkeypatch.setattr(replays, "is_terminal", lambda: True)
+    told = CliRunner().invoke(cli, ["replay", str(path), "--at", "6", "--step"], input="\nq\n").stdout
+    assert "-- Enter: allocate, q: quit" in told
+    assert "\nallocate" in told
+    assert "evicted from" not in told
+    assert "identical" not in told
 
 
 def test_one_cycle_for_machines(tmp_path: Path) -> None:

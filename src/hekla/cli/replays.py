@@ -147,12 +147,16 @@ def _echo_acts(replayed: Replayed, *, in_steps: bool) -> bool:
         click.echo(f"\nthe cycle failed: {replayed.error}")
         return True
     acts = acts_of(replayed.report)
-    waits_for_keys = in_steps and sys.stdin.isatty() and sys.stdout.isatty()
+    waits_for_keys = in_steps and is_terminal()
     for place, act in enumerate(acts, start=1):
         _echo_act(act, None if in_steps else LINES_SHOWN)
         if waits_for_keys and place < len(acts) and not _goes_on(acts[place].action):
             return False
     return True
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _goes_on(following: str) -> bool:
