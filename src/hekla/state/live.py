@@ -40,6 +40,7 @@ M = TypeVar("M", bound=Manifest)
 Model = TypeVar("Model")
 Changes = dict[str, Manifest | None]
 """By key what an object is now; None where it is gone."""
+Noted = Mapping[type[Manifest], Changes]
 
 
 class LiveState:
@@ -68,6 +69,8 @@ class LiveState:
         self._is_lent = False
         self._released: dict[str, Task] = {}
         self._quiet: list[Job] = []
+        self.on_take_in: Callable[[Noted], None] | None = None
+        """Told of changes when they are taken in; may keep what it is shown, which nobody changes."""
 
     @property
     def nodes(self) -> NodeLedger:
@@ -100,9 +103,13 @@ class LiveState:
 
     def forget(self, manifest: Manifest) -> None:
         """The object is gone; one that comes later under its name stands last."""
-        changes = self._noted.setdefault(type(manifest), {})
-        changes.pop(manifest.key, None)
-        changes[manifest.key] = None
+        self.lose(type(manifest), manifest.key)
+
+    def lose(self, kind: type[Manifest], key: str) -> None:
+        """The same, where only its name is known."""
+        changes = self._noted.setdefault(kind, {})
+        changes.pop(key, None)
+        changes[key] = None
 
     def complaints(self) -> list[Complaint]:
         """What cannot be used as it is."""
@@ -175,6 +182,8 @@ class LiveState:
 
     def _take_in(self) -> None:
         noted, self._noted = self._noted, {}
+        if noted and self.on_take_in is not None:
+            self.on_take_in(noted)
         for kind, changes in noted.items():
             self._file(kind, changes)
         if NodeManifest in noted or HyperNode in noted:
@@ -211,9 +220,7 @@ class LiveState:
                     self._groups_seen += 1
                     self._number_of_group[key] = self._groups_seen
 
-    def _read(
-        self, kind: type[M], noted: Mapping[type[Manifest], Changes], read: Callable[[M], Model]
-    ) -> dict[str, Model | None]:
+    def _read(self, kind: type[M], noted: Noted, read: Callable[[M], Model]) -> dict[str, Model | None]:
         """The changed objects of a kind as the core knows them; None where gone, or where unusable."""
         found: dict[str, Model | None] = {}
         for key, manifest in noted.get(kind, {}).items():

@@ -87,6 +87,11 @@ class EmbeddedCluster:
         """The moment up to which everything has happened."""
         return self._timeline.now
 
+    @property
+    def state(self) -> LiveState:
+        """What the scheduler goes by."""
+        return self._live
+
     def all_of(self, kind: type[M]) -> list[M]:
         """The objects of a kind, in the order of their arrival."""
         self._quotas.refresh()
