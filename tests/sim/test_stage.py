@@ -230,7 +230,7 @@ def test_queues_share_by_weight():
         for name, weight in (("a", 3), ("b", 1))
     ]
     jobs = [job(f"{queue}{i}", 0, 100, queue=queue) for i in range(8) for queue in "ab"]
-    run = play(jobs, [node("n1", cpu=8)], objects=queues, until=50)
+    run = play(jobs, [node("n1", cpu=8)], conf=f"{PLAIN}  - name: proportion\n", objects=queues, until=50)
     started = [
         run.queues[queue] for queue, at in zip(run.jobs.queue, run.jobs.started, strict=True) if at < 50
     ]
