@@ -118,6 +118,11 @@ class Session:
             return (among,)
         return (among & self.own_shard, among & ~self.own_shard)
 
+    def dissolve(self) -> None:
+        """Nobody looks at the session any more: let go of everything, so that no circle keeps it."""
+        for part in (*self.plugins, self.fitting, self):
+            vars(part).clear()
+
     # Plugins
 
     def seat(self, tiers: Iterable[Iterable[tuple[Plugin, Callable[[str], bool]]]]) -> None:

@@ -167,8 +167,9 @@ class Simulation:
         with sparing_collector() as tidy_up:
 
             def every_cycle(report: CycleReport) -> None:
-                tidy_up()
                 on_cycle(report)
+                report.session.dissolve()
+                tidy_up()
 
             try:
                 self._loop.run(until=START + self._options.until, on_cycle=every_cycle)
