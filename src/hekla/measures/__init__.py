@@ -1,1 +1,54 @@
-"""Measures: what a run's columns say about waiting, use, fairness and lost work."""
+"""Measures: what a run's columns say about waiting, use, fairness and lost work.
+
+summary        all figures of a run: `summarize`
+waits          waits, completion times and slowdowns, spread over groups of jobs
+use            what was used of what was there, over time and by node
+presence       jobs and pods that wait and run, over time
+shares         what queues held against what they were entitled to
+room           fragmentation, and gangs that waited beside room for a part of them
+chains         evictions that led to evictions
+records        a run as plain data; `frames` as data frames; `files` writes both
+text           the summary for people
+
+Bare functions on arrays; docs/concepts/measures.md has the definitions.
+"""
+
+from __future__ import annotations
+
+from hekla.measures.chains import Chains, Link, chains
+from hekla.measures.files import save
+from hekla.measures.presence import JobSeries, jobs_over_time
+from hekla.measures.records import run_data
+from hekla.measures.room import BesideRoom, waited_beside_room
+from hekla.measures.shares import ShareSeries, shares_over_time
+from hekla.measures.summary import Fairness, ResourceUse, Summary, summarize
+from hekla.measures.text import summary_lines
+from hekla.measures.use import UseSeries, node_use, use_over_time
+from hekla.measures.waits import SIZES, Curve, Group, Spread, wait_distribution
+
+__all__ = [
+    "SIZES",
+    "BesideRoom",
+    "Chains",
+    "Curve",
+    "Fairness",
+    "Group",
+    "JobSeries",
+    "Link",
+    "ResourceUse",
+    "ShareSeries",
+    "Spread",
+    "Summary",
+    "UseSeries",
+    "chains",
+    "jobs_over_time",
+    "node_use",
+    "run_data",
+    "save",
+    "shares_over_time",
+    "summarize",
+    "summary_lines",
+    "use_over_time",
+    "wait_distribution",
+    "waited_beside_room",
+]
