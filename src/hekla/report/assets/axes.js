@@ -14,10 +14,9 @@ function logarithmic(low, high, start, end) {
   return scale;
 }
 
-// The marks of time have one unit each; days read better than hundreds of hours.
 function timeAxis(x, from, to, box) {
   const ticks = timeTicks(from, to, (box.right - box.left) / 90);
-  return horizontalAxis(ticks.map((tick) => [x(tick), spanText(tick)]), box, "time since the start");
+  return horizontalAxis(ticks.map((tick) => [x(tick), tickText(tick, ticks)]), box, "time since the start");
 }
 
 function horizontalAxis(marks, box, title) {

@@ -26,10 +26,14 @@ function colourOf(variable) {
   return { red, green, blue, css: `rgb(${red} ${green} ${blue})` };
 }
 
+// Paper does not wait for the next frame.
+const drawing = { isAtOnce: false };
+
 // Draws once per frame however often it is asked to.
 function oncePerFrame(draw) {
   let isAsked = false;
   return () => {
+    if (drawing.isAtOnce) return draw();
     if (isAsked) return;
     isAsked = true;
     requestAnimationFrame(() => {

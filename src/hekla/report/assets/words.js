@@ -1,21 +1,31 @@
 // Numbers and times as people read them.
 
-const UNITS_OF_TIME = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
-
-// "0.35 s", "4 min 10 s", "3 h 20 min", "12 d 4 h": two units at most.
+// "0.35 s", "45 s", "3.2 min", "3.2 h", "2.5 d": one unit, as in the figures above.
 function spanText(seconds) {
   if (!Number.isFinite(seconds)) return "–";
   if (seconds < 0) return "−" + spanText(-seconds);
-  if (seconds < 10) return `${+seconds.toFixed(2)} s`;
-  let rest = Math.round(seconds);
-  if (rest < 60) return `${rest} s`;
-  const first = UNITS_OF_TIME.findIndex(([, length]) => rest >= length);
-  const [unit, length] = UNITS_OF_TIME[first];
-  const [smaller, short] = UNITS_OF_TIME[first + 1];
-  rest = Math.round(rest / short);
-  const per = length / short;
-  const [whole, part] = [Math.floor(rest / per), rest % per];
-  return part ? `${whole} ${unit} ${part} ${smaller}` : `${whole} ${unit}`;
+  if (seconds < 59.95) return `${rounded(seconds)} s`;
+  if (seconds < 3597) return `${rounded(seconds / 60)} min`;
+  return seconds < 172800 ? `${rounded(seconds / 3600)} h` : `${rounded(seconds / 86400)} d`;
+}
+
+const rounded = (value) => (value >= 100 ? Math.round(value) : +value.toFixed(value < 1 ? 2 : 1)).toLocaleString("en-US");
+
+// A mark of an axis, as fine as its neighbours are close: "3 d 6 h", "4 h", "4:30", "4:30:05".
+function tickText(seconds, ticks) {
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : ticks[0] || 1;
+  const last = ticks[ticks.length - 1];
+  if (last < 60 || (step < 1 && last < 3600)) return `${+seconds.toFixed(3)} s`;
+  if (step >= 60 && last < 7200 && step % 60 === 0) return `${Math.round(seconds / 60)} min`;
+  const [days, hours, minutes] = [86400, 3600, 60].map((length, at) => Math.floor((seconds + 1e-6) / length) % [Infinity, 24, 60][at]);
+  const two = (number) => String(number).padStart(2, "0");
+  const day = last >= 172800 && days ? `${days} d` : "";
+  const hour = last >= 172800 ? hours : hours + days * 24;
+  if (step >= 86400) return `${Math.round(seconds / 86400)} d`;
+  if (step >= 3600) return [day, hour || !day ? `${hour} h` : ""].filter(Boolean).join(" ");
+  const rest = seconds - Math.floor((seconds + 1e-6) / 60) * 60;
+  const clock = `${hour}:${two(minutes)}${step < 60 ? ":" + (rest < 9.9995 ? "0" : "") + +rest.toFixed(3) : ""}`;
+  return `${day} ${clock}`.trim();
 }
 
 function numberText(value) {
@@ -53,11 +63,5 @@ function timeTicks(from, to, about) {
 function multiples(step, low, high) {
   const values = [];
   for (let count = Math.ceil(low / step - 1e-9); count * step <= high * (1 + 1e-9); count++) values.push(count * step);
-  return values;
-}
-
-function powersOfTen(low, high) {
-  const values = [];
-  for (let power = Math.ceil(Math.log10(low) - 1e-9); 10 ** power <= high * 1.000001; power++) values.push(10 ** power);
   return values;
 }

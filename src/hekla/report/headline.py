@@ -1,0 +1,167 @@
+"""Headline: the figures of a run that are looked at first, as text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hekla.measures import Spread, Summary
+from hekla.measures.words import spoken_seconds, spoken_work
+from hekla.report.tables import Table
+
+Line = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Card:
+    """One figure in large letters, and what belongs to it. Cards of all runs have the same lines."""
+
+    title: str
+    value: str
+    means: str
+    """What the value is."""
+    lines: tuple[Line, ...] = ()
+    meters: tuple[tuple[str, float], ...] = ()
+    """Parts of a whole, from 0 to 1, which are drawn."""
+
+
+def cards(summary: Summary) -> list[Card]:
+    return [jobs_card(summary), wait_card(summary), slowdown_card(summary), use_card(summary)] + [
+        makespan_card(summary),
+        evictions_card(summary),
+        fairness_card(summary),
+    ]
+
+
+def jobs_card(summary: Summary) -> Card:
+    jobs = summary.overall
+    lines = (
+        ("completed", number(jobs.completed)),
+        ("failed", number(jobs.failed)),
+        ("still running", number(jobs.running)),
+        ("still waiting", number(jobs.waiting)),
+        ("refused", number(jobs.refused)),
+    )
+    return Card("Jobs", number(jobs.jobs), "submitted", lines)
+
+
+def wait_card(summary: Summary) -> Card:
+    wait = summary.overall.wait
+    lines = (
+        ("90 % within", spoken_seconds(wait.p90)),
+        ("99 % within", spoken_seconds(wait.p99)),
+        ("longest", spoken_seconds(wait.most)),
+        ("mean", spoken_seconds(wait.mean)),
+        ("never started", number(summary.overall.never_started)),
+    )
+    return Card("Wait", spoken_seconds(wait.p50), "median, to the first start", lines)
+
+
+def slowdown_card(summary: Summary) -> Card:
+    slowdown = summary.overall.slowdown
+    return Card("Slowdown", factor(slowdown.p50), "median, of completed jobs", slowdown_lines(slowdown))
+
+
+def slowdown_lines(slowdown: Spread) -> tuple[Line, ...]:
+    return (
+        ("90 % within", factor(slowdown.p90)),
+        ("99 % within", factor(slowdown.p99)),
+        ("largest", factor(slowdown.most)),
+        ("mean", factor(slowdown.mean)),
+    )
+
+
+def use_card(summary: Summary) -> Card:
+    """In large letters stands the resource that was used most: it is what jobs wait for."""
+    known = [use for use in summary.resources if not math.isnan(use.utilisation)]
+    if not known:
+        return Card("Use", "–", "nothing was there")
+    most = max(known, key=lambda use: use.utilisation)
+    meters = tuple((use.name, use.utilisation) for use in known)
+    return Card("Use", percent(most.utilisation), f"of {most.name}, on average", meters=meters)
+
+
+def makespan_card(summary: Summary) -> Card:
+    per_hour = f"{summary.throughput:,.3g}" if not math.isnan(summary.throughput) else "–"
+    lines = (
+        ("completed jobs per hour", per_hour),
+        ("gangs that waited beside room", number(summary.beside_room_gangs)),
+        ("for, together", spoken_seconds(summary.beside_room_seconds)),
+    )
+    return Card("Makespan", spoken_seconds(summary.makespan), "first submission to last completion", lines)
+
+
+def evictions_card(summary: Summary) -> Card:
+    jobs = summary.overall
+    lost = tuple(
+        (f"work lost, {use.name}", f"{spoken_work(use.name, use.lost)} ({percent(part(use.lost, use.used))})")
+        for use in summary.resources
+        if not math.isnan(use.utilisation)
+    )
+    lines = (("pods failed or lost", number(jobs.failures)), ("restarts of jobs", number(jobs.restarts)), *lost)
+    return Card("Evictions", number(jobs.evictions), "pods taken off", lines)
+
+
+def fairness_card(summary: Summary) -> Card:
+    satisfied = tuple(
+        (queue.queue, queue.satisfaction) for queue in summary.fairness if not math.isnan(queue.satisfaction)
+    )
+    shown = satisfied[:6]
+    return Card("Fairness", plain(summary.jain), "Jain's index; 1 is even", meters=shown)
+
+
+def queue_table(summary: Summary) -> Table:
+    """All queues, also those that share a colour."""
+    fairness = {queue.queue: queue for queue in summary.fairness}
+    headers = ("Queue", "Jobs", "Completed", "Failed", "Running", "Waiting", "Evicted pods")
+    waits = ("Wait p50", "p90", "p99", "Slowdown p50", "Share", "Entitled", "Got")
+    rows = [
+        (
+            group.queue,
+            *(number(count) for count in (group.jobs, group.completed, group.failed)),
+            *(number(count) for count in (group.running, group.waiting, group.evictions)),
+            *(spoken_seconds(seconds) for seconds in (group.wait.p50, group.wait.p90, group.wait.p99)),
+            factor(group.slowdown.p50),
+            *(
+                (percent(mine.share), percent(mine.entitled), percent(mine.satisfaction))
+                if (mine := fairness.get(group.queue))
+                else ("–", "–", "–")
+            ),
+        )
+        for group in summary.by_queue
+    ]
+    return Table((*headers, *waits), rows)
+
+
+def side_by_side(all_cards: list[list[Card]], labels: list[str]) -> Table:
+    """The same figures of several runs, one column each."""
+    rows: list[list[str]] = []
+    for beside in zip(*all_cards, strict=True):
+        rows.append([f"{beside[0].title}: {beside[0].means}", *(card.value for card in beside)])
+        for label in dict.fromkeys(label for card in beside for label, _ in detail(card)):
+            rows.append([label, *(dict(detail(card)).get(label, "–") for card in beside)])
+    return Table(("Figure", *labels), rows)
+
+
+def detail(card: Card) -> list[Line]:
+    return [*card.lines, *((name, percent(value)) for name, value in card.meters)]
+
+
+def number(count: int) -> str:
+    return f"{count:,}"
+
+
+def plain(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def factor(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:,.3g} ×" if value < 1000 else f"{value:,.0f} ×"
+
+
+def percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def part(amount: float, whole: float) -> float:
+    return amount / whole if whole > 0 else 0.0
