@@ -6,7 +6,8 @@ use            what was used of what was there, over time and by node
 presence       jobs and pods that wait and run, over time
 shares         what queues held against what they were entitled to
 room           fragmentation, and gangs that waited beside room for a part of them
-chains         evictions that led to evictions
+evictions      which led to which, as chains
+spans          the arithmetic of all of them
 records        a run as plain data; `frames` as data frames; `files` writes both
 text           the summary for people
 
@@ -15,7 +16,7 @@ Bare functions on arrays; docs/concepts/measures.md has the definitions.
 
 from __future__ import annotations
 
-from hekla.measures.chains import Chains, Link, chains
+from hekla.measures.evictions import Chains, Link, chains
 from hekla.measures.files import save
 from hekla.measures.presence import JobSeries, jobs_over_time
 from hekla.measures.records import run_data

@@ -2,15 +2,76 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
+from typing import Any
 
+from hekla.errors import InputError
+from hekla.measures.frames import frame
+from hekla.measures.records import (
+    Columns,
+    job_columns,
+    run_data,
+    series_columns,
+    stint_columns,
+    use_columns,
+    values_of,
+)
 from hekla.sim.run import Run
+
+TABLE_FORMS = ("csv", "parquet")
 
 
 def save(run: Run, path: Path, form: str = "csv") -> list[Path]:
     """The files written.
 
     `.json`: summary and jobs. `.csv`, `.parquet`: jobs. A name without a suffix is a folder, which gets jobs,
-    stints and series, each as `form` ("csv" or "parquet").
+    stints, series and use, each in the given form ("csv" or "parquet").
     """
-    raise NotImplementedError
+    kind = path.suffix.lower().removeprefix(".")
+    try:
+        if path.is_dir() or not kind:
+            return _save_folder(run, path, form)
+        if kind == "json":
+            path.write_text(json.dumps(run_data(run)) + "\n", "utf-8")
+        elif kind in TABLE_FORMS:
+            _save_table(job_columns(run), path)
+        else:
+            raise InputError(
+                f'cannot write a run to "{path}": a name ends in .json, .csv or .parquet, or is a folder'
+            )
+    except OSError as error:
+        raise InputError(f'cannot write "{path}": {error.strerror}') from error
+    return [path]
+
+
+def _save_folder(run: Run, folder: Path, form: str) -> list[Path]:
+    if form not in TABLE_FORMS:
+        raise InputError(f'cannot write tables as "{form}"; there are: {", ".join(TABLE_FORMS)}')
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {
+        "jobs": job_columns(run),
+        "stints": stint_columns(run),
+        "series": series_columns(run),
+        "use": use_columns(run),
+    }
+    paths = [folder / f"{name}.{form}" for name in tables]
+    for path, columns in zip(paths, tables.values(), strict=True):
+        _save_table(columns, path)
+    return paths
+
+
+def _save_table(columns: Columns, path: Path) -> None:
+    if path.suffix.lower() == ".parquet":
+        frame(columns).write_parquet(path)
+    else:
+        _save_csv(columns, path)
+
+
+def _save_csv(columns: Columns, path: Path) -> None:
+    rows = zip(*(values_of(column) for column in columns.values()), strict=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer: Any = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)

@@ -1,20 +1,29 @@
 """Waits: how long jobs waited and took, spread over all of them, queues and sizes.
 
-A wait ends with the first start, and only jobs that started have one; completion times and slowdowns are those
-of completed jobs. Jobs that still wait are counted, and how long they have waited is told apart.
+A wait ends with the first start, and only jobs that started have one; completion times and slowdowns are
+those of completed jobs. Jobs that still wait are counted, and how long they have waited is told apart.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from hekla.sim.run import Floats, Run
+import numpy as np
+import numpy.typing as npt
+
+from hekla.measures.rounding import number
+from hekla.measures.spans import Mask, Rows, ratio, taken_in, totals
+from hekla.sim.run import Floats, Run, State
 
 SLOWDOWN_FLOOR = 10.0
-"""Seconds. Jobs that run for less count as if they ran so long, or a short wait would look like a long one."""
+"""Seconds. Jobs that run for less count as if they ran so long: else the shortest would decide all."""
 
 SIZES = ("1", "2-8", "9-64", "65+")
 """Size classes, by the pods of a job."""
+LARGEST_OF_SIZE = (1, 8, 64)
+
+PERCENTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
@@ -29,9 +38,13 @@ class Spread:
     p99: float
     most: float
 
-    def as_data(self) -> dict[str, object]:
-        """camelCase keys; null where there are no jobs, otherwise rounded to milliseconds."""
-        raise NotImplementedError
+    def as_data(self) -> dict[str, object] | None:
+        """None where there are no jobs."""
+        if not self.count:
+            return None
+        names = ("mean", "p50", "p90", "p95", "p99")
+        figures = {name: number(getattr(self, name)) for name in names}
+        return {"count": self.count, **figures, "max": number(self.most)}
 
 
 @dataclass(frozen=True)
@@ -56,14 +69,31 @@ class Group:
     wait: Spread
     """Seconds from submission to the first start."""
     wait_so_far: Spread
-    """Seconds from submission to the end, of jobs that wait for their first start."""
+    """Seconds from submission to the end of the run, of jobs that wait for their first start."""
     response: Spread
     """Seconds from submission to completion."""
     slowdown: Spread
-    """Response over run time, both of at least ten seconds; never below 1."""
+    """Response over run time, where a run time below ten seconds counts as ten; never below 1."""
 
     def as_data(self) -> dict[str, object]:
-        raise NotImplementedError
+        whose = {"queue": self.queue, "size": self.size}
+        return {
+            **{key: name for key, name in whose.items() if name},
+            "jobs": self.jobs,
+            "completed": self.completed,
+            "failed": self.failed,
+            "running": self.running,
+            "waiting": self.waiting,
+            "refused": self.refused,
+            "neverStarted": self.never_started,
+            "evictions": self.evictions,
+            "failures": self.failures,
+            "restarts": self.restarts,
+            "wait": self.wait.as_data(),
+            "waitSoFar": self.wait_so_far.as_data(),
+            "response": self.response.as_data(),
+            "slowdown": self.slowdown.as_data(),
+        }
 
 
 @dataclass(frozen=True)
@@ -73,7 +103,7 @@ class Curve:
     queue: str
     """Empty: all queues."""
     seconds: Floats
-    """(K,) ascending, at most 200 points; empty where no job started."""
+    """(K,) ascending; empty where no job started."""
     share: Floats
     """(K,) of the jobs that started; the last is 1."""
     started: int
@@ -81,5 +111,107 @@ class Curve:
 
 
 def wait_distribution(run: Run, points: int = 200) -> list[Curve]:
-    """The waits of all jobs, and then of each queue that had a job that started, in the run's order."""
-    raise NotImplementedError
+    """The waits of all jobs, and then of each queue that had jobs, in the run's order."""
+    curves = [_curve(run, "", np.ones(len(run.jobs), np.bool_), points)]
+    for number_, name in enumerate(run.queues):
+        is_its = run.jobs.queue == number_
+        if is_its.any():
+            curves.append(_curve(run, name, is_its, points))
+    return curves
+
+
+def _curve(run: Run, queue: str, among: Mask, points: int) -> Curve:
+    is_taken = among & taken_in(run)
+    waited = waits(run)[is_taken]
+    seconds = np.sort(waited[~np.isnan(waited)])
+    count = len(seconds)
+    # Ranks evenly spread: steep parts of the curve get as many points as they have jobs.
+    ranks = np.unique(np.linspace(0, count - 1, min(points, count)).round().astype(np.int64))
+    return Curve(queue, seconds[ranks], (ranks + 1) / max(count, 1), count, len(waited) - count)
+
+
+def waits(run: Run) -> Floats:
+    """(J,) Seconds from submission to the first start; NaN where it never came."""
+    return run.jobs.started - run.jobs.submitted
+
+
+def waits_so_far(run: Run) -> Floats:
+    """(J,) Seconds from submission to the end, of jobs that wait for their first start; NaN for others."""
+    jobs = run.jobs
+    is_waiting = (jobs.state == State.WAITING) & np.isnan(jobs.started)
+    return np.where(is_waiting, run.end - jobs.submitted, np.nan)
+
+
+def responses(run: Run) -> Floats:
+    """(J,) Seconds from submission to completion; NaN where it never came."""
+    jobs = run.jobs
+    return np.where(jobs.state == State.COMPLETED, jobs.finished - jobs.submitted, np.nan)
+
+
+def slowdowns(run: Run) -> Floats:
+    """(J,) max(1, response / max(run time, 10 s)); NaN where the job did not complete."""
+    return np.maximum(responses(run) / np.maximum(run.jobs.run_seconds, SLOWDOWN_FLOOR), 1.0)
+
+
+def size_classes(run: Run) -> Rows:
+    """(J,) Into `SIZES`."""
+    return np.searchsorted(LARGEST_OF_SIZE, run.jobs.pods)
+
+
+def groups_of(run: Run, key: Rows, names: list[tuple[str, str]]) -> list[Group]:
+    """One group per name (queue, size), of the jobs whose key (J,) is its place; -1 is in none."""
+    jobs, count = run.jobs, len(names)
+    member = np.flatnonzero(key >= 0)
+    of = key[member]
+
+    def counted(values: npt.NDArray[Any]) -> list[int]:
+        return [int(total) for total in totals(of, values[member], count).tolist()]
+
+    def in_state(state: State) -> list[int]:
+        return counted(jobs.state == state)
+
+    columns = zip(
+        names,
+        np.bincount(of, minlength=count).tolist(),
+        in_state(State.COMPLETED),
+        in_state(State.FAILED),
+        in_state(State.RUNNING),
+        in_state(State.WAITING),
+        in_state(State.REFUSED),
+        counted(np.isnan(jobs.started) & taken_in(run)),
+        counted(jobs.evictions),
+        counted(jobs.failures),
+        counted(jobs.restarts),
+        *(
+            spreads(values, key, count)
+            for values in (waits(run), waits_so_far(run), responses(run), slowdowns(run))
+        ),
+        strict=True,
+    )
+    return [Group(*whose, *figures) for whose, *figures in columns]
+
+
+def spreads(values: Floats, key: Rows, groups: int) -> list[Spread]:
+    """How the values are spread in each group; NaN and group -1 take no part."""
+    known = np.flatnonzero(~np.isnan(values) & (key >= 0))
+    order = known[np.lexsort((values[known], key[known]))]
+    ordered, of = values[order], key[order]
+    counts = np.bincount(of, minlength=groups)
+    starts = np.cumsum(counts) - counts
+    means = ratio(totals(of, ordered, groups), counts.astype(np.float64), np.nan)
+    figures = [means, *(_percentile(ordered, starts, counts, part) for part in PERCENTILES)]
+    return [
+        Spread(*row) for row in zip(counts.tolist(), *(column.tolist() for column in figures), strict=True)
+    ]
+
+
+def _percentile(ordered: Floats, starts: Rows, counts: Rows, part: float) -> Floats:
+    """Of each run of ordered values, interpolated between the two nearest."""
+    result = np.full(len(counts), np.nan)
+    some = np.flatnonzero(counts)
+    place = (counts[some] - 1) * part
+    below = np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, counts[some] - 1)
+    low, high = ordered[starts[some] + below], ordered[starts[some] + above]
+    result[some] = low + (high - low) * (place - below)
+    return result

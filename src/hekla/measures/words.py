@@ -2,22 +2,64 @@
 
 from __future__ import annotations
 
+import math
+
+from hekla.model.resources import CPU, MEMORY, PODS, is_whole
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+GIBIBYTE = 2.0**30
+
 
 def spoken_seconds(seconds: float) -> str:
-    """`45 s`, `3.2 min`, `3.2 h`, `2.5 d`; `-` for a time that never came."""
-    raise NotImplementedError
+    """`0.2 s`, `45 s`, `3.2 min`, `3.2 h`, `2.5 d`; `-` for a time that never came."""
+    if math.isnan(seconds):
+        return "-"
+    for unit, length, upto in (("s", 1.0, 2 * MINUTE), ("min", MINUTE, 2 * HOUR), ("h", HOUR, 2 * DAY)):
+        if abs(seconds) < upto:
+            return f"{spoken_number(seconds / length)} {unit}"
+    return f"{spoken_number(seconds / DAY)} d"
+
+
+def spoken_number(value: float) -> str:
+    """Two or three digits that matter: `0.25`, `3.2`, `45`, `1,234`; `-` for none."""
+    if math.isnan(value):
+        return "-"
+    size = abs(value)
+    digits = 0 if size >= 99.5 else 1 if size >= 0.95 else 2
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def spoken_part(part: float) -> str:
+    """`45%`, `0.3%`; `-` for none."""
+    return "-" if math.isnan(part) else f"{spoken_number(100 * part)}%"
 
 
 def plain_amount(resource: str, amount: float) -> float:
     """A canonical amount in cores, bytes, devices."""
-    raise NotImplementedError
+    return amount if is_whole(resource) else amount / 1000
 
 
 def spoken_amount(resource: str, amount: float) -> str:
     """A canonical amount as people write it: `12.5`, `4Gi`."""
-    raise NotImplementedError
+    if is_whole(resource) and resource != PODS:
+        return f"{spoken_number(amount / GIBIBYTE)}Gi"
+    return spoken_number(plain_amount(resource, amount))
 
 
 def spoken_work(resource: str, amount_seconds: float) -> str:
-    """Plain amount times seconds: `12.5 GPU-hours`, `3 core-hours`."""
-    raise NotImplementedError
+    """A plain amount times seconds: `12.5 GPU-hours`, `3 core-hours`, `8 GiB-hours`."""
+    hours = amount_seconds / HOUR
+    if is_whole(resource) and resource != PODS:
+        hours /= GIBIBYTE
+    return f"{spoken_number(hours)} {unit_of(resource)}-hours"
+
+
+def unit_of(resource: str) -> str:
+    """What one counts the resource in: `core`, `GiB`, `GPU`."""
+    if resource in (CPU, PODS):
+        return {CPU: "core", PODS: "pod"}[resource]
+    if is_whole(resource):
+        return "GiB" if resource == MEMORY else f"GiB {resource}"
+    name = resource.rpartition("/")[2]
+    return "GPU" if name == "gpu" else name

@@ -1,0 +1,24 @@
+"""Rounding: numbers as they are written down, the same bytes for equal runs; null for what there is not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hekla.sim.run import Floats
+
+MILLISECONDS = 3
+PARTS = 6
+"""Digits of shares, indices and the like."""
+
+
+def number(value: float, digits: int = MILLISECONDS) -> float | None:
+    return None if math.isnan(value) else round(float(value), digits)
+
+
+def numbers(values: Floats, digits: int = MILLISECONDS) -> list[float | None]:
+    rounded = np.round(values, digits).astype(object)
+    rounded[np.isnan(values)] = None
+    plain: list[float | None] = rounded.tolist()
+    return plain
