@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from hekla.measures import Spread, Summary
-from hekla.measures.words import spoken_seconds, spoken_work
+from hekla.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
 from hekla.report.tables import Table
 
 Line = tuple[str, str]
@@ -75,16 +75,15 @@ def use_card(summary: Summary) -> Card:
     """In large letters stands the resource that was used most: it is what jobs wait for."""
     known = [use for use in summary.resources if not math.isnan(use.utilisation)]
     if not known:
-        return Card("Use", "–", "nothing was there")
+        return Card("Use", "-", "nothing was there")
     most = max(known, key=lambda use: use.utilisation)
     meters = tuple((use.name, use.utilisation) for use in known)
-    return Card("Use", percent(most.utilisation), f"of {most.name}, on average", meters=meters)
+    return Card("Use", spoken_part(most.utilisation), f"of {most.name}, on average", meters=meters)
 
 
 def makespan_card(summary: Summary) -> Card:
-    per_hour = f"{summary.throughput:,.3g}" if not math.isnan(summary.throughput) else "–"
     lines = (
-        ("completed jobs per hour", per_hour),
+        ("completed jobs per hour", spoken_number(summary.throughput)),
         ("gangs that waited beside room", number(summary.beside_room_gangs)),
         ("for, together", spoken_seconds(summary.beside_room_seconds)),
     )
@@ -94,7 +93,7 @@ def makespan_card(summary: Summary) -> Card:
 def evictions_card(summary: Summary) -> Card:
     jobs = summary.overall
     lost = tuple(
-        (f"work lost, {use.name}", f"{spoken_work(use.name, use.lost)} ({percent(part(use.lost, use.used))})")
+        (f"work lost, {use.name}", f"{spoken_work(use.name, use.lost)} ({spoken_part(part(use.lost, use.used))})")
         for use in summary.resources
         if not math.isnan(use.utilisation)
     )
@@ -123,9 +122,9 @@ def queue_table(summary: Summary) -> Table:
             *(spoken_seconds(seconds) for seconds in (group.wait.p50, group.wait.p90, group.wait.p99)),
             factor(group.slowdown.p50),
             *(
-                (percent(mine.share), percent(mine.entitled), percent(mine.satisfaction))
+                (spoken_part(mine.share), spoken_part(mine.entitled), spoken_part(mine.satisfaction))
                 if (mine := fairness.get(group.queue))
-                else ("–", "–", "–")
+                else ("-", "-", "-")
             ),
         )
         for group in summary.by_queue
@@ -139,12 +138,12 @@ def side_by_side(all_cards: list[list[Card]], labels: list[str]) -> Table:
     for beside in zip(*all_cards, strict=True):
         rows.append([f"{beside[0].title}: {beside[0].means}", *(card.value for card in beside)])
         for label in dict.fromkeys(label for card in beside for label, _ in detail(card)):
-            rows.append([label, *(dict(detail(card)).get(label, "–") for card in beside)])
+            rows.append([label, *(dict(detail(card)).get(label, "-") for card in beside)])
     return Table(("Figure", *labels), rows)
 
 
 def detail(card: Card) -> list[Line]:
-    return [*card.lines, *((name, percent(value)) for name, value in card.meters)]
+    return [*card.lines, *((name, spoken_part(value)) for name, value in card.meters)]
 
 
 def number(count: int) -> str:
@@ -152,15 +151,11 @@ def number(count: int) -> str:
 
 
 def plain(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
+    return "-" if math.isnan(value) else f"{value:.3f}"
 
 
 def factor(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:,.3g} ×" if value < 1000 else f"{value:,.0f} ×"
-
-
-def percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
+    return "-" if math.isnan(value) else f"{spoken_number(value)} ×"
 
 
 def part(amount: float, whole: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,15 @@ import numpy as np
 from hekla.measures import (
     SIZES,
     Curve,
+    Summary,
     jobs_over_time,
     node_use,
     shares_over_time,
-    size_classes,
     use_over_time,
     wait_distribution,
 )
+from hekla.measures.waits import size_classes, slowdowns
+from hekla.report import captions
 from hekla.report.bars import Bars, bars
 from hekla.report.columns import deltas, floats, milliseconds, octets, varints
 from hekla.report.queue_groups import QueueGroups
@@ -39,7 +41,16 @@ TICKS = 1e7
 """Bars are placed to this part of the run, or to milliseconds."""
 
 
-def page_data(runs: Sequence[Run], labels: Sequence[str], groups: QueueGroups, units: Sequence[Unit]) -> Data:
+@dataclass(frozen=True)
+class Shown:
+    """One run, what it came to, and what it is called on the page."""
+
+    run: Run
+    summary: Summary
+    label: str
+
+
+def page_data(shown: Sequence[Shown], groups: QueueGroups, units: Sequence[Unit]) -> Data:
     """Everything that is drawn."""
     return {
         "groups": [
@@ -48,28 +59,38 @@ def page_data(runs: Sequence[Run], labels: Sequence[str], groups: QueueGroups, u
         "resources": [{"name": unit.resource, "label": unit.label, "unit": unit.unit} for unit in units],
         "states": [state.name.lower() for state in State],
         "endings": [ending.name.lower() for ending in Ending],
-        "sizes": list(SIZES),
-        "span": max((run.end for run in runs), default=0.0),
-        "runs": [run_data(run, label, groups, units) for run, label in zip(runs, labels, strict=True)],
+        "span": max(one.run.end for one in shown),
+        "runs": [run_data(one, groups, units) for one in shown],
     }
 
 
-def run_data(run: Run, label: str, groups: QueueGroups, units: Sequence[Unit]) -> Data:
+def run_data(shown: Shown, groups: QueueGroups, units: Sequence[Unit]) -> Data:
+    run, drawn = shown.run, bars(shown.run)
+    series, in_words = series_data(shown, groups, units)
+    heat = heat_data(run, units)
     return {
-        "label": label,
+        "label": shown.label,
         "end": run.end,
         "queues": run.queues,
         "groupOfQueue": groups.of(run).tolist(),
         "nodes": run.nodes.names,
-        "jobs": jobs_data(run.jobs, run.resources, units),
-        "series": series_data(run, groups, units),
+        "jobs": jobs_data(run, units),
+        "series": series,
         "waits": waits_data(run, groups),
-        "gantt": gantt_data(run, bars(run)),
-        "heat": heat_data(run, units),
+        "gantt": gantt_data(run, drawn),
+        "heat": heat,
+        "captions": {
+            **in_words,
+            "shares": captions.shares_caption(shown.summary),
+            "waits": captions.waits_caption(shown.summary),
+            "gantt": captions.gantt_caption(run, drawn),
+            "heat": captions.heat_caption(run, heat["nodesPerRow"]),
+        },
     }
 
 
-def jobs_data(jobs: Jobs, resources: Sequence[str], units: Sequence[Unit]) -> Data:
+def jobs_data(run: Run, units: Sequence[Unit]) -> Data:
+    jobs, columns = run.jobs, [run.resources.index(unit.resource) for unit in units]
     users, user = np.unique(np.array(jobs.users, dtype=object), return_inverse=True)
     requests, request = np.unique(jobs.requests, axis=0, return_inverse=True)
     return {
@@ -81,20 +102,24 @@ def jobs_data(jobs: Jobs, resources: Sequence[str], units: Sequence[Unit]) -> Da
         "submitted": deltas(milliseconds(jobs.submitted)),
         "wait": varints(milliseconds(jobs.started - jobs.submitted)),
         "ran": varints(milliseconds(jobs.finished - jobs.started)),
+        "slowdown": floats(slowdowns(run)),
         "pods": varints(jobs.pods),
         "evictions": varints(jobs.evictions),
         "failures": varints(jobs.failures),
         "restarts": varints(jobs.restarts),
         "request": varints(request.reshape(-1)),
-        "requests": [[unit.shown(row[resources.index(unit.resource)]) for unit in units] for row in requests],
+        "requests": [
+            [unit.shown(row[at]) for at, unit in zip(columns, units, strict=True)] for row in requests
+        ],
     }
 
 
-def series_data(run: Run, groups: QueueGroups, units: Sequence[Unit]) -> Data:
-    """One number per bucket of time: sums of queues where several share a colour."""
-    use, jobs, shares = (measure(run, BUCKETS) for measure in (use_over_time, jobs_over_time, shares_over_time))
+def series_data(shown: Shown, groups: QueueGroups, units: Sequence[Unit]) -> tuple[Data, dict[str, str]]:
+    """One number per bucket of time, sums of queues where several share a colour; and the same in words."""
+    run = shown.run
+    use, jobs, shares = use_over_time(run, BUCKETS), jobs_over_time(run, BUCKETS), shares_over_time(run, BUCKETS)
     columns = [run.resources.index(unit.resource) for unit in units]
-    return {
+    series = {
         "used": [
             [floats(row) for row in groups.together(run, use.used[:, :, at]) / unit.per]
             for at, unit in zip(columns, units, strict=True)
@@ -106,6 +131,12 @@ def series_data(run: Run, groups: QueueGroups, units: Sequence[Unit]) -> Data:
         "deserved": [floats(row) for row in groups.together(run, shares.deserved)],
         "entitled": [floats(row) for row in groups.together(run, shares.entitled)],
     }
+    in_words = {
+        "use": captions.use_caption(run, use, shown.summary, units),
+        "waiting": captions.presence_caption(jobs, jobs.waiting, "waited"),
+        "running": captions.presence_caption(jobs, jobs.running, "ran"),
+    }
+    return series, in_words
 
 
 def waits_data(run: Run, groups: QueueGroups) -> Data:

@@ -41,7 +41,8 @@ class QueueGroups:
 def queue_groups(runs: Sequence[Run]) -> QueueGroups:
     jobs: Counter[str] = Counter()
     for run in runs:
-        counts = np.bincount(run.jobs.queue, minlength=len(run.queues)).tolist()
+        # Jobs that were refused may name a queue that is not there.
+        counts = np.bincount(run.jobs.queue[run.jobs.queue >= 0], minlength=len(run.queues)).tolist()
         for name, count in zip(run.queues, counts, strict=True):
             jobs[name] += count
     names = list(jobs)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hekla.measures.words import unit_of
+from hekla.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.sim.run import Run
 
 GIB = 1 << 30
-MAIN = ("cpu", "memory")
+MAIN = (CPU, MEMORY)
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,9 @@ class Unit:
 
     resource: str
     label: str
+    """Its name without the vendor's."""
     unit: str
+    """What one counts."""
     per: int
     """Canonical units in one of these."""
 
@@ -29,24 +33,17 @@ def shown_units(runs: Sequence[Run]) -> list[Unit]:
     """Resources that every run knows and some node has, devices first: they are what clusters are bought for."""
     known = [name for name in runs[0].resources if all(name in run.resources for run in runs)]
     there = [name for name in known if any(has_any(run, name) for run in runs)] or known
-    return [unit_of(name) for name in sorted(there, key=_rank)]
+    return [Unit(name, name.rsplit("/", 1)[-1], unit_of(name), per(name)) for name in sorted(there, key=_rank)]
 
 
 def has_any(run: Run, resource: str) -> bool:
     return bool(run.nodes.allocatable[:, run.resources.index(resource)].any())
 
 
-def unit_of(resource: str) -> Unit:
-    match resource:
-        case "cpu":
-            return Unit(resource, "cpu", "cores", 1000)
-        case "pods":
-            return Unit(resource, "pods", "pods", 1)
-        case "memory" | "ephemeral-storage":
-            return Unit(resource, resource, "GiB", GIB)
-        case _ if resource.startswith("hugepages-"):
-            return Unit(resource, resource, "GiB", GIB)
-    return Unit(resource, resource.rsplit("/", 1)[-1], "devices", 1000)
+def per(resource: str) -> int:
+    if resource == PODS:
+        return 1
+    return GIB if is_whole(resource) else 1000
 
 
 def _rank(resource: str) -> int:

@@ -93,7 +93,7 @@ function tellBar(chart, event) {
   tooltip.show(event, [
     tooltipTitle(run.jobs.names[job]),
     tooltipRow("queue", queueOf(run, job), data.groups[groupOf(run, job)].colour),
-    tooltipRow("user", run.jobs.users[run.jobs.user[job]] || "–"),
+    tooltipRow("user", run.jobs.users[run.jobs.user[job]] || "-"),
     tooltipRow("node", run.nodes[node]),
     tooltipRow("pods here", `${numberText(model.pods[bar])} of ${numberText(run.jobs.pods[job])}`),
     tooltipRow("from", spanText(model.began[bar])),

@@ -6,8 +6,9 @@ const waitOf = (run, job) => inSeconds(run.jobs.wait[job]);
 const ranOf = (run, job) => inSeconds(run.jobs.ran[job]);
 const startedOf = (run, job) => submittedOf(run, job) + waitOf(run, job);
 const endedOf = (run, job) => startedOf(run, job) + ranOf(run, job);
-const queueOf = (run, job) => run.queues[run.jobs.queue[job]];
-const groupOf = (run, job) => run.groupOfQueue[run.jobs.queue[job]];
+// A job that was refused may have named a queue that is not there.
+const queueOf = (run, job) => run.queues[run.jobs.queue[job]] ?? "-";
+const groupOf = (run, job) => run.groupOfQueue[run.jobs.queue[job]] ?? null;
 
 // The row of the selected job; -1 where there is none, or this run does not have it.
 function selectedRow(run) {
@@ -18,24 +19,22 @@ function selectedRow(run) {
 
 function requestText(data, run, job) {
   const amounts = run.jobs.requests[run.jobs.request[job]];
-  const parts = data.resources.map((resource, at) => (amounts[at] ? `${numberText(amounts[at])} ${unitText(resource)}` : ""));
+  const parts = data.resources.map((resource, at) => (amounts[at] ? `${numberText(amounts[at])} ${resource.unit}` : ""));
   return parts.filter(Boolean).join(", ") || "nothing";
 }
-
-// "8 gpu", "64 cores", "512 GiB memory": devices are called by their name.
-const unitText = (resource) => (resource.unit === "devices" ? resource.label : resource.unit === "GiB" ? `GiB ${resource.label}` : resource.unit);
 
 function jobFacts(data, run, job) {
   const { users, user, state, pods, evictions, failures, restarts } = run.jobs;
   return [
     ["queue", queueOf(run, job)],
-    ["user", users[user[job]] || "–"],
+    ["user", users[user[job]] || "-"],
     ["state", data.states[state[job]]],
     ["pods", numberText(pods[job])],
     ["asks for", requestText(data, run, job)],
     ["submitted", spanText(submittedOf(run, job))],
     ["waited", spanText(waitOf(run, job))],
     ["start to end", spanText(ranOf(run, job))],
+    ["slowdown", numberText(run.jobs.slowdown[job])],
     ["evicted pods", numberText(evictions[job])],
     ["failed pods", numberText(failures[job])],
     ["restarts", numberText(restarts[job])],

@@ -10,11 +10,12 @@ function jobColumns(data) {
   return [
     text("Job", (run, job) => run.jobs.names[job]),
     text("Queue", queueOf),
-    text("User", (run, job) => run.jobs.users[run.jobs.user[job]] || "–"),
+    text("User", (run, job) => run.jobs.users[run.jobs.user[job]] || "-"),
     text("State", (run, job) => data.states[run.jobs.state[job]]),
     value("Submitted", submittedOf, spanText),
     value("Waited", waitOf, spanText),
     value("Start to end", ranOf, spanText),
+    value("Slowdown", (run, job) => run.jobs.slowdown[job]),
     value("Pods", (run, job) => run.jobs.pods[job]),
     ...data.resources.slice(0, 3).map((resource, at) =>
       value(columnTitle(resource), (run, job) => run.jobs.requests[run.jobs.request[job]][at])),
@@ -24,7 +25,7 @@ function jobColumns(data) {
   ];
 }
 
-const columnTitle = ({ label, unit }) => (unit === "devices" ? label : `${label}, ${unit}`);
+const columnTitle = ({ label, unit }) => (label.toLowerCase() === unit.toLowerCase() ? unit : `${label}, ${unit}`);
 
 function jobsTable(data) {
   const box = document.getElementById("jobs-box");
@@ -147,8 +148,8 @@ function jobRow(list, job, at) {
     const shown = show(of(list.run, job));
     row.append(element("td", isText ? { class: "text", title: shown } : {}, shown));
   }
-  const group = list.data.groups[groupOf(list.run, job)];
-  row.cells[1].prepend(element("span", { class: `swatch c${group.colour}` }));
+  const group = groupOf(list.run, job);
+  if (group !== null) row.cells[1].prepend(element("span", { class: `swatch c${list.data.groups[group].colour}` }));
   return row;
 }
 

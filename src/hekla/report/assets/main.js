@@ -110,7 +110,7 @@ function timeCharts(data, run, tops) {
     seriesOf: ({ series }) => series.used[chosen.resource],
     ceilingOf: ({ series }) => series.capacity[chosen.resource],
     topOf: () => tops.use[chosen.resource],
-    titleOf: () => `${resource().label} in use, ${resource().unit}`,
+    titleOf: () => `${columnTitle(resource())} in use`,
     unitOf: () => resource().unit,
     describe: () => captions.use,
   });

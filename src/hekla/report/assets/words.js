@@ -1,15 +1,20 @@
 // Numbers and times as people read them.
 
-// "0.35 s", "45 s", "3.2 min", "3.2 h", "2.5 d": one unit, as in the figures above.
+// "0.25 s", "45 s", "3.2 min", "3.2 h", "2.5 d": one unit, as in the figures.
 function spanText(seconds) {
-  if (!Number.isFinite(seconds)) return "–";
-  if (seconds < 0) return "−" + spanText(-seconds);
-  if (seconds < 59.95) return `${rounded(seconds)} s`;
-  if (seconds < 3597) return `${rounded(seconds / 60)} min`;
-  return seconds < 172800 ? `${rounded(seconds / 3600)} h` : `${rounded(seconds / 86400)} d`;
+  if (!Number.isFinite(seconds)) return "-";
+  const size = Math.abs(seconds);
+  if (size < 120) return `${numberText(seconds)} s`;
+  if (size < 7200) return `${numberText(seconds / 60)} min`;
+  return size < 172800 ? `${numberText(seconds / 3600)} h` : `${numberText(seconds / 86400)} d`;
 }
 
-const rounded = (value) => (value >= 100 ? Math.round(value) : +value.toFixed(value < 1 ? 2 : 1)).toLocaleString("en-US");
+// Two or three digits that matter: "0.25", "3.2", "45", "1,234".
+function numberText(value) {
+  if (!Number.isFinite(value)) return "-";
+  const size = Math.abs(value);
+  return value.toLocaleString("en-US", { maximumFractionDigits: size >= 99.5 ? 0 : size >= 0.95 ? 1 : 2 });
+}
 
 // A mark of an axis, as fine as its neighbours are close: "3 d 6 h", "4 h", "4:30", "4:30:05".
 function tickText(seconds, ticks) {
@@ -28,15 +33,7 @@ function tickText(seconds, ticks) {
   return `${day} ${clock}`.trim();
 }
 
-function numberText(value) {
-  if (!Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  if (size !== 0 && size < 0.01) return value.toPrecision(1);
-  const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2;
-  return value.toLocaleString("en-US", { maximumFractionDigits: digits });
-}
-
-const percentText = (share) => (Number.isFinite(share) ? `${numberText(share * 100)} %` : "–");
+const percentText = (share) => (Number.isFinite(share) ? `${numberText(share * 100)}%` : "-");
 
 const counted = (count, thing) => `${numberText(count)} ${thing}${count === 1 ? "" : "s"}`;
 
