@@ -1,4 +1,4 @@
-"""Runs made up for tests: a small first-come-first-served cluster with evictions and a failing node.
+"""Runs made up for tests: a first-come-first-served cluster with evictions and a node that fails.
 
 Nothing of the engine takes part, so that a page can be tested at any size within seconds. Same arguments,
 same run.
@@ -46,8 +46,9 @@ def made_run(
     """A run of so many jobs, with `pods` pods on average; with `until` it is cut at that moment."""
     random = np.random.default_rng(seed)
     names = QUEUES if queues is None else queues
-    count = np.minimum(random.geometric(1 / pods, jobs), nodes * 8 // 2).astype(np.int32)
     size = random.choice(len(GPUS), jobs, p=[0.4, 0.3, 0.2, 0.1])
+    # A job takes half of the cluster at most, so that all of them can run.
+    count = random.geometric(1 / pods, jobs).clip(1, np.maximum(1, nodes * 4 // GPUS[size])).astype(np.int32)
     length = np.round(random.lognormal(7.0, 1.1, jobs), 3)
     gaps = random.exponential(float((count * GPUS[size] * length).mean()) / (nodes * 8 * load), jobs)
     submitted = np.round(np.cumsum(gaps), 3)
@@ -56,18 +57,27 @@ def made_run(
 
 
 def played(random, submitted, count, size, length, nodes, until):  # type: ignore[no-untyped-def]
-    """Jobs in order of arrival on the first nodes with room; one in forty is evicted once, half way."""
+    """Jobs in order of arrival on the first nodes with room; one in twenty is evicted once, half way.
+
+    The last node is away from the third to the half of the time in which jobs come, as `nodes_of` says.
+    """
     story, free = Story(), np.full(nodes, 8)
     waiting: deque[int] = deque()
     events = [(float(at), 0, job) for job, at in enumerate(submitted)]
+    if nodes > 1:
+        events += [(submitted[-1] / 3, 3, nodes - 1), (submitted[-1] / 2, 4, nodes - 1)]
     heapq.heapify(events)
-    unlucky = set(np.flatnonzero(random.random(len(submitted)) < 0.025).tolist())
+    unlucky = set(np.flatnonzero(random.random(len(submitted)) < 0.05).tolist())
     horizon, now = (np.inf if until is None else until), 0.0
     running: dict[int, tuple[float, np.ndarray]] = {}
     while events and events[0][0] <= horizon:
         now, kind, job = heapq.heappop(events)
         if kind == 0:
             waiting.append(job)
+        elif kind == 3:
+            events = node_fails(story, running, free, job, now, size, waiting, events)
+        elif kind == 4:
+            free[job] = 8
         else:
             taken_off(story, running, free, job, now, size, length, kind, waiting)
         while waiting and (places := room(free, GPUS[size[waiting[0]]], count[waiting[0]])) is not None:
@@ -101,8 +111,26 @@ def taken_off(story, running, free, job, now, size, length, kind, waiting):  # t
         return
     note(story, job, places, size, began, now, Ending.EVICTED, 0.0, waiting[0] if waiting else -1)
     story.evictions[job] = len(places)
-    story.restarts[job] = 1
+    story.restarts[job] = story.restarts.get(job, 0) + 1
     waiting.append(job)
+
+
+def node_fails(story, running, free, node, now, size, waiting, events):  # type: ignore[no-untyped-def]
+    """Jobs with a pod on the node start again; what was to happen to them does not."""
+    hit = [job for job, (_, places) in running.items() if node in places]
+    for job in hit:
+        began, places = running.pop(job)
+        np.add.at(free, places, GPUS[size[job]])
+        for pod, place in enumerate(places.tolist()):
+            ending = Ending.LOST if place == node else Ending.STOPPED
+            story.stints.append((job, pod, int(size[job]), place, began, now, int(ending), 0.0, -1))
+        story.failures[job] = int((places == node).sum())
+        story.restarts[job] = story.restarts.get(job, 0) + 1
+    free[node] = 0
+    waiting.extendleft(reversed(hit))
+    left = [event for event in events if event[1] not in (1, 2) or event[2] not in hit]
+    heapq.heapify(left)
+    return left
 
 
 def note(story, job, places, size, began, ended, ending, kept, beneficiary):  # type: ignore[no-untyped-def]
@@ -145,13 +173,13 @@ def run_of(story, end, random, submitted, count, size, length, nodes, until, see
             pods=count,
             minimum=count,
             evictions=column(story.evictions, jobs, 0).astype(np.int32),
-            failures=np.zeros(jobs, np.int32),
+            failures=column(story.failures, jobs, 0).astype(np.int32),
             restarts=column(story.restarts, jobs, 0).astype(np.int32),
             requests=shapes[size] * count[:, None],
             shape=size.astype(np.int32),
         ),
         stints=stints_of(story),
-        nodes=nodes_of(nodes, end),
+        nodes=nodes_of(nodes, end, submitted[-1]),
         samples=samples_of(end, len(queues), nodes),
         notes=["run times were taken from the trace, requests were rounded to whole GPUs"],
     )
@@ -185,14 +213,14 @@ def stints_of(story: Story) -> Stints:
     )
 
 
-def nodes_of(nodes: int, end: float) -> Nodes:
-    """The last of several nodes is away from a third to half of the time."""
+def nodes_of(nodes: int, end: float, last: float) -> Nodes:
+    """The last of several nodes is away from a third to half of the time in which jobs come."""
     names = [f"node-{row:04d}" for row in range(nodes)]
-    service = list(range(nodes)) + ([nodes - 1] if nodes > 1 else [])
-    ended = [float(end)] * nodes + ([float(end)] if nodes > 1 else [])
-    began = [0.0] * nodes + ([end / 2] if nodes > 1 else [])
+    began = [0.0] * nodes + ([last / 2] if nodes > 1 and last / 2 < end else [])
+    service = [*range(nodes), nodes - 1][: len(began)]
+    ended = [float(end)] * len(began)
     if nodes > 1:
-        ended[nodes - 1] = end / 3
+        ended[nodes - 1] = min(end, last / 3)
     return Nodes(names, np.tile(NODE, (nodes, 1)), np.array(service, np.int32), np.array(began), np.array(ended))
 
 

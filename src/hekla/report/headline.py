@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hekla.measures import Spread, Summary
+from hekla.measures import ResourceUse, Spread, Summary
 from hekla.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
 from hekla.report.tables import Table
 
@@ -26,9 +27,14 @@ class Card:
 
 
 def cards(summary: Summary) -> list[Card]:
-    return [jobs_card(summary), wait_card(summary), slowdown_card(summary), use_card(summary)] + [
+    return [
+        jobs_card(summary),
+        wait_card(summary),
+        slowdown_card(summary),
+        use_card(summary),
         makespan_card(summary),
         evictions_card(summary),
+        room_card(summary),
         fairness_card(summary),
     ]
 
@@ -48,8 +54,8 @@ def jobs_card(summary: Summary) -> Card:
 def wait_card(summary: Summary) -> Card:
     wait = summary.overall.wait
     lines = (
-        ("90 % within", spoken_seconds(wait.p90)),
-        ("99 % within", spoken_seconds(wait.p99)),
+        ("90% within", spoken_seconds(wait.p90)),
+        ("99% within", spoken_seconds(wait.p99)),
         ("longest", spoken_seconds(wait.most)),
         ("mean", spoken_seconds(wait.mean)),
         ("never started", number(summary.overall.never_started)),
@@ -64,8 +70,8 @@ def slowdown_card(summary: Summary) -> Card:
 
 def slowdown_lines(slowdown: Spread) -> tuple[Line, ...]:
     return (
-        ("90 % within", factor(slowdown.p90)),
-        ("99 % within", factor(slowdown.p99)),
+        ("90% within", factor(slowdown.p90)),
+        ("99% within", factor(slowdown.p99)),
         ("largest", factor(slowdown.most)),
         ("mean", factor(slowdown.mean)),
     )
@@ -73,19 +79,18 @@ def slowdown_lines(slowdown: Spread) -> tuple[Line, ...]:
 
 def use_card(summary: Summary) -> Card:
     """In large letters stands the resource that was used most: it is what jobs wait for."""
-    known = [use for use in summary.resources if not math.isnan(use.utilisation)]
-    if not known:
+    most = most_used(summary)
+    if most is None:
         return Card("Use", "-", "nothing was there")
-    most = max(known, key=lambda use: use.utilisation)
-    meters = tuple((use.name, use.utilisation) for use in known)
-    return Card("Use", spoken_part(most.utilisation), f"of {most.name}, on average", meters=meters)
+    meters = tuple((short(use.name), use.utilisation) for use in known_uses(summary))
+    return Card("Use", spoken_part(most.utilisation), f"of {short(most.name)}, on average", meters=meters)
 
 
 def makespan_card(summary: Summary) -> Card:
     lines = (
         ("completed jobs per hour", spoken_number(summary.throughput)),
-        ("gangs that waited beside room", number(summary.beside_room_gangs)),
-        ("for, together", spoken_seconds(summary.beside_room_seconds)),
+        ("response, median", spoken_seconds(summary.overall.response.p50)),
+        ("90% within", spoken_seconds(summary.overall.response.p90)),
     )
     return Card("Makespan", spoken_seconds(summary.makespan), "first submission to last completion", lines)
 
@@ -93,12 +98,26 @@ def makespan_card(summary: Summary) -> Card:
 def evictions_card(summary: Summary) -> Card:
     jobs = summary.overall
     lost = tuple(
-        (f"work lost, {use.name}", f"{spoken_work(use.name, use.lost)} ({spoken_part(part(use.lost, use.used))})")
-        for use in summary.resources
-        if not math.isnan(use.utilisation)
+        (f"lost {short(use.name)}", f"{spoken_work(use.name, use.lost)} ({spoken_part(part(use.lost, use.used))})")
+        for use in known_uses(summary)
     )
     lines = (("pods failed or lost", number(jobs.failures)), ("restarts of jobs", number(jobs.restarts)), *lost)
     return Card("Evictions", number(jobs.evictions), "pods taken off", lines)
+
+
+def room_card(summary: Summary) -> Card:
+    """Room in splinters, of the resource that was used most, and gangs that could not start beside it."""
+    known = [use for use in known_uses(summary) if not math.isnan(use.fragmentation)]
+    most = most_used(summary)
+    lines = (
+        ("gangs that waited beside it", number(summary.beside_room_gangs)),
+        ("together for", spoken_seconds(summary.beside_room_seconds)),
+        *((f"{short(use.name)} in splinters", spoken_part(use.fragmentation)) for use in known),
+    )
+    if most is None or math.isnan(most.fragmentation):
+        return Card("Fragmentation", "-", "nothing was idle, or nothing was wanted", lines)
+    means = f"of idle {short(most.name)} in pieces too small"
+    return Card("Fragmentation", spoken_part(most.fragmentation), means, lines)
 
 
 def fairness_card(summary: Summary) -> Card:
@@ -132,14 +151,37 @@ def queue_table(summary: Summary) -> Table:
     return Table((*headers, *waits), rows)
 
 
-def side_by_side(all_cards: list[list[Card]], labels: list[str]) -> Table:
+def side_by_side(all_cards: Sequence[Sequence[Card]], labels: Sequence[str]) -> Table:
     """The same figures of several runs, one column each."""
     rows: list[list[str]] = []
+    leading: list[int] = []
     for beside in zip(*all_cards, strict=True):
-        rows.append([f"{beside[0].title}: {beside[0].means}", *(card.value for card in beside)])
+        leading.append(len(rows))
+        rows.append(leading_row(beside))
         for label in dict.fromkeys(label for card in beside for label, _ in detail(card)):
             rows.append([label, *(dict(detail(card)).get(label, "-") for card in beside)])
-    return Table(("Figure", *labels), rows)
+    return Table(("Figure", *labels), rows, leading=frozenset(leading))
+
+
+def leading_row(beside: Sequence[Card]) -> list[str]:
+    """What a value means stands once, unless it differs: runs may be short of different resources."""
+    if len({card.means for card in beside}) == 1:
+        return [f"{beside[0].title}: {beside[0].means}", *(card.value for card in beside)]
+    return [beside[0].title, *(f"{card.value} {card.means}" for card in beside)]
+
+
+def known_uses(summary: Summary) -> list[ResourceUse]:
+    """Resources that were there at all."""
+    return [use for use in summary.resources if not math.isnan(use.utilisation)]
+
+
+def most_used(summary: Summary) -> ResourceUse | None:
+    return max(known_uses(summary), key=lambda use: use.utilisation, default=None)
+
+
+def short(resource: str) -> str:
+    """Without the vendor's name."""
+    return resource.rsplit("/", 1)[-1]
 
 
 def detail(card: Card) -> list[Line]:

@@ -130,6 +130,7 @@ def facts_html(shown: Shown, has_label: bool) -> str:
     """What was run, in a line; a run that did not come to its end says so."""
     run = shown.run
     named = f'<li class="mark">{escape(shown.label)}</li>' if has_label else ""
+    said = shown.label if has_label else ""
     facts = (
         ("run", run.title if has_label else ""),
         ("configuration", run.conf),
@@ -140,7 +141,7 @@ def facts_html(shown: Shown, has_label: bool) -> str:
         ("cycles", f"{run.cycles:,}"),
         ("", "complete" if run.is_complete else "interrupted"),
     )
-    items = "".join(f"<li>{name} <b>{escape(value)}</b></li>" for name, value in facts if value)
+    items = "".join(f"<li>{name} <b>{escape(value)}</b></li>" for name, value in facts if value and value != said)
     warning = (
         ""
         if run.is_complete
@@ -157,16 +158,22 @@ def figures_html(shown: Sequence[Shown]) -> str:
 
 
 def card_html(card: Card) -> str:
-    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in card.lines)
-    meters = "".join(
-        f"<dt>{escape(name)}</dt><dd>{spoken_part(part)}</dd>"
-        f'<meter value="{min(1.0, part):.4f}" aria-label="{escape(name)}">{spoken_part(part)}</meter>'
-        for name, part in card.meters
-    )
+    lines = "".join(line_html(name, value) for name, value in card.lines)
+    meters = "".join(line_html(name, spoken_part(part)) + meter_html(part) for name, part in card.meters)
     return (
         f'<div class="card"><h3>{escape(card.title)}</h3><p class="value">{escape(card.value)}</p>'
         f'<p class="means">{escape(card.means)}</p><dl>{lines}{meters}</dl></div>'
     )
+
+
+def line_html(name: str, value: str) -> str:
+    return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+
+
+def meter_html(part: float) -> str:
+    """A bar as long as the part; attributes, because the page's policy knows no styles in elements."""
+    filled = f'<rect class="part" width="{100 * min(1.0, part):.1f}%" height="100%"/>'
+    return f'<div><svg class="meter" aria-hidden="true"><rect class="whole" width="100%" height="100%"/>{filled}</svg></div>'
 
 
 def queues_html(shown: Shown, has_label: bool) -> str:

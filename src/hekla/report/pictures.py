@@ -158,7 +158,8 @@ def by_size(run: Run) -> list[Data]:
     for number, size in enumerate(SIZES):
         everybody = wait_distribution(replace(run, jobs=only(run.jobs, classes == number)))[0]
         if everybody.started:
-            found.append(curve_data(everybody, "1 pod" if size == "1" else f"{size} pods", number))
+            name = "1 pod" if size == "1" else f"{size} pods"
+            found.append(curve_data(everybody, name, number) | {"isSize": True})
     return found
 
 

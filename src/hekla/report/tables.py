@@ -14,12 +14,14 @@ class Table:
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
+    leading: frozenset[int] = frozenset()
+    """Rows that lead those below them, up to the next one; none: all rows are alike."""
 
 
 def table_html(table: Table) -> str:
     """Numbers are set to the right: all columns but the first."""
     head = "".join(f'<th scope="col">{escape(header)}</th>' for header in table.headers)
-    body = "\n".join(_row(row) for row in table.rows)
+    body = "\n".join(_row(row, _kind(table, at)) for at, row in enumerate(table.rows))
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
     return (
         f'<div class="wide" tabindex="0"><table class="figures">{caption}'
@@ -27,6 +29,13 @@ def table_html(table: Table) -> str:
     )
 
 
-def _row(cells: Sequence[str]) -> str:
+def _kind(table: Table, row: int) -> str:
+    if not table.leading:
+        return ""
+    return ' class="leads"' if row in table.leading else ' class="detail"'
+
+
+def _row(cells: Sequence[str], kind: str) -> str:
     name, *values = cells
-    return f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(value)}</td>" for value in values)}</tr>'
+    filled = "".join(f"<td>{escape(value)}</td>" for value in values)
+    return f'<tr{kind}><th scope="row">{escape(name)}</th>{filled}</tr>'

@@ -16,7 +16,7 @@ function logarithmic(low, high, start, end) {
 
 function timeAxis(x, from, to, box) {
   const ticks = timeTicks(from, to, (box.right - box.left) / 90);
-  return horizontalAxis(ticks.map((tick) => [x(tick), tickText(tick, ticks)]), box, "time since the start");
+  return horizontalAxis(ticks.map((tick) => [x(tick), tickText(tick, ticks)]), box, timeTitle(ticks));
 }
 
 function horizontalAxis(marks, box, title) {

@@ -43,14 +43,20 @@ function oncePerFrame(draw) {
   };
 }
 
-// Calls back with the width whenever it changes, the first time at once.
+const widthWatchers = [];
+
+// Calls back with the width whenever it changes.
 function onWidth(host, draw) {
   let known = 0;
-  new ResizeObserver(() => {
+  const look = () => {
     const width = Math.floor(host.clientWidth);
     if (width && width !== known) draw((known = width));
-  }).observe(host);
+  };
+  widthWatchers.push(look);
+  new ResizeObserver(look).observe(host);
 }
+
+const lookAtWidths = () => widthWatchers.forEach((look) => look());
 
 const tooltip = {
   box: null,
@@ -70,8 +76,8 @@ const tooltip = {
 };
 
 // A line of the tooltip: a swatch where a colour belongs to it, a label, a value.
-function tooltipRow(label, value, group = null) {
-  const swatch = group === null ? "" : element("span", { class: `swatch c${group}` });
+function tooltipRow(label, value, colour = null) {
+  const swatch = colour === null ? "" : element("span", { class: `swatch ${colour}` });
   return element("div", { class: "tip-row" }, element("span", {}, swatch, label), element("b", {}, value));
 }
 

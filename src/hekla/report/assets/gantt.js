@@ -74,7 +74,7 @@ function drawGantt(chart) {
 
 // A context in pixels of the style sheet, on a canvas as fine as the screen.
 function sharpContext(canvas, width, height) {
-  const ratio = Math.min(3, Math.max(1, devicePixelRatio || 1));
+  const ratio = Math.min(3, Math.max(drawing.isAtOnce ? 2 : 1, devicePixelRatio || 1)); // paper is finer than most screens
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.height = `${height}px`;
@@ -174,7 +174,7 @@ function ganttTimeAxis(context, chart, area) {
     context.fillRect(place, bottom, 1, 4);
   }
   context.textAlign = "center";
-  context.fillText("time since the start", area.left + area.width / 2, bottom + 23);
+  context.fillText(timeTitle(ticks), area.left + area.width / 2, bottom + 23);
 }
 
 function sayRows({ run, rows, status }) {

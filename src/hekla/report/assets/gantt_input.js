@@ -92,7 +92,7 @@ function tellBar(chart, event) {
   const node = firstWhere(model.firstOfNode.length, (row) => model.firstOfNode[row] > bar) - 1;
   tooltip.show(event, [
     tooltipTitle(run.jobs.names[job]),
-    tooltipRow("queue", queueOf(run, job), data.groups[groupOf(run, job)].colour),
+    tooltipRow("queue", queueOf(run, job), `c${data.groups[groupOf(run, job)].colour}`),
     tooltipRow("user", run.jobs.users[run.jobs.user[job]] || "-"),
     tooltipRow("node", run.nodes[node]),
     tooltipRow("pods here", `${numberText(model.pods[bar])} of ${numberText(run.jobs.pods[job])}`),

@@ -30,7 +30,7 @@ const columnTitle = ({ label, unit }) => (label.toLowerCase() === unit.toLowerCa
 function jobsTable(data) {
   const box = document.getElementById("jobs-box");
   const table = document.getElementById("jobs-table");
-  const list = { data, box, table, columns: jobColumns(data), run: data.runs[0], rows: [], sorted: 4, isDown: false };
+  const list = { data, box, table, columns: jobColumns(data), run: data.runs[0], rows: [], sorted: 4, isDown: false, isPrinting: false };
   list.draw = oncePerFrame(() => drawRows(list));
   table.tHead.append(headRow(list));
   box.addEventListener("scroll", list.draw);
@@ -44,8 +44,9 @@ function jobsTable(data) {
     switchButtons(document.getElementById("jobs-run"), data.runs.map((run) => run.label), 0, showRun);
   }
   filterRows(list);
-  addEventListener("beforeprint", () => drawRows(list, ROWS_PRINTED));
-  addEventListener("afterprint", list.draw);
+  const print = (isPrinting) => () => drawRows(Object.assign(list, { isPrinting }));
+  addEventListener("beforeprint", print(true));
+  addEventListener("afterprint", print(false));
 }
 
 function headRow(list) {
@@ -122,14 +123,14 @@ function filterRows(list) {
   sortRows(list);
 }
 
-function drawRows(list, printed = null) {
-  const { box, table, rows } = list;
-  const first = printed ? 0 : Math.max(0, Math.floor(box.scrollTop / ROW_HEIGHT) - ROWS_AROUND);
-  const inView = printed ?? Math.ceil(box.clientHeight / ROW_HEIGHT) + 2 * ROWS_AROUND;
-  const last = Math.min(rows.length, first + inView);
+function drawRows(list) {
+  const { box, table, rows, isPrinting } = list;
+  const first = isPrinting ? 0 : Math.max(0, Math.floor(box.scrollTop / ROW_HEIGHT) - ROWS_AROUND);
+  const inView = Math.ceil(Math.min(box.clientHeight, innerHeight) / ROW_HEIGHT) + 2 * ROWS_AROUND;
+  const last = Math.min(rows.length, first + (isPrinting ? ROWS_PRINTED : inView));
   const body = [];
   for (let at = first; at < last; at++) body.push(jobRow(list, rows[at], at));
-  const after = printed ? 0 : rows.length - last;
+  const after = isPrinting ? 0 : rows.length - last;
   table.tBodies[0].replaceChildren(spaceRow(first), ...body, spaceRow(after));
   table.setAttribute("aria-rowcount", rows.length + 1);
   document.getElementById("print-rows").textContent = rows.length > last - first ? `The first ${numberText(last - first)} of ${counted(rows.length, "job")}; all are in the file itself.` : "";

@@ -4,6 +4,7 @@ function showPage() {
   const data = pageData();
   chosen.span = chosen.to = data.span || 1;
   document.documentElement.style.setProperty("--columns", Math.min(3, data.runs.length));
+  document.documentElement.dataset.runs = data.runs.length;
   themeButton();
   windowControls();
   selectionPanel(data);
@@ -11,7 +12,7 @@ function showPage() {
   controls(data);
   charts(data);
   jobsTable(data);
-  printInLight();
+  printOnPaper();
   document.documentElement.dataset.ready = "yes";
 }
 
@@ -164,8 +165,9 @@ function windowControls() {
   act("farther", () => zoomTime(2));
   act("everything", wholeSpan);
   const say = () => {
-    const ends = [chosen.from, chosen.to];
-    text.textContent = ends.map((end) => tickText(end, ends)).join(" – ");
+    const fine = (chosen.to - chosen.from) / 100;
+    const ends = isWholeSpan() ? [0, chosen.span].map(spanText) : [chosen.from, chosen.to].map((end) => tickText(end, [end, end + fine]));
+    text.textContent = ends.join(" – ");
     document.getElementById("everything").disabled = isWholeSpan();
   };
   listen("window", say);
@@ -185,22 +187,29 @@ function themeButton() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => choose("theme", {}));
 }
 
-// Canvases keep the colours that they were painted with: for paper they are painted again, in the light ones.
-function printInLight() {
+// Charts are drawn for the width and the colours that they are seen in: for paper they are drawn again.
+function printOnPaper() {
   const root = document.documentElement;
-  let before;
+  let theme;
   addEventListener("beforeprint", () => {
-    before = root.dataset.theme;
+    theme = root.dataset.theme;
     root.dataset.theme = "light";
-    drawing.isAtOnce = true;
-    choose("theme", {});
-    drawing.isAtOnce = false;
+    root.dataset.printing = "yes";
+    drawAtOnce();
   });
   addEventListener("afterprint", () => {
-    if (before === undefined) delete root.dataset.theme;
-    else root.dataset.theme = before;
-    choose("theme", {});
+    delete root.dataset.printing;
+    if (theme === undefined) delete root.dataset.theme;
+    else root.dataset.theme = theme;
+    drawAtOnce();
   });
+}
+
+function drawAtOnce() {
+  drawing.isAtOnce = true;
+  lookAtWidths();
+  choose("theme", {});
+  drawing.isAtOnce = false;
 }
 
 showPage();

@@ -116,7 +116,7 @@ function stackedChart(data, run, host, settings) {
   const tell = (time) => {
     const rows = seriesOf(run);
     const bin = bucketAt(run, rows[0].length, time);
-    const lines = rows.map((row, group) => tooltipRow(data.groups[group].name, numberText(row[bin]), data.groups[group].colour));
+    const lines = rows.map((row, group) => tooltipRow(data.groups[group].name, numberText(row[bin]), `c${data.groups[group].colour}`));
     const total = rows.reduce((sum, row) => sum + row[bin], 0);
     const ceiling = ceilingOf?.(run);
     return [...lines.reverse(), tooltipRow(`together, ${unitOf()}`, numberText(total)), ...(ceiling ? [tooltipRow("was there", numberText(ceiling[bin]))] : [])];
@@ -142,7 +142,7 @@ function shareChart(data, run, host, group, top) {
   };
   const tell = (time) => {
     const bin = bucketAt(run, held.length, time);
-    const colour = data.groups[group].colour;
+    const colour = `c${data.groups[group].colour}`;
     return [tooltipRow("held", percentText(held[bin]), colour), tooltipRow("deserved", percentText(due[bin])), tooltipRow("entitled to", percentText(owed[bin]))];
   };
   const mean = held.reduce((sum, value) => sum + value, 0) / (held.length || 1);

@@ -1,6 +1,6 @@
 // Distributions of waits: which part of the jobs waited how long at most, on a logarithmic axis.
 
-const SHORTEST_WAIT = 0.1; // seconds; what is shorter is drawn at the left edge
+const SHORTEST_WAIT = 1; // second; what is shorter is drawn at the left edge
 
 function waitChart(run, host, curves, longest, label) {
   const plot = element("div", { class: "plot" });
@@ -20,7 +20,7 @@ function waitPicture(run, curves, longest, width, label, plot) {
   const x = logarithmic(SHORTEST_WAIT, longest, box.left, box.right);
   const y = linear(0, 1, box.bottom, box.top);
   const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-  const marks = waitMarks(longest, box.right - box.left).map((seconds) => [x(seconds), seconds === SHORTEST_WAIT ? "≤ 0.1 s" : spanText(seconds)]);
+  const marks = waitMarks(longest, box.right - box.left).map((seconds) => [x(seconds), seconds === SHORTEST_WAIT ? "≤ 1 s" : spanText(seconds)]);
   svg.append(
     verticalAxis(y, [0, 0.25, 0.5, 0.75, 1], percentText, box, "part of the jobs"),
     horizontalAxis(marks, box, "wait until the first start (logarithmic)"),
@@ -33,12 +33,14 @@ function waitPicture(run, curves, longest, width, label, plot) {
 
 // Round times rather than powers of ten: minutes and hours are what people wait for.
 function waitMarks(longest, width) {
-  const all = [0.1, 1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000];
+  const all = [1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000];
   const shown = all.filter((seconds) => seconds <= longest);
   return width < 420 ? shown.filter((_, at) => at % 2 === 0) : shown;
 }
 
-const curveClass = ({ number }) => (number === null ? "call" : `c${number} d${number % 4}`);
+// Sizes have an order, and so have their colours; queues have none.
+const curveColour = ({ number, isSize }) => (number === null ? "call" : isSize ? `s${number}` : `c${number}`);
+const curveClass = (curve) => `${curveColour(curve)} d${(curve.number ?? 0) % 4}`;
 
 function curveKey(curve) {
   const line = shape("svg", { width: 26, height: 10, "aria-hidden": "true" }, shape("path", { class: `curve ${curveClass(curve)}`, d: "M1 5H25" }));
@@ -63,7 +65,7 @@ function tellWaits(event, plot, curves) {
   if (!plot.scale) return;
   const { left, width } = plot.firstChild.getBoundingClientRect();
   const seconds = plot.scale.invert(((event.clientX - left) / width) * plot.firstChild.viewBox.baseVal.width);
-  const rows = curves.map((curve) => tooltipRow(curve.label, percentText(shareWithin(curve, seconds)), curve.number ?? "all"));
+  const rows = curves.map((curve) => tooltipRow(curve.label, percentText(shareWithin(curve, seconds)), curveColour(curve)));
   tooltip.show(event, [tooltipTitle(`waited ${spanText(seconds)} or less`), ...rows]);
 }
 

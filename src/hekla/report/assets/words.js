@@ -16,6 +16,11 @@ function numberText(value) {
   return value.toLocaleString("en-US", { maximumFractionDigits: size >= 99.5 ? 0 : size >= 0.95 ? 1 : 2 });
 }
 
+function timeTitle(ticks) {
+  const colons = tickText(ticks.at(-1) ?? 0, ticks).split(":").length - 1;
+  return "time since the start" + ["", ", hours:minutes", ", hours:minutes:seconds"][colons];
+}
+
 // A mark of an axis, as fine as its neighbours are close: "3 d 6 h", "4 h", "4:30", "4:30:05".
 function tickText(seconds, ticks) {
   const step = ticks.length > 1 ? ticks[1] - ticks[0] : ticks[0] || 1;
@@ -59,6 +64,6 @@ function timeTicks(from, to, about) {
 
 function multiples(step, low, high) {
   const values = [];
-  for (let count = Math.ceil(low / step - 1e-9); count * step <= high * (1 + 1e-9); count++) values.push(count * step);
+  for (let count = Math.ceil(low / step - 1e-9); count * step <= high * (1 + 1e-9); count++) values.push(count * step + 0); // +0: no "-0"
   return values;
 }
