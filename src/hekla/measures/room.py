@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hekla.measures.spans import Mask, Rows, edges_of, ratio, settled, taken_in, totals
 from hekla.sim.run import Amounts, Floats, Run
 
-COMPARISONS = 200_000_000
+COMPARISONS = 60_000_000
 """So many comparisons of an amount with a request are made at most; fewer moments are looked at beyond."""
 FEWEST_MOMENTS = 50
 SHAPES_IN_MIX = 16

@@ -10,8 +10,8 @@ from hekla.measures.evictions import Chains, chains
 from hekla.measures.room import splinters, waited_beside_room
 from hekla.measures.rounding import PARTS, number
 from hekla.measures.shares import jain, shares_over_time
-from hekla.measures.spans import edges_of, settled, totals
-from hekla.measures.waits import SIZES, Group, groups_of, size_classes
+from hekla.measures.spans import edges_of, settled, taken_in, totals
+from hekla.measures.waits import SIZES, Group, groupings, size_classes
 from hekla.measures.words import HOUR, plain_amount
 from hekla.sim.run import Ending, Floats, Run, State
 
@@ -122,15 +122,24 @@ def summarize(run: Run) -> Summary:
     """All figures of the run."""
     queue, size = run.jobs.queue.astype(np.int64), size_classes(run)
     both = np.where(queue >= 0, queue * len(SIZES) + size, queue)
-    by_queue = _with_jobs(groups_of(run, queue, [(name, "") for name in run.queues]))
+    (overall,), *parts = groupings(
+        run,
+        [
+            (np.zeros(len(run.jobs), np.int64), [("", "")]),
+            (queue, [(name, "") for name in run.queues]),
+            (size, [("", name) for name in SIZES]),
+            (both, [(name, size_name) for name in run.queues for size_name in SIZES]),
+        ],
+    )
+    by_queue, by_size, by_both = (tuple(group for group in groups if group.jobs) for groups in parts)
     fairness, evenness = _fairness(run, {group.queue for group in by_queue})
     makespan, throughput = _pace(run)
     beside = waited_beside_room(run)
     return Summary(
-        overall=groups_of(run, np.zeros(len(run.jobs), np.int64), [("", "")])[0],
+        overall=overall,
         by_queue=by_queue,
-        by_size=_with_jobs(groups_of(run, size, [("", name) for name in SIZES])),
-        by_queue_and_size=_with_jobs(groups_of(run, both, [(q, s) for q in run.queues for s in SIZES])),
+        by_size=by_size,
+        by_queue_and_size=by_both,
         makespan=makespan,
         throughput=throughput,
         resources=_resources(run),
@@ -143,17 +152,13 @@ def summarize(run: Run) -> Summary:
     )
 
 
-def _with_jobs(groups: list[Group]) -> tuple[Group, ...]:
-    return tuple(group for group in groups if group.jobs)
-
-
 def _pace(run: Run) -> tuple[float, float]:
     """Makespan, and completed jobs per hour of it."""
     jobs = run.jobs
     is_completed = jobs.state == State.COMPLETED
     if not is_completed.any():
         return np.nan, np.nan
-    makespan = float(jobs.finished[is_completed].max() - jobs.submitted.min())
+    makespan = float(jobs.finished[is_completed].max() - jobs.submitted[taken_in(run)].min())
     return makespan, float(is_completed.sum()) / makespan * HOUR if makespan else np.nan
 
 

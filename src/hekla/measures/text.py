@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from hekla.measures.evictions import Chains
-from hekla.measures.summary import Summary, summarize
+from hekla.measures.summary import Fairness, Summary, summarize
 from hekla.measures.waits import Group, Spread
 from hekla.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
 from hekla.model.resources import PODS
@@ -16,6 +16,7 @@ from hekla.sim.run import Run
 WIDTH = 100
 LABEL = 15
 LONGEST_NAME = 20
+MOST_QUEUES = 30
 LONGEST_CHAIN = 6
 """Jobs of a chain that are named; the rest is counted."""
 
@@ -112,20 +113,18 @@ def _beside_room(summary: Summary) -> str:
 
 
 def queue_table(summary: Summary) -> list[str]:
+    """The queues with the most jobs, in the run's order; how many are left out is told."""
     heads = ("queue", *_GROUP_HEADS, "share", "entitled", "got")
     fairness = {one.queue: one for one in summary.fairness}
+    shown = sorted(summary.by_queue, key=lambda group: -group.jobs)[:MOST_QUEUES]
     rows = [
-        (
-            _shortened(group.queue),
-            *_group_cells(group),
-            *(
-                spoken_part(getattr(fairness[group.queue], what))
-                for what in ("share", "entitled", "satisfaction")
-            ),
-        )
+        (_shortened(group.queue), *_group_cells(group), *_fairness_cells(fairness[group.queue]))
         for group in summary.by_queue
+        if group in shown
     ]
-    return aligned(heads, rows) if rows else []
+    beyond = len(summary.by_queue) - len(rows)
+    more = [f"and {_counted(beyond, 'queue')} with fewer jobs"] if beyond else []
+    return aligned(heads, rows) + more if rows else []
 
 
 def size_table(summary: Summary) -> list[str]:
@@ -143,9 +142,13 @@ def _group_cells(group: Group) -> Cells:
         spoken_seconds(group.wait.mean),
         spoken_seconds(group.wait.p95),
         spoken_seconds(group.wait.most),
-        spoken_number(group.slowdown.mean),
+        f"{group.slowdown.mean:,.1f}" if group.slowdown.count else "-",
         f"{group.evictions:,}",
     )
+
+
+def _fairness_cells(fairness: Fairness) -> Cells:
+    return tuple(map(spoken_part, (fairness.share, fairness.entitled, fairness.satisfaction)))
 
 
 def left_behind(summary: Summary) -> Iterator[str]:
@@ -155,7 +158,7 @@ def left_behind(summary: Summary) -> Iterator[str]:
         text = f"{_counted(overall.never_started, 'job')} never started"
         if waited.count:
             mean, most = spoken_seconds(waited.mean), spoken_seconds(waited.most)
-            text += f"; at the end {waited.count:,} had waited for {mean} on average, at most {most}"
+            text += f"; waits so far: mean {mean}, longest {most}"
         yield text
     if overall.refused:
         yield f"{_counted(overall.refused, 'job')} refused: queue missing or closed, or not sound"

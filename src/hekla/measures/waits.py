@@ -6,6 +6,7 @@ those of completed jobs. Jobs that still wait are counted, and how long they hav
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ SLOWDOWN_FLOOR = 10.0
 SIZES = ("1", "2-8", "9-64", "65+")
 """Size classes, by the pods of a job."""
 LARGEST_OF_SIZE = (1, 8, 64)
+
+Names = Sequence[tuple[str, str]]
+"""Queue and size of each group."""
 
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
 
@@ -158,8 +162,28 @@ def size_classes(run: Run) -> Rows:
     return np.searchsorted(LARGEST_OF_SIZE, run.jobs.pods)
 
 
-def groups_of(run: Run, key: Rows, names: list[tuple[str, str]]) -> list[Group]:
-    """One group per name (queue, size), of the jobs whose key (J,) is its place; -1 is in none."""
+@dataclass(frozen=True)
+class Ranked:
+    """A quantity of jobs in ascending order; jobs that do not have it are left out."""
+
+    jobs: Rows
+    values: Floats
+
+
+def ranked(values: Floats) -> Ranked:
+    """Of values (J,), NaN where a job has none."""
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    return Ranked(order, values[order])
+
+
+def groupings(run: Run, keys: Sequence[tuple[Rows, Names]]) -> list[list[Group]]:
+    """For every key (J,) a group per name, of the jobs whose key is its place; -1 is in none."""
+    quantities = [ranked(of(run)) for of in (waits, waits_so_far, responses, slowdowns)]
+    return [_groups(run, key, names, quantities) for key, names in keys]
+
+
+def _groups(run: Run, key: Rows, names: Names, quantities: Sequence[Ranked]) -> list[Group]:
     jobs, count = run.jobs, len(names)
     member = np.flatnonzero(key >= 0)
     of = key[member]
@@ -167,42 +191,37 @@ def groups_of(run: Run, key: Rows, names: list[tuple[str, str]]) -> list[Group]:
     def counted(values: npt.NDArray[Any]) -> list[int]:
         return [int(total) for total in totals(of, values[member], count).tolist()]
 
-    def in_state(state: State) -> list[int]:
-        return counted(jobs.state == state)
-
     columns = zip(
         names,
-        np.bincount(of, minlength=count).tolist(),
-        in_state(State.COMPLETED),
-        in_state(State.FAILED),
-        in_state(State.RUNNING),
-        in_state(State.WAITING),
-        in_state(State.REFUSED),
+        counted(np.ones(len(jobs))),
+        *(counted(jobs.state == state) for state in _STATES_OF_GROUP),
         counted(np.isnan(jobs.started) & taken_in(run)),
         counted(jobs.evictions),
         counted(jobs.failures),
         counted(jobs.restarts),
-        *(
-            spreads(values, key, count)
-            for values in (waits(run), waits_so_far(run), responses(run), slowdowns(run))
-        ),
+        *(spreads(quantity, key, count) for quantity in quantities),
         strict=True,
     )
     return [Group(*whose, *figures) for whose, *figures in columns]
 
 
-def spreads(values: Floats, key: Rows, groups: int) -> list[Spread]:
-    """How the values are spread in each group; NaN and group -1 take no part."""
-    known = np.flatnonzero(~np.isnan(values) & (key >= 0))
-    order = known[np.lexsort((values[known], key[known]))]
-    ordered, of = values[order], key[order]
+_STATES_OF_GROUP = (State.COMPLETED, State.FAILED, State.RUNNING, State.WAITING, State.REFUSED)
+"""In the order of the fields of `Group`."""
+
+
+def spreads(quantity: Ranked, key: Rows, groups: int) -> list[Spread]:
+    """How it is spread in each group; jobs of group -1 take no part."""
+    of = key[quantity.jobs]
+    # Values are in order already: a stable sort by group keeps that, and small integers are sorted quickest.
+    order = np.argsort(of.astype(np.min_scalar_type(-groups - 1)), kind="stable")
+    order = order[np.count_nonzero(of < 0) :]
+    ordered, of = quantity.values[order], of[order]
     counts = np.bincount(of, minlength=groups)
     starts = np.cumsum(counts) - counts
     means = ratio(totals(of, ordered, groups), counts.astype(np.float64), np.nan)
     figures = [means, *(_percentile(ordered, starts, counts, part) for part in PERCENTILES)]
-    return [
-        Spread(*row) for row in zip(counts.tolist(), *(column.tolist() for column in figures), strict=True)
-    ]
+    rows = zip(counts.tolist(), *(column.tolist() for column in figures), strict=True)
+    return [Spread(*row) for row in rows]
 
 
 def _percentile(ordered: Floats, starts: Rows, counts: Rows, part: float) -> Floats:

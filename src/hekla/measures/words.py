@@ -16,12 +16,19 @@ def spoken_seconds(seconds: float) -> str:
         return "-"
     for unit, length, upto in (("s", 1.0, 2 * MINUTE), ("min", MINUTE, 2 * HOUR), ("h", HOUR, 2 * DAY)):
         if abs(seconds) < upto:
-            return f"{spoken_number(seconds / length)} {unit}"
-    return f"{spoken_number(seconds / DAY)} d"
+            return f"{_two_digits(seconds / length)} {unit}"
+    return f"{_two_digits(seconds / DAY)} d"
+
+
+def _two_digits(value: float) -> str:
+    """`0.25`, `3.2`, `45`, `1,234`: more would not be read."""
+    size = abs(value)
+    digits = 0 if size >= 9.95 or not value else 1 if size >= 0.995 else 2
+    return f"{value:,.{digits}f}"
 
 
 def spoken_number(value: float) -> str:
-    """Two or three digits that matter: `0.25`, `3.2`, `45`, `1,234`; `-` for none."""
+    """`0.25`, `12.5`, `45`, `1,234`; `-` for none."""
     if math.isnan(value):
         return "-"
     size = abs(value)
@@ -31,8 +38,8 @@ def spoken_number(value: float) -> str:
 
 
 def spoken_part(part: float) -> str:
-    """`45%`, `0.3%`; `-` for none."""
-    return "-" if math.isnan(part) else f"{spoken_number(100 * part)}%"
+    """`45.0%`; `-` for none."""
+    return "-" if math.isnan(part) else f"{part:.1%}"
 
 
 def plain_amount(resource: str, amount: float) -> float:
@@ -40,19 +47,11 @@ def plain_amount(resource: str, amount: float) -> float:
     return amount if is_whole(resource) else amount / 1000
 
 
-def spoken_amount(resource: str, amount: float) -> str:
-    """A canonical amount as people write it: `12.5`, `4Gi`."""
-    if is_whole(resource) and resource != PODS:
-        return f"{spoken_number(amount / GIBIBYTE)}Gi"
-    return spoken_number(plain_amount(resource, amount))
-
-
 def spoken_work(resource: str, amount_seconds: float) -> str:
-    """A plain amount times seconds: `12.5 GPU-hours`, `3 core-hours`, `8 GiB-hours`."""
-    hours = amount_seconds / HOUR
-    if is_whole(resource) and resource != PODS:
-        hours /= GIBIBYTE
-    return f"{spoken_number(hours)} {unit_of(resource)}-hours"
+    """A plain amount times seconds: `12.5 GPU-hours`, `3 core-hours`, `8 GiB-seconds`."""
+    work = amount_seconds / GIBIBYTE if is_whole(resource) and resource != PODS else amount_seconds
+    number, span = (work / HOUR, "hours") if abs(work) >= HOUR / 10 else (work, "seconds")
+    return f"{spoken_number(number)} {unit_of(resource)}-{span}"
 
 
 def unit_of(resource: str) -> str:
