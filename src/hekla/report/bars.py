@@ -1,7 +1,8 @@
 """Bars: the stints of a run as they are drawn, node by node.
 
-Pods of one job that come to a node and leave it together are one bar. A bar is as high as the part of its node that
-it asks for, counted in slots, and bars that overlap in time do not overlap in height while there is a slot left.
+Pods of one job that come to a node and leave it together are one bar. A bar is as high as the part of its
+node that it asks for, counted in slots. Bars that overlap in time do not overlap in height, while there is a
+slot left.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ MOST_BARS = 200_000
 """More than that makes pages that browsers are slow to open, and no screen shows them."""
 
 SLOTS = 24
-"""Per node, unless more bars than that lie side by side: halves, thirds, quarters and eighths come out even."""
+"""Per node, unless more bars lie side by side: halves, thirds, quarters and eighths come out even."""
 
 MOST_SLOTS = 240
 
@@ -105,7 +106,8 @@ def stacked(
     wanted = np.maximum(1, np.round(share * slots)).astype(int).tolist()
     slot, height = bytearray(len(rows)), bytearray(len(rows))
     everything = (1 << slots) - 1
-    present, free, at = [(0.0, 0)] * 0, everything, -1
+    present: list[tuple[float, int]] = []
+    free, at = everything, -1
     for bar in range(len(rows)):
         if node[bar] != at:
             present, free, at = [], everything, node[bar]

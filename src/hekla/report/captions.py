@@ -26,7 +26,9 @@ def use_caption(run: Run, use: UseSeries, summary: Summary, units: Sequence[Unit
         part = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
         if len(part) and capacity.any():
             most = f"{spoken_part(float(part.max()))} at most (at {spoken_seconds(use.times[part.argmax()])})"
-            sentences.append(f"{unit.label}: {spoken_part(utilisation[unit.resource])} in use on average, {most}.")
+            sentences.append(
+                f"{unit.label}: {spoken_part(utilisation[unit.resource])} in use on average, {most}."
+            )
     return " ".join(sentences) or "Nothing was there to be used."
 
 

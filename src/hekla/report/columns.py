@@ -1,7 +1,7 @@
 """Columns: long rows of numbers, packed into a page as base64.
 
-A packed column is `{"packed": how, "size": n, "bytes": base64}`; `assets/data.js` unpacks it. Numbers that follow
-closely on each other are kept as differences, and every number takes as many bytes as it needs.
+A packed column is `{"packed": how, "size": n, "bytes": base64}`; `assets/data.js` unpacks it. Numbers that
+follow closely on each other are kept as differences, and every number takes as many bytes as it needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def varints(values: Whole) -> Packed:
 
 def deltas(values: Whole) -> Packed:
     """Whole numbers as differences, each to the one before."""
-    changes = np.diff(values.astype(np.int64), prepend=np.int64(0))
+    changes = values.astype(np.int64)
+    changes[1:] -= changes[:-1].copy()
     return _packed("deltas", len(values), varint_bytes(zigzag(changes)))
 
 
@@ -51,7 +52,8 @@ def varint_bytes(values: npt.NDArray[np.uint64]) -> bytes:
     digits = (rest & np.uint64(127)).astype(np.uint8)
     has_more = (rest >> np.uint64(7)) > 0
     is_part = (rest > 0) | (np.arange(LONGEST) == 0)
-    return (digits | (has_more.astype(np.uint8) << 7))[is_part].tobytes()
+    with_flags = np.where(has_more, digits | np.uint8(128), digits)
+    return bytes(with_flags[is_part].tobytes())
 
 
 def milliseconds(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -98,10 +98,17 @@ def makespan_card(summary: Summary) -> Card:
 def evictions_card(summary: Summary) -> Card:
     jobs = summary.overall
     lost = tuple(
-        (f"lost {short(use.name)}", f"{spoken_work(use.name, use.lost)} ({spoken_part(part(use.lost, use.used))})")
+        (
+            f"lost {short(use.name)}",
+            f"{spoken_work(use.name, use.lost)} ({spoken_part(part(use.lost, use.used))})",
+        )
         for use in known_uses(summary)
     )
-    lines = (("pods failed or lost", number(jobs.failures)), ("restarts of jobs", number(jobs.restarts)), *lost)
+    lines = (
+        ("pods failed or lost", number(jobs.failures)),
+        ("restarts of jobs", number(jobs.restarts)),
+        *lost,
+    )
     return Card("Evictions", number(jobs.evictions), "pods taken off", lines)
 
 
@@ -158,9 +165,15 @@ def side_by_side(all_cards: Sequence[Sequence[Card]], labels: Sequence[str]) -> 
     for beside in zip(*all_cards, strict=True):
         leading.append(len(rows))
         rows.append(leading_row(beside))
-        for label in dict.fromkeys(label for card in beside for label, _ in detail(card)):
-            rows.append([label, *(dict(detail(card)).get(label, "-") for card in beside)])
+        rows.extend(detail_rows(beside))
     return Table(("Figure", *labels), rows, leading=frozenset(leading))
+
+
+def detail_rows(beside: Sequence[Card]) -> list[list[str]]:
+    """One per line that any of the cards has."""
+    details = [dict(detail(card)) for card in beside]
+    names = dict.fromkeys(name for one in details for name in one)
+    return [[name, *(one.get(name, "-") for one in details)] for name in names]
 
 
 def leading_row(beside: Sequence[Card]) -> list[str]:
@@ -197,7 +210,7 @@ def plain(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    return "-" if math.isnan(value) else f"{spoken_number(value)} ×"
+    return spoken_number(value)
 
 
 def part(amount: float, whole: float) -> float:

@@ -1,7 +1,7 @@
 """Page: template, style, scripts and data put together into one HTML file that needs nothing else.
 
-Names of jobs and queues are users' words. In the HTML they are escaped, in the data no `<` is left, the scripts
-make text nodes of them, and a policy in the page lets no other script run and nothing be fetched.
+Names of jobs and queues are users' words. In the HTML they are escaped, in the data no `<` is left, the
+scripts make text nodes of them, and a policy in the page lets no other script run and nothing be fetched.
 """
 
 from __future__ import annotations
@@ -28,9 +28,15 @@ from hekla.report.units import shown_units
 from hekla.sim.run import Run
 
 SCRIPTS = (
-    "data words dom state axes job timecharts waits gantt_view gantt_paint gantt gantt_input heatmap jobs main"
-).split()
+    *("data", "words", "dom", "state", "axes", "job", "timecharts", "waits"),
+    *("gantt_view", "gantt_paint", "gantt", "gantt_input", "heatmap", "jobs", "main"),
+)
 """They share one scope, and `main` starts the page."""
+
+INTERRUPTED = (
+    '<p class="warning">This run was interrupted, or its time was limited: jobs that still waited or ran '
+    "count as such, and figures of completed jobs leave them out.</p>"
+)
 
 
 def write_report(
@@ -47,7 +53,8 @@ def write_report(
         path.write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise InputError(
-            f'{path}: the report cannot be written: {error.strerror}; name a file in a folder that you may write to'
+            f"{path}: the report cannot be written: {error.strerror}; "
+            "name a file in a folder that is there and that you may write to"
         ) from error
 
 
@@ -85,8 +92,7 @@ def report_html(
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """What tells the runs apart: the configuration, else the title, else a number."""
-    for name in (lambda run: run.conf, lambda run: run.title):
-        names = [name(run) for run in runs]
+    for names in ([run.conf for run in runs], [run.title for run in runs]):
         if all(names) and len(set(names)) == len(names):
             return names
     count: Counter[str] = Counter()
@@ -141,14 +147,10 @@ def facts_html(shown: Shown, has_label: bool) -> str:
         ("cycles", f"{run.cycles:,}"),
         ("", "complete" if run.is_complete else "interrupted"),
     )
-    items = "".join(f"<li>{name} <b>{escape(value)}</b></li>" for name, value in facts if value and value != said)
-    warning = (
-        ""
-        if run.is_complete
-        else '<p class="warning">This run was interrupted, or its time was limited: jobs that still waited or ran '
-        "count as such, and figures of completed jobs leave them out.</p>"
+    items = "".join(
+        f"<li>{name} <b>{escape(value)}</b></li>" for name, value in facts if value and value != said
     )
-    return f'<ul class="facts">{named}{items}</ul>{warning}'
+    return f'<ul class="facts">{named}{items}</ul>{"" if run.is_complete else INTERRUPTED}'
 
 
 def figures_html(shown: Sequence[Shown]) -> str:
@@ -173,7 +175,8 @@ def line_html(name: str, value: str) -> str:
 def meter_html(part: float) -> str:
     """A bar as long as the part; attributes, because the page's policy knows no styles in elements."""
     filled = f'<rect class="part" width="{100 * min(1.0, part):.1f}%" height="100%"/>'
-    return f'<div><svg class="meter" aria-hidden="true"><rect class="whole" width="100%" height="100%"/>{filled}</svg></div>'
+    whole = '<rect class="whole" width="100%" height="100%"/>'
+    return f'<div><svg class="meter" aria-hidden="true">{whole}{filled}</svg></div>'
 
 
 def queues_html(shown: Shown, has_label: bool) -> str:

@@ -54,7 +54,8 @@ def page_data(shown: Sequence[Shown], groups: QueueGroups, units: Sequence[Unit]
     """Everything that is drawn."""
     return {
         "groups": [
-            {"name": name, "colour": colour} for name, colour in zip(groups.names, groups.colours, strict=True)
+            {"name": name, "colour": colour}
+            for name, colour in zip(groups.names, groups.colours, strict=True)
         ],
         "resources": [{"name": unit.resource, "label": unit.label, "unit": unit.unit} for unit in units],
         "states": [state.name.lower() for state in State],
@@ -117,7 +118,11 @@ def jobs_data(run: Run, units: Sequence[Unit]) -> Data:
 def series_data(shown: Shown, groups: QueueGroups, units: Sequence[Unit]) -> tuple[Data, dict[str, str]]:
     """One number per bucket of time, sums of queues where several share a colour; and the same in words."""
     run = shown.run
-    use, jobs, shares = use_over_time(run, BUCKETS), jobs_over_time(run, BUCKETS), shares_over_time(run, BUCKETS)
+    use, jobs, shares = (
+        use_over_time(run, BUCKETS),
+        jobs_over_time(run, BUCKETS),
+        shares_over_time(run, BUCKETS),
+    )
     columns = [run.resources.index(unit.resource) for unit in units]
     series = {
         "used": [
@@ -166,7 +171,7 @@ def by_size(run: Run) -> list[Data]:
 def only(jobs: Jobs, chosen: Any) -> Jobs:
     """The jobs of the chosen rows."""
     rows = np.flatnonzero(chosen)
-    columns = {
+    columns: Data = {
         name: [column[row] for row in rows] if isinstance(column, list) else column[rows]
         for name, column in vars(jobs).items()
     }

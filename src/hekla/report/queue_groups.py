@@ -1,7 +1,7 @@
 """Queue groups: which queues get a colour of their own, the same one in every run.
 
-There are not more than eight colours that everybody can tell apart. The queues with most jobs get them, all others
-share a ninth.
+There are not more than eight colours that everybody can tell apart. The queues with most jobs get them, all
+others share a ninth.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def queue_groups(runs: Sequence[Run]) -> QueueGroups:
             jobs[name] += count
     names = list(jobs)
     if len(names) <= COLOURS:
-        return QueueGroups(tuple(names), {name: at for at, name in enumerate(names)}, tuple(range(len(names))))
+        return QueueGroups(
+            tuple(names), {name: at for at, name in enumerate(names)}, tuple(range(len(names)))
+        )
     busiest = {name for name, _ in jobs.most_common(COLOURS)}
     shown = [name for name in names if name in busiest]
     others = f"{len(names) - COLOURS} other queues"

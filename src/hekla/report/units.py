@@ -30,14 +30,22 @@ class Unit:
 
 
 def shown_units(runs: Sequence[Run]) -> list[Unit]:
-    """Resources that every run knows and some node has, devices first: they are what clusters are bought for."""
+    """Resources that every run knows and some node has, devices first: clusters are bought for them."""
     known = [name for name in runs[0].resources if all(name in run.resources for run in runs)]
     there = [name for name in known if any(has_any(run, name) for run in runs)] or known
-    return [Unit(name, name.rsplit("/", 1)[-1], unit_of(name), per(name)) for name in sorted(there, key=_rank)]
+    return [
+        Unit(name, name.rsplit("/", 1)[-1], several(name), per(name)) for name in sorted(there, key=_rank)
+    ]
 
 
 def has_any(run: Run, resource: str) -> bool:
     return bool(run.nodes.allocatable[:, run.resources.index(resource)].any())
+
+
+def several(resource: str) -> str:
+    """`cores`, `pods`, `GiB`, `GPU`."""
+    unit = unit_of(resource)
+    return f"{unit}s" if resource in (CPU, PODS) else unit
 
 
 def per(resource: str) -> int:

@@ -126,7 +126,7 @@ function paintSelected(context, { run, model, rows }, area, colours) {
   const accent = colourOf("--ink").css;
   for (let at = first[job]; at < first[job + 1]; at++) {
     const bar = order[at];
-    const node = firstWhere(model.firstOfNode.length, (row) => model.firstOfNode[row] > bar) - 1;
+    const node = nodeOf(model, bar);
     if (model.ended[bar] < chosen.from || model.began[bar] > chosen.to || node < rows.first() || node >= rows.last()) continue;
     const box = barBox(model, rows, area, per, bar, node);
     const [width, height] = [Math.max(3, box.width), Math.max(2, box.height)];
@@ -182,11 +182,12 @@ function sayRows({ run, rows, status }) {
   status.textContent = run.nodes.length ? `nodes ${numberText(first)} to ${numberText(last)} of ${numberText(run.nodes.length)}` : "no nodes";
 }
 
-// A job that was selected elsewhere is looked for: its first bar comes into view.
-function bringIntoView(chart) {
-  const job = selectedRow(chart.run);
-  const { first, order } = chart.model.barsOfJob;
-  if (job < 0 || first[job] === first[job + 1]) return;
-  const node = firstWhere(chart.model.firstOfNode.length, (row) => chart.model.firstOfNode[row] > order[first[job]]) - 1;
-  if (node < chart.rows.first() || node >= chart.rows.last() - 1) chart.rows.move(node - chart.rows.top - 2);
+// A job that was selected elsewhere is looked for: its first bar comes into view, unless another one is.
+function bringIntoView({ run, model, rows }) {
+  const job = selectedRow(run);
+  if (job < 0) return;
+  const { first, order } = model.barsOfJob;
+  const nodes = Array.from(order.subarray(first[job], first[job + 1]), (bar) => nodeOf(model, bar));
+  const isInView = nodes.some((node) => node >= rows.first() && node < rows.last());
+  if (nodes.length && !isInView) rows.move(nodes[0] - rows.top - 2);
 }

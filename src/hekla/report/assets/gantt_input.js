@@ -89,7 +89,7 @@ function tellBar(chart, event) {
   if (bar < 0) return tooltip.hide();
   const { run, model, data } = chart;
   const job = model.job[bar];
-  const node = firstWhere(model.firstOfNode.length, (row) => model.firstOfNode[row] > bar) - 1;
+  const node = nodeOf(model, bar);
   tooltip.show(event, [
     tooltipTitle(run.jobs.names[job]),
     tooltipRow("queue", queueOf(run, job), `c${data.groups[groupOf(run, job)].colour}`),

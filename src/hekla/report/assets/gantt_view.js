@@ -29,6 +29,8 @@ function barsByJob(run) {
   return { first, order };
 }
 
+const nodeOf = ({ firstOfNode }, bar) => firstWhere(firstOfNode.length, (row) => firstOfNode[row] > bar) - 1;
+
 function barsInView(model, node, from, to) {
   const { firstOfNode, began, latest } = model;
   const [start, end] = [firstOfNode[node], firstOfNode[node + 1]];

@@ -19,9 +19,11 @@ function selectedRow(run) {
 
 function requestText(data, run, job) {
   const amounts = run.jobs.requests[run.jobs.request[job]];
-  const parts = data.resources.map((resource, at) => (amounts[at] ? `${numberText(amounts[at])} ${resource.unit}` : ""));
+  const parts = data.resources.map((resource, at) => (amounts[at] ? amountText(amounts[at], resource.unit) : ""));
   return parts.filter(Boolean).join(", ") || "nothing";
 }
+
+const amountText = (amount, unit) => `${numberText(amount)} ${amount === 1 ? unit.replace(/s$/, "") : unit}`;
 
 function jobFacts(data, run, job) {
   const { users, user, state, pods, evictions, failures, restarts } = run.jobs;

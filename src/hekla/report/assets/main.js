@@ -13,6 +13,7 @@ function showPage() {
   charts(data);
   jobsTable(data);
   printOnPaper();
+  addEventListener("scroll", () => tooltip.hide(), { passive: true });
   document.documentElement.dataset.ready = "yes";
 }
 
@@ -165,8 +166,9 @@ function windowControls() {
   act("farther", () => zoomTime(2));
   act("everything", wholeSpan);
   const say = () => {
-    const fine = (chosen.to - chosen.from) / 100;
-    const ends = isWholeSpan() ? [0, chosen.span].map(spanText) : [chosen.from, chosen.to].map((end) => tickText(end, [end, end + fine]));
+    const length = chosen.to - chosen.from;
+    const exact = (end) => tickText(length > 60 ? Math.round(end) : end, [end, end + length / 100]);
+    const ends = isWholeSpan() ? [0, chosen.span].map(spanText) : [chosen.from, chosen.to].map(exact);
     text.textContent = ends.join(" – ");
     document.getElementById("everything").disabled = isWholeSpan();
   };

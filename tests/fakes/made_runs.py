@@ -221,7 +221,9 @@ def nodes_of(nodes: int, end: float, last: float) -> Nodes:
     ended = [float(end)] * len(began)
     if nodes > 1:
         ended[nodes - 1] = min(end, last / 3)
-    return Nodes(names, np.tile(NODE, (nodes, 1)), np.array(service, np.int32), np.array(began), np.array(ended))
+    return Nodes(
+        names, np.tile(NODE, (nodes, 1)), np.array(service, np.int32), np.array(began), np.array(ended)
+    )
 
 
 def samples_of(end: float, queues: int, nodes: int) -> Samples:
