@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from fakes.http_api import ApiThread
+from hekla.cli.plan import DEFAULT_TRIES
+from hekla.planning import TRIES
 from hekla.testing.builders import job as group_with_pods
 from hekla.testing.builders import node, queue
 
@@ -114,6 +116,24 @@ def test_planning_writes_nothing(tmp_path: Path, state: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     hekla("plan", file, "--state", state)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_rest_of_an_elastic_job_is_explained(tmp_path: Path, state: Path) -> None:
+    file = job(tmp_path, 7)
+    file.write_text(file.read_text().replace("  tasks:", "  minAvailable: 2\n  tasks:"))
+    told = hekla("plan", file, "--state", state)
+    assert told.returncode == 0
+    assert told.stdout.startswith(
+        "job default/train: would start now, 6 of 7 pods (at least 2 start together) on 2 nodes: n1 (4),\n"
+        "  n2 (2)\n"
+    )
+    assert "what holds the rest back: " in told.stdout
+    assert "changes" not in told.stdout
+
+
+def test_the_command_tries_as_often_as_the_library() -> None:
+    """Written twice, so that --help need not import the library."""
+    assert DEFAULT_TRIES == TRIES
 
 
 def test_a_job_may_come_from_standard_input(state: Path) -> None:

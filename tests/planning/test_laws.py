@@ -1,12 +1,19 @@
-"""Laws on random clusters: tries leave no trace, and every suggestion holds on a cluster built anew."""
+"""Laws on random clusters: tries leave no trace, suggestions hold, and a whole cluster does the same."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from hekla.clock import VirtualClock
+from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import PRESETS, read_conf, require
-from hekla.objects import Manifest
+from hekla.objects import Manifest, Pod
+from hekla.objects.scheduling import PodGroupStatus
+from hekla.planning import admitted_state
 from hekla.planning.changes import ladders, queues
 from hekla.planning.intake import Desk, moment_after
 from hekla.planning.plan import Planner
@@ -16,6 +23,7 @@ from hekla.planning.search import Search
 from hekla.planning.stage import Setting, Stage
 from hekla.planning.trial import Trial, try_out
 from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.loop import Loop
 from hekla.testing.builders import JobObjects, job, node, priority_class, queue
 from hekla.testing.pods import stamped
 
@@ -34,7 +42,7 @@ def random_cluster(random: np.random.Generator) -> list[Manifest]:
         objects.append(node(f"n{i}", cpu=free[f"n{i}"], taints=taints))
     for i in range(int(random.integers(1, 5))):
         on = f"n{random.integers(len(free))}"
-        count = int(random.integers(0, free[on] + 1))
+        count = int(random.integers(free[on] // 2, free[on] + 1))
         free[on] -= count
         name, where = f"old{i}", str(random.choice(["a", "b"]))
         state = {"releasing" if random.random() < 0.2 else "running": {on: count}} if count else {}
@@ -95,3 +103,32 @@ def test_the_next_smaller_change_does_not_work(seed: int) -> None:
         reached = [place for place, change in enumerate(ladder) if change.line in told]
         for place in range(reached[0] if reached else 0):
             assert not afresh(cluster, ladder[place].request).starts
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_an_embedded_cluster_starts_what_a_plan_says(seed: int) -> None:
+    """The short way of carrying decisions out comes to what a whole cluster comes to."""
+    random = np.random.default_rng(200 + seed)
+    cluster = random_cluster(random)
+    wanted = random_job(random, "new")
+    urgent = priority_class("urgent", 1_000)
+    group = wanted.pod_group
+    group = replace(
+        group,
+        spec=replace(group.spec, priority_class_name="urgent"),
+        status=PodGroupStatus(),
+    )
+    pods = [replace(pod, spec=replace(pod.spec, priority_class_name="urgent")) for pod in wanted.pods]
+    state = admitted_state([*cluster, urgent])
+    [answer] = Planner(state.objects, CONF).plan([group, *pods], tries=0)
+    clock = VirtualClock(moment_after(state.objects))
+    embedded = EmbeddedCluster(
+        [*cluster, urgent, group, *pods], clock, options=Options(run_seconds=math.inf, grace_seconds=0.5)
+    )
+    Loop(embedded, CONF, clock).run(max_cycles=max(answer.cycles, 1))
+    placed = {
+        pod.key: pod.spec.node_name
+        for pod in embedded.all_of(Pod)
+        if pod.spec.node_name and pod.metadata.name.startswith("new-")
+    }
+    assert placed == answer.placements

@@ -78,7 +78,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly."""
+    """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly; `plan` adds 4."""
     try:
         cli(prog_name="hekla")
     except ConfError as error:

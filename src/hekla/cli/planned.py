@@ -9,6 +9,7 @@ from hekla.cli.table import counted, table
 from hekla.planning import Delay, Loser, Plan, Start, Suggestion
 
 WIDTH = 100
+GLUE = "\N{NO-BREAK SPACE}"
 NODES_SHOWN = 8
 PODS_SHOWN = 3
 
@@ -24,15 +25,18 @@ def _sections(plan: Plan) -> Iterator[str]:
         yield f"{title}\n{_losers(plan.losers)}"
     if plan.delays:
         yield f"jobs that would get fewer pods started now\n{_delays(plan.delays)}"
-    if not plan.starts:
+    if len(plan.placements) < plan.pods:
+        what = "the rest" if plan.starts else "it"
         reasons = [wrapped(f"  - {reason}", "    ") for reason in plan.reasons]
-        yield "\n".join([wrapped(f"what holds it back: {plan.headline}", "  "), *reasons])
+        yield "\n".join([wrapped(f"what holds {what} back: {plan.headline}", "  "), *reasons])
+    if not plan.starts:
         yield suggested(plan)
 
 
 def wrapped(text: str, indent: str) -> str:
-    """Long lines go on below, indented; names are never cut."""
-    return fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    """Long lines go on below, indented; names are never cut, and nodes keep their counts beside them."""
+    lines = fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines.replace(GLUE, " ")
 
 
 def answer(plan: Plan) -> str:
@@ -65,7 +69,7 @@ def _after(plan: Plan) -> str:
 
 
 def _nodes(plan: Plan) -> str:
-    named = [f"{name} ({pods})" if pods > 1 else name for name, pods in plan.nodes.items()]
+    named = [f"{name}{GLUE}({pods})" if pods > 1 else name for name, pods in plan.nodes.items()]
     return _some(named, NODES_SHOWN)
 
 

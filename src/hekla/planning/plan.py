@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf import Conf
+from hekla.controllers import default_queue, loaded_queue
 from hekla.framework.registry import Registry
 from hekla.model.shard import Shard
-from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
+from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.complaint import Complaint
 from hekla.planning.intake import SCHEDULER_NAMES, Desk, moment_after
 from hekla.planning.request import Request, pods_of_request
@@ -159,7 +160,7 @@ class Planner:
         given = list(manifests)
         for manifest in given:
             if not isinstance(manifest, (VolcanoJob, PodGroup, Pod)):
-                self._stage.put(manifest)
+                self._stage.put(_at_load(manifest))
         self._stage.keep()
         desk = Desk(self._stage, self._names)
         return [
@@ -222,6 +223,11 @@ def plan(
     """Would the jobs start on a cluster of these objects; one answer for each."""
     planner = Planner(objects, conf, registry=registry, now=now, shard=shard)
     return planner.plan(job, together=together, tries=tries, on_try=on_try)
+
+
+def _at_load(manifest: Manifest) -> Manifest:
+    """A queue that comes with a job is open, below root, and has its defaults."""
+    return loaded_queue(default_queue(manifest)) if isinstance(manifest, Queue) else manifest
 
 
 def _title(groups: Mapping[str, PodGroup], uid: str) -> str:
