@@ -68,6 +68,8 @@ class Pen:
         """How many bytes the file has."""
         self.page_size = 0
         """How many it had after its first cycle."""
+        self.turned = 0
+        """How often the page was turned."""
         self._path = path
         self._header = header
         self._catalogue = catalogue
@@ -100,8 +102,9 @@ class Pen:
             while (entry := self._desk.get()) is not None:
                 self._write(entry)
             self._end()
-        except OSError as error:
-            self._on_trouble(f'cannot write "{self._path}": {error.strerror}; the recording ends here')
+        except Exception as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or repr(error)
+            self._on_trouble(f'cannot write "{self._path}": {reason}; the recording ends here')
             with suppress(OSError):
                 self._file.close()
             while self._desk.get() is not None:
@@ -150,6 +153,7 @@ class Pen:
         self._path.replace(older(self._path))
         self._file = self._path.open("wb")
         self.size = self.page_size = 0
+        self.turned += 1
         self._conf = None
         self._begin()
 

@@ -16,9 +16,11 @@ from hekla.conf import Conf, read_conf, require
 from hekla.errors import InputError
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.registry import Registry
+from hekla.metrics.read import ANNOTATIONS
 from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
 from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.scheduler.gauging import Gauge
 from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of
 from hekla.timetravel.differences import Difference, differences
@@ -127,9 +129,13 @@ class Replayer:
         chosen = conf or self.conf
         if chosen is None:
             raise InputError(f"the recording has no configuration for cycle {cycle.number}")
+        snapshot = self.snapshot()
+        if conf is not None and not self.load and reads_annotations(conf):
+            # Nobody measured, for nobody asked; but what stands on the nodes is known.
+            Gauge(conf).put_into(snapshot, cycle.now)
         try:
             report = run_cycle(
-                self.snapshot(),
+                snapshot,
                 chosen,
                 registry=self._quiet_registry,
                 now=cycle.now,
@@ -162,6 +168,11 @@ class Replayer:
 
     def _understood(self, text: str) -> Conf:
         return require(read_conf(text, "the recorded configuration", self._registry.catalogue()), False)
+
+
+def reads_annotations(conf: Conf) -> bool:
+    """Whether the configuration goes by load that is written on nodes, if by any."""
+    return conf.metrics.get("type", ANNOTATIONS) == ANNOTATIONS
 
 
 def _without_others(registry: Registry) -> Registry:
