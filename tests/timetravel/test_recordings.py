@@ -151,6 +151,8 @@ def test_a_cycle_that_fails_fails_again(tmp_path: Path) -> None:
         one.cluster.submit([pod("boom", cpu=99)])
         one.cycles(2)
     assert_identical(path, registry)
+    with pytest.raises(InputError, match='has action "stumble", which is not known; give it by --plugin'):
+        all_cycles(path)
     endings = [cycle.error for cycle in all_cycles(path, registry)]
     assert endings == [None, *['action "stumble" failed: ValueError: pod default/boom'] * 2]
 
