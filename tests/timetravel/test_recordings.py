@@ -109,6 +109,18 @@ def test_what_plugins_remember_and_what_was_measured_come_back(tmp_path: Path) -
     assert "n2" not in replayer.load
 
 
+def test_another_configuration_goes_by_what_stands_on_nodes_though_nobody_measured(tmp_path: Path) -> None:
+    things = [queue("default"), node("n1", annotations={CPU_USAGE: "95"}), node("n2", cpu=2)]
+    packing = conf_of("allocate", ("gang", "predicates, nodeorder"))
+    with Recorder(tmp_path / "r", stamped([*things, *job("a", cpu=1).objects]), packing) as one:
+        one.cycles(1)
+    wary = conf_of("allocate", (["gang"], ["predicates", plugin("usage", {"thresholds": {"cpu": 80}})]))
+    (replayed,) = replay(Recording(tmp_path / "r"), BUILTIN, wary)
+    assert [str(one) for one in replayed.differences(only_pods=True)] == [
+        "pod default/a-0: bound to n1 -> bound to n2"
+    ]
+
+
 def test_a_shard_comes_back(tmp_path: Path) -> None:
     things = [*objects(), node_shard("volcano", desired=["n2"])]
     options = Options(admission=False, shard_mode="hard")
@@ -139,6 +151,8 @@ def test_a_cycle_that_fails_fails_again(tmp_path: Path) -> None:
         one.cluster.submit([pod("boom", cpu=99)])
         one.cycles(2)
     assert_identical(path, registry)
+    with pytest.raises(InputError, match='has action "stumble", which is not known; give it by --plugin'):
+        all_cycles(path)
     endings = [cycle.error for cycle in all_cycles(path, registry)]
     assert endings == [None, *['action "stumble" failed: ValueError: pod default/boom'] * 2]
 
@@ -282,6 +296,7 @@ def test_the_page_is_turned_at_half_the_limit(tmp_path: Path) -> None:
     first, second = assert_identical(older(path)), assert_identical(path)
     assert second == list(range(second[0], 61))
     assert first[-1] + 1 == second[0]
+    assert len(first) > 3, "a page is turned when it is full, not before"
     assert path.stat().st_size + older(path).stat().st_size < 2 * 12_000
 
 
@@ -310,6 +325,13 @@ def test_a_disk_that_fills_up_ends_the_recording_and_not_the_run(tmp_path: Path)
     one.cycles(80)
     assert one.loop.cycles == 81
     with pytest.raises(InputError, match="No space left on device; the recording ends here"):
+        one.scribe.close()
+
+
+def test_what_cannot_be_encoded_ends_the_recording_and_not_the_run(tmp_path: Path) -> None:
+    one = Recorder(tmp_path / "r", [*objects(), node("n9", labels={"zone": "\ud800"})], PLAIN)
+    one.cycles(80)
+    with pytest.raises(InputError, match="UnicodeEncodeError"):
         one.scribe.close()
 
 

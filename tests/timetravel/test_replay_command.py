@@ -172,6 +172,7 @@ def test_a_scenario_goes_to_standard_output_unless_told_where(tmp_path: Path) ->
         (["--at", "2", "--job", "a"], "say what --shrink is to keep"),
         (["--at", "2", "--shrink", "--job", "a", "--pod", "b"], "either --job or --pod"),
         (["--at", "2", "--save", "x.yaml"], 'call it "x.json"'),
+        (["--at", "2", "--shrink", "--preset", "basic", "--keep", "x"], "--pod alone"),
         (["--conf", "a", "--preset", "basic"], "either --conf or --preset"),
     ],
 )

@@ -13,8 +13,6 @@ from hekla.cli.style import Style, output_option
 from hekla.conf.presets import PRESETS
 
 if TYPE_CHECKING:
-    from hekla.conf import Conf
-    from hekla.framework.registry import Registry
     from hekla.timetravel import Recording
 
 NEEDS_A_CYCLE = ("step", "shrink", "save", "job", "pod", "keep")
@@ -47,7 +45,9 @@ def replay(file: Path, output: Style | None, **given: Any) -> None:
     shows its problem: an error, a broken rule, a job that waits (--job), what becomes of a pod (--pod),
     words that are said (--keep), or a difference between configurations (--conf).
     """
-    from hekla.cli.options import chosen_conf, registry_with  # noqa: PLC0415 - --help stays quick
+    from hekla.cli.cutting import cut_out  # noqa: PLC0415 - --help stays quick
+    from hekla.cli.options import chosen_conf, registry_with  # noqa: PLC0415
+    from hekla.cli.replays import listing, one_cycle  # noqa: PLC0415
     from hekla.timetravel import Recording  # noqa: PLC0415
 
     _check(given)
@@ -56,12 +56,13 @@ def replay(file: Path, output: Style | None, **given: Any) -> None:
     own = given["conf_file"] or given["preset"]
     conf = chosen_conf(given["conf_file"], given["preset"], registry, strict=given["strict"]) if own else None
     _warn_of_header(recording, given["plugins"])
+    style, is_same = output or Style.TABLE, True
     if given["at"] is None:
-        is_same = _replay_all(recording, registry, conf, output or Style.TABLE)
+        is_same = listing(recording, registry, conf, style)
     elif given["shrink"] or given["save"] is not None:
-        is_same = _cut_out(recording, registry, conf, given, output or Style.TABLE)
+        cut_out(recording, registry, conf, given, style)
     else:
-        is_same = _look_at(recording, registry, conf, given, output or Style.TABLE)
+        is_same = one_cycle(recording, registry, conf, given["at"], style, in_steps=given["step"])
     if not is_same:
         sys.exit(1)
 
@@ -74,6 +75,8 @@ def _check(given: dict[str, Any]) -> None:
         raise click.UsageError("--job, --pod and --keep say what --shrink is to keep")
     if given["job"] and given["pod"]:
         raise click.UsageError("give either --job or --pod, not both")
+    if (given["conf_file"] or given["preset"]) and (given["job"] or given["keep"]):
+        raise click.UsageError("between two configurations, --pod alone says what --shrink is to keep")
     if given["save"] is not None and given["save"].suffix.lower() != ".json":
         raise click.UsageError(f'a scenario is a JSON file: call it "{given["save"].stem}.json"')
 
@@ -89,26 +92,3 @@ def _warn_of_header(recording: Recording, plugins: tuple[str, ...]) -> None:
     missing = [name for name in header.plugins if name not in plugins]
     if missing:
         warn([f"recorded with {' '.join(f'--plugin {name}' for name in missing)}; give it here as well"])
-
-
-def _replay_all(recording: Recording, registry: Registry, conf: Conf | None, style: Style) -> bool:
-    from hekla.cli.replays import listing  # noqa: PLC0415 - --help stays quick
-
-    return listing(recording, registry, conf, style)
-
-
-def _look_at(
-    recording: Recording, registry: Registry, conf: Conf | None, given: dict[str, Any], style: Style
-) -> bool:
-    from hekla.cli.replays import one_cycle  # noqa: PLC0415 - --help stays quick
-
-    return one_cycle(recording, registry, conf, given["at"], style, in_steps=given["step"])
-
-
-def _cut_out(
-    recording: Recording, registry: Registry, conf: Conf | None, given: dict[str, Any], style: Style
-) -> bool:
-    from hekla.cli.cutting import cut_out  # noqa: PLC0415 - --help stays quick
-
-    cut_out(recording, registry, conf, given, style)
-    return True

@@ -20,7 +20,6 @@ class Act:
     """One action of a cycle, or its closing."""
 
     action: str
-    seconds: float
     decided: tuple[str, ...]
     remarks: tuple[str, ...]
     """What was said about jobs meanwhile; tasks of which the same was said share a line."""
@@ -34,7 +33,6 @@ def acts_of(report: CycleReport) -> list[Act]:
     acts = [
         Act(
             action,
-            report.times.get(action, 0.0),
             (*(_admitted(report) if action == ADMITTING else ()), *map(_said, decided)),
             tuple(_remarks(report, action)),
         )
@@ -43,7 +41,7 @@ def acts_of(report: CycleReport) -> list[Act]:
     shown = {id(decision) for decided in report.by_action.values() for decision in decided}
     rest = [one for one in report.decisions if isinstance(one, TELLING) and id(one) not in shown]
     said = (*map(_said, rest), *_phases(report))
-    return [*acts, Act(CLOSING, report.times.get(CLOSING, 0.0), said, ())]
+    return [*acts, Act(CLOSING, said, ())]
 
 
 def _admitted(report: CycleReport) -> Iterator[str]:

@@ -16,6 +16,7 @@ from hekla.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
+from hekla.objects import Condition
 
 NOTHING = "nothing"
 TELLING = (Bind, Evict, Nominate, OpenGate)
@@ -108,9 +109,9 @@ def spoken(decision: Decision) -> tuple[str, str]:
 def _status(decision: UpdatePodGroup) -> str:
     status = decision.status
     counts = f"{status.running} running, {status.succeeded} succeeded, {status.failed} failed"
-    said = "".join(
-        f"; {one.type} {one.status} {one.reason}: {one.message} ({one.transition_id}, {since})"
-        for one in status.conditions
-        for since in [one.last_transition_time]
-    )
-    return f"{status.phase} ({counts}{said})"
+    return f"{status.phase} ({counts}{''.join(map(_condition, status.conditions))})"
+
+
+def _condition(one: Condition) -> str:
+    since = f"{one.transition_id}, {one.last_transition_time}"
+    return f"; {one.type} {one.status} {one.reason}: {one.message} ({since})"

@@ -68,13 +68,17 @@ class Pen:
         """How many bytes the file has."""
         self.page_size = 0
         """How many it had after its first cycle."""
+        self.turned = 0
+        """How often the page was turned."""
         self._path = path
         self._header = header
         self._catalogue = catalogue
         self._on_trouble = on_trouble
         self._desk: queue.Queue[Entry | None] = queue.Queue(MOST_WAITING)
         self._conf: Conf | None = None
-        self._shard, self._load, self._memory = Shard(), dict[str, NodeLoad](), dict[str, float]()
+        self._shard = Shard()
+        self._load: Mapping[str, NodeLoad] = {}
+        self._memory: Mapping[str, float] = {}
         self._file = self._opened()
         self._begin()
         self._file.flush()
@@ -100,8 +104,9 @@ class Pen:
             while (entry := self._desk.get()) is not None:
                 self._write(entry)
             self._end()
-        except OSError as error:
-            self._on_trouble(f'cannot write "{self._path}": {error.strerror}; the recording ends here')
+        except Exception as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or repr(error)
+            self._on_trouble(f'cannot write "{self._path}": {reason}; the recording ends here')
             with suppress(OSError):
                 self._file.close()
             while self._desk.get() is not None:
@@ -130,13 +135,13 @@ class Pen:
             changes=written_batches(entry.batches),
             count=sum(len(changes) for noted in entry.batches for changes in noted.values()),
             sharding=None if entry.shard == self._shard else Sharding.of(entry.shard),
-            load=None if _same(entry.load, self._load) else dict(entry.load),
+            load=None if entry.load == self._load else dict(entry.load),
             memory=None if entry.memory == self._memory else dict(entry.memory),
             decisions=decisions,
             digest=digest,
             error=entry.error,
         )
-        self._shard, self._load, self._memory = entry.shard, dict(entry.load), dict(entry.memory)
+        self._shard, self._load, self._memory = entry.shard, entry.load, entry.memory
         return cycle
 
     def _opened(self) -> BinaryIO:
@@ -150,6 +155,7 @@ class Pen:
         self._path.replace(older(self._path))
         self._file = self._path.open("wb")
         self.size = self.page_size = 0
+        self.turned += 1
         self._conf = None
         self._begin()
 
@@ -188,7 +194,3 @@ def checkpoint_of(entry: Entry, everything: Noted) -> Checkpoint:
 def older(path: Path) -> Path:
     """Where a file goes when another takes its place."""
     return path.with_name(f"{path.name}.1")
-
-
-def _same(load: Mapping[str, NodeLoad], before: Mapping[str, NodeLoad]) -> bool:
-    return load is before or load == before

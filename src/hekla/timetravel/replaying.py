@@ -12,13 +12,15 @@ from functools import cached_property
 
 import msgspec
 
-from hekla.conf import Conf, read_conf, require
+from hekla.conf import Conf, read_conf
 from hekla.errors import InputError
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.registry import Registry
+from hekla.metrics.read import ANNOTATIONS
 from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
 from hekla.scheduler.cycle import CycleReport, run_cycle
+from hekla.scheduler.gauging import Gauge
 from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of
 from hekla.timetravel.differences import Difference, differences
@@ -88,20 +90,12 @@ class Replayer:
         self.memory: dict[str, float] = {}
         self.number = 0
         """The cycle whose inputs these are."""
-        self._default_queue = header.default_queue
-        self._registry = registry
-        self._quiet_registry = _without_others(registry)
+        self.default_queue = header.default_queue
+        self.registry = _without_others(registry)
+        """What may run here: nobody else is asked."""
+        self._catalogue = registry.catalogue()
         self._state = LiveState(default_queue=header.default_queue)
         self._checkpoint: Checkpoint | None = None
-
-    @property
-    def default_queue(self) -> str:
-        return self._default_queue
-
-    @property
-    def registry(self) -> Registry:
-        """What may run here: nobody else is asked."""
-        return self._quiet_registry
 
     def take(self, record: Configuration | Checkpoint | Cycle) -> None:
         """Hear of one record; a checkpoint counts only where cycles before it are missing."""
@@ -127,11 +121,15 @@ class Replayer:
         chosen = conf or self.conf
         if chosen is None:
             raise InputError(f"the recording has no configuration for cycle {cycle.number}")
+        snapshot = self.snapshot()
+        if conf is not None and not self.load and reads_annotations(conf):
+            # Nobody measured, for nobody asked; but what stands on the nodes is known.
+            Gauge(conf).put_into(snapshot, cycle.now)
         try:
             report = run_cycle(
-                self.snapshot(),
+                snapshot,
                 chosen,
-                registry=self._quiet_registry,
+                registry=self.registry,
                 now=cycle.now,
                 uid=cycle.uid,
                 memory=dict(self.memory),
@@ -155,13 +153,24 @@ class Replayer:
     def _begin_at(self, cycle: Cycle, checkpoint: Checkpoint | None) -> None:
         if checkpoint is None or checkpoint.number != cycle.number:
             raise InputError(f"cycles are missing before cycle {cycle.number}, and no checkpoint helps")
-        self._state = LiveState(default_queue=self._default_queue)
+        self._state = LiveState(default_queue=self.default_queue)
         read_batches(checkpoint.objects, self._state)
         self.shard = checkpoint.sharding.shard()
         self.load, self.memory = checkpoint.load, checkpoint.memory
 
     def _understood(self, text: str) -> Conf:
-        return require(read_conf(text, "the recorded configuration", self._registry.catalogue()), False)
+        """What the text says, be it sensible or not: it was in use."""
+        for name in read_conf(text)[0].actions:
+            if name not in self.registry.actions:
+                raise InputError(
+                    f'the recording has action "{name}", which is not known; give it by --plugin'
+                )
+        return read_conf(text, "the recorded configuration", self._catalogue)[0]
+
+
+def reads_annotations(conf: Conf) -> bool:
+    """Whether the configuration goes by load that is written on nodes, if by any."""
+    return conf.metrics.get("type", ANNOTATIONS) == ANNOTATIONS
 
 
 def _without_others(registry: Registry) -> Registry:

@@ -53,12 +53,14 @@ class Scribe:
         self._checkpoint_at = 1
         self._changes_since = 0
         self._lacks_cycles = False
+        self._turns = 0
+        """How often the pen was asked to turn the page; it may not have come to that yet."""
 
     def follow(self, state: LiveState) -> None:
         """Hear of all changes to the state; before its first cycle, or some are missing."""
-        state.on_take_in = self._batches_append
+        state.on_take_in = self._hear
 
-    def _batches_append(self, noted: Noted) -> None:
+    def _hear(self, noted: Noted) -> None:
         self._batches.append(noted)
 
     def cycle_begins(
@@ -102,12 +104,15 @@ class Scribe:
         entry, self._entry = replace(self._entry, decisions=decisions, error=error), None
         is_taken = self._pen.take(entry, patiently=self._is_patient)
         self._lacks_cycles = not is_taken
+        self._turns += is_taken and entry.turns_the_page
         self.missed += not is_taken
 
     def _is_page_full(self) -> bool:
         """Half the limit is used, and turning the page gains something: it is more than one checkpoint."""
         pen = self._pen
-        return self._limit is not None and pen.size > self._limit // 2 and pen.size > 2 * pen.page_size > 0
+        if self._limit is None or pen.turned < self._turns:
+            return False
+        return pen.size > self._limit // 2 and pen.size > 2 * pen.page_size > 0
 
     def _is_checkpoint_due(self, state: LiveState) -> bool:
         """From time to time, but not while next to nothing changes: a checkpoint is as long as the state."""
