@@ -15,7 +15,7 @@ from hekla.workloads.cluster_form import fault_of, hazards_of, nodes_in, priorit
 from hekla.workloads.fields import AnyKey, Fields, Spot
 from hekla.workloads.generate import generate
 from hekla.workloads.generator_form import read_settings
-from hekla.workloads.manifests import Placed, sorted_out
+from hekla.workloads.manifests import Placed, sorted_out, youngest
 from hekla.workloads.model import (
     Account,
     Fault,
@@ -118,7 +118,8 @@ class Draft:
 
     def content(self) -> Content:
         """The workload, if all that it names is there."""
-        found = sorted_out(self.work, self.shapes, self.options.duration)
+        moment = youngest(manifest for manifest, _ in (*self.objects, *self.work))
+        found = sorted_out(self.work, self.shapes, self.options.duration, moment)
         entries = [*self.entries, *found.entries]
         objects: list[Manifest] = [manifest for manifest, _ in self.objects]
         generated = self._generated(objects)
