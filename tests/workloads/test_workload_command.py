@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hekla.cli.main import cli
+from hekla.cli.workload_options import FORMATS
 from hekla.errors import InputError
+from hekla.workloads.read import FORMATS as READERS
 
 SWF = """; Queue: 1 batch
 1 0 -1 60 4 -1 -1 4 600 -1 1 3 -1 -1 1 -1 -1 -1
@@ -20,6 +22,10 @@ SWF = """; Queue: 1 batch
 
 def hekla(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli, ["workload", *map(str, arguments)])
+
+
+def test_every_format_can_be_named() -> None:
+    assert set(FORMATS) == set(READERS)
 
 
 @pytest.fixture

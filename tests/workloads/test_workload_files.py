@@ -188,6 +188,25 @@ def test_whole_jobs_stand_among_short_ones(tmp_path: Path) -> None:
     assert arrivals(workload(tmp_path, text)) == [("vc", 5), ("vc2", 5), ("a", 7)]
 
 
+def test_what_stands_beside_a_whole_job_counts_more_than_its_annotations(tmp_path: Path) -> None:
+    text = """
+jobs:
+- arrival: 9
+  duration: 2m
+  user: eva
+  count: 2
+  every: 5
+  job:
+    metadata: {name: vc, annotations: {hekla.dev/run-seconds: "60"}}
+    spec: {tasks: [{replicas: 2, template: {spec: {containers: [{name: c}]}}}]}
+"""
+    work = workload(tmp_path, text)
+    assert [(job.name, job.submitted, job.run_seconds, job.user, job.pods) for job in work.jobs()] == [
+        ("vc-1", 9, 120, "eva", 2),
+        ("vc-2", 14, 120, "eva", 2),
+    ]
+
+
 def test_plain_manifests_are_a_workload(tmp_path: Path) -> None:
     text = """
 apiVersion: v1

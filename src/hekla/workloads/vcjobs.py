@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from hekla.cluster.embedded.annotations import (
     ARRIVES_AT,
     EXIT_CODE,
@@ -70,6 +72,12 @@ def submission_of(
         annotations=without_ours(notes),
         labels=job.metadata.labels,
     )
+
+
+def running(job: VolcanoJob, duration: float) -> VolcanoJob:
+    """The Job with another run time than it says."""
+    annotations = {**job.metadata.annotations, RUN_SECONDS: str(duration)}
+    return replace(job, metadata=replace(job.metadata, annotations=annotations))
 
 
 def restart_of(job: VolcanoJob) -> Restart:
