@@ -297,6 +297,19 @@ jobs:
     assert (train.after, train.think_seconds) == (prepare.key, 60)
 
 
+def test_who_waits_for_a_job_beyond_the_limit_does_not_wait(tmp_path: Path) -> None:
+    text = """
+jobs:
+- {name: report, duration: 10, after: train, think: 1m}
+- {name: train, arrival: 5, duration: 10}
+"""
+    cut = workload(tmp_path, text, limit=1)
+    (report,) = cut.jobs()
+    assert (report.after, report.think_seconds) == ("", 0)
+    assert cut.account.changed == {"the job that it waits for is not picked: it does not wait": 1}
+    assert next(workload(tmp_path, text, limit=2).jobs()).after == "default/train"
+
+
 MISTAKES = {
     "a key that is none": (
         "jobs:\n- name: a\n  duraton: 5\n",
@@ -332,6 +345,14 @@ MISTAKES = {
     "one name for two jobs": (
         "jobs:\n- {name: a, duration: 1}\n- {name: a, duration: 1}\n",
         'work.yaml:3: jobs[1].name: two jobs are called "default/a"',
+    ),
+    "one name for a job and a repeat": (
+        "jobs:\n- {name: a, duration: 1, count: 12, every: 1}\n- {name: a-07, duration: 1}\n",
+        'work.yaml:3: jobs[1].name: two jobs are called "default/a-07"',
+    ),
+    "one name for a job and a generated one": (
+        "jobs:\n- {name: job-000003, duration: 1}\ngenerate: {jobs: 5}\n",
+        'work.yaml:3: generate: job "job-000003" is called as generated jobs are; give these another "name"',
     ),
     "too large a minimum": (
         "jobs:\n- {name: a, duration: 1, pods: 2, minAvailable: 3}\n",

@@ -12,7 +12,13 @@ from hekla.controllers.keys import JOB_API_VERSION
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup, VolcanoJob
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
-from hekla.workloads.checks import check_dependencies, check_faults, check_names, check_objects
+from hekla.workloads.checks import (
+    check_dependencies,
+    check_faults,
+    check_generated,
+    check_names,
+    check_objects,
+)
 from hekla.workloads.cluster_form import fault_of, hazards_of, nodes_in, priority_classes_of, queue_of
 from hekla.workloads.fields import AnyKey, Fields, Spot
 from hekla.workloads.generate import generate
@@ -143,6 +149,8 @@ class Draft:
         check_objects(self.objects)
         check_names(entries, objects)
         check_dependencies(entries)
+        if self.settings is not None:
+            check_generated(entries, self.settings[0], self.settings[2])
         check_faults(self.faults, nodes_among(objects) or self.options.nodes)
         return Content(
             name=self.name,
