@@ -152,6 +152,14 @@ def test_a_file_is_read_packed_and_from_standard_input(
     assert arrivals(piped) == [("swf-1", 0)], "standard input can be read again, too"
 
 
+def test_a_mark_at_the_start_and_ends_of_lines_do_not_matter(tmp_path: Path) -> None:
+    text = HEADER + line(2, 9) + line(1, 3)
+    (tmp_path / "log.swf").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    work = read_workload(tmp_path / "log.swf")
+    assert arrivals(work) == [("swf-1", 3), ("swf-2", 9)]
+    assert [each.key for each in work.objects] == ["batch", "long-jobs"]
+
+
 BROKEN = {
     "too few fields": ("1 0 12\n", "wrong number of fields: expected 18, got 3"),
     "a text for a number": (SAMPLE.replace("300", "long"), 'not a number: run time: "long"'),

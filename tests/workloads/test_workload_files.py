@@ -389,6 +389,10 @@ MISTAKES = {
         "PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup, PriorityClass, Queue, ResourceQuota, "
         "StorageClass",
     ),
+    "a whole job that a cluster would refuse": (
+        "jobs:\n- duration: 5\n  job: {metadata: {name: a}, spec: {tasks: [{replicas: 2}]}}\n",
+        "work.yaml:3: jobs[0].job: spec.tasks[0].template.spec.containers: no container; give at least one",
+    ),
     "the wrong kind of manifest": (
         "queues:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n",
         "work.yaml:2: queues[0].kind: expected a Queue, got a Node",
