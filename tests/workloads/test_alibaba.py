@@ -110,6 +110,8 @@ def test_a_broken_pod_is_told_with_its_line(tmp_path: Path, row: str) -> None:
     file.write_text(f"{PODS}{good}\n{row}\n")
     assert told(file) == f"pods.csv:3: {OPENB_MISTAKES[row]}"
     assert arrivals(read_workload(file, lenient=True)) == [("p", 0)]
+    file.write_text(f"{PODS}{row}\n{good.replace('0,9,0', '50,59,50')}\n")
+    assert arrivals(read_workload(file, lenient=True)) == [("p", 0)], "a broken row is not the first in time"
 
 
 def test_missing_columns_are_told(tmp_path: Path) -> None:
@@ -183,6 +185,7 @@ def test_tasks_that_cannot_be_played_are_dropped(tmp_path: Path) -> None:
     )
     (job,) = work.jobs()
     assert [role.name for role in job.roles] == ["a"]
+    assert job.submitted == 0, "a task that never began has no time that could be the first"
     assert work.account.dropped == {
         "a task that never began": 1,
         "a task that did not end: its run time is unknown": 1,

@@ -188,6 +188,25 @@ def test_whole_jobs_stand_among_short_ones(tmp_path: Path) -> None:
     assert arrivals(workload(tmp_path, text)) == [("vc", 5), ("vc2", 5), ("a", 7)]
 
 
+def test_what_stands_beside_a_whole_job_counts_more_than_its_annotations(tmp_path: Path) -> None:
+    text = """
+jobs:
+- arrival: 9
+  duration: 2m
+  user: eva
+  count: 2
+  every: 5
+  job:
+    metadata: {name: vc, annotations: {hekla.dev/run-seconds: "60"}}
+    spec: {tasks: [{replicas: 2, template: {spec: {containers: [{name: c}]}}}]}
+"""
+    work = workload(tmp_path, text)
+    assert [(job.name, job.submitted, job.run_seconds, job.user, job.pods) for job in work.jobs()] == [
+        ("vc-1", 9, 120, "eva", 2),
+        ("vc-2", 14, 120, "eva", 2),
+    ]
+
+
 def test_plain_manifests_are_a_workload(tmp_path: Path) -> None:
     text = """
 apiVersion: v1
@@ -278,6 +297,19 @@ jobs:
     assert (train.after, train.think_seconds) == (prepare.key, 60)
 
 
+def test_who_waits_for_a_job_beyond_the_limit_does_not_wait(tmp_path: Path) -> None:
+    text = """
+jobs:
+- {name: report, duration: 10, after: train, think: 1m}
+- {name: train, arrival: 5, duration: 10}
+"""
+    cut = workload(tmp_path, text, limit=1)
+    (report,) = cut.jobs()
+    assert (report.after, report.think_seconds) == ("", 0)
+    assert cut.account.changed == {"the job that it waits for is not picked: it does not wait": 1}
+    assert next(workload(tmp_path, text, limit=2).jobs()).after == "default/train"
+
+
 MISTAKES = {
     "a key that is none": (
         "jobs:\n- name: a\n  duraton: 5\n",
@@ -314,6 +346,14 @@ MISTAKES = {
         "jobs:\n- {name: a, duration: 1}\n- {name: a, duration: 1}\n",
         'work.yaml:3: jobs[1].name: two jobs are called "default/a"',
     ),
+    "one name for a job and a repeat": (
+        "jobs:\n- {name: a, duration: 1, count: 12, every: 1}\n- {name: a-07, duration: 1}\n",
+        'work.yaml:3: jobs[1].name: two jobs are called "default/a-07"',
+    ),
+    "one name for a job and a generated one": (
+        "jobs:\n- {name: job-000003, duration: 1}\ngenerate: {jobs: 5}\n",
+        'work.yaml:3: generate: job "job-000003" is called as generated jobs are; give these another "name"',
+    ),
     "too large a minimum": (
         "jobs:\n- {name: a, duration: 1, pods: 2, minAvailable: 3}\n",
         "work.yaml:2: jobs[0].minAvailable: expected a number from 1 to 2, got number 3",
@@ -348,6 +388,10 @@ MISTAKES = {
         "HyperNode, Job, Namespace, Node, NodeShard, Numatopology, PersistentVolume, "
         "PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup, PriorityClass, Queue, ResourceQuota, "
         "StorageClass",
+    ),
+    "a whole job that a cluster would refuse": (
+        "jobs:\n- duration: 5\n  job: {metadata: {name: a}, spec: {tasks: [{replicas: 2}]}}\n",
+        "work.yaml:3: jobs[0].job: spec.tasks[0].template.spec.containers: no container; give at least one",
     ),
     "the wrong kind of manifest": (
         "queues:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n",

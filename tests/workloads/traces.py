@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,16 @@ def roles(job: Submission) -> list[Role]:
 
 def arrivals(work: Workload) -> list[tuple[str, float]]:
     return [(job.name, job.submitted) for job in work.jobs()]
+
+
+def most_held(work: Workload, every: int) -> tuple[int, int]:
+    """How many jobs there are, and by how many objects memory grew meanwhile, looked at every so often."""
+    jobs = work.jobs()
+    next(jobs)
+    gc.collect()
+    before, most, count = len(gc.get_objects()), 0, 1
+    for _ in jobs:
+        count += 1
+        if count % every == 0:
+            most = max(most, len(gc.get_objects()) - before)
+    return count, most

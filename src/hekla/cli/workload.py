@@ -179,7 +179,8 @@ def queue_table(data: Mapping[str, Any]) -> str:
         )
         for name, queue in data["queues"].items()
     ]
-    return table(("queue", "jobs", "users", "pods", *(f"{resource} hours" for resource in shown)), rows)
+    hours = [f"{resource.rpartition('/')[2]} hours" for resource in shown]
+    return table(("queue", "jobs", "users", "pods", *hours), rows)
 
 
 def written(seconds: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from hekla.cluster.embedded.priorities import BUILT_IN
 from hekla.objects import Manifest, Node, PriorityClass, Queue
@@ -10,6 +11,7 @@ from hekla.objects.complaint import did_you_mean, quoted
 from hekla.workloads.fields import Spot
 from hekla.workloads.manifests import Placed
 from hekla.workloads.model import Fault, NodesAdded, Submission
+from hekla.workloads.settings import Settings
 from hekla.workloads.short_jobs import Entry
 
 MOST_LISTED = 12
@@ -29,15 +31,35 @@ def check_objects(objects: Sequence[Placed]) -> None:
             raise spot.wrong(unknown("queue", manifest.spec.parent, queues))
 
 
-def check_names(entries: Iterable[Entry], objects: Iterable[Manifest]) -> None:
+def check_names(entries: Sequence[Entry], objects: Iterable[Manifest]) -> None:
     """Queues and priority classes that jobs name are there, and no two jobs have one name."""
     known = Names(objects)
+    repeats = {entry.submission.key: entry for entry in entries if entry.count > 1}
     seen: set[str] = set()
     for entry in entries:
         known.check(entry.submission, entry.spot)
-        if entry.submission.key in seen:
-            raise entry.spot.under("name").wrong(f'two jobs are called "{entry.submission.key}"')
-        seen.add(entry.submission.key)
+        key = entry.submission.key
+        if key in seen or is_repeat(key, repeats):
+            raise entry.spot.under("name").wrong(f'two jobs are called "{key}"')
+        seen.add(key)
+
+
+def is_repeat(key: str, repeats: Mapping[str, Entry]) -> bool:
+    """Whether a job that is there several times has this name as well, with its number."""
+    base, _, number = key.rpartition("-")
+    entry = repeats.get(base)
+    if entry is None or not number.isdecimal() or len(number) != len(str(entry.count)):
+        return False
+    return 1 <= int(number) <= entry.count
+
+
+def check_generated(entries: Iterable[Entry], settings: Settings, spot: Spot) -> None:
+    """Names of generated jobs are theirs alone."""
+    numbered = re.compile(rf"{re.escape(f'{settings.namespace}/{settings.prefix}')}(-[0-9]{{6,}})?")
+    for entry in entries:
+        if numbered.fullmatch(entry.submission.key):
+            name = entry.submission.name
+            raise spot.wrong(f'job "{name}" is called as generated jobs are; give these another "name"')
 
 
 class Names:

@@ -11,7 +11,9 @@ from hekla.workloads.source import Piece, Source
 CHUNK = 1024 * 1024
 LONGEST_ELEMENT = 64 * 1024 * 1024
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\]]', re.DOTALL)
+_TO_NEXT_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+[{}\[\]]', re.DOTALL)
+"""Over whole texts, in which brackets mean nothing."""
+_OPENING = b"{["
 _BLANK = re.compile(rb"[ \t\r\n]*")
 
 
@@ -50,12 +52,9 @@ class _Splitter:
             raise self._wrong("expected an object, in curly brackets")
         depth, seen = 0, 0
         while True:
-            for token in _TOKEN.finditer(self._held, self._at + seen):
-                sign = token.group()
-                if sign == b'"':  # a text whose end has not been read yet
-                    break
+            while token := _TO_NEXT_BRACKET.match(self._held, self._at + seen):
                 seen = token.end() - self._at
-                depth += (sign in (b"{", b"[")) - (sign in (b"}", b"]"))
+                depth += 1 if self._held[token.end() - 1] in _OPENING else -1
                 if depth == 0:
                     piece = Piece(self._line, self._offset, self._held[self._at : self._at + seen])
                     self._pass(seen)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,9 @@ def read_pai(source: Source, options: Options) -> Content:
 
     def time(row: Row) -> float:
         said = table.start_of(row.job) if table else None
-        return row.began or 0.0 if said is None else said
+        if said is not None:
+            return said
+        return inf if row.began is None else row.began
 
     return content_of(
         Trace[Row](

@@ -14,12 +14,15 @@ from typing import IO, BinaryIO
 from weakref import finalize
 
 from hekla.errors import InputError
+from hekla.objects.read import LARGEST_FILE
 
 STDIN = "-"
 LONGEST_LINE = 1024 * 1024
 HEAD = 64 * 1024
 
 _GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"
+"""How some editors begin a text in UTF-8."""
 _PACKED = ".gz"
 
 
@@ -68,14 +71,18 @@ class Source:
             return file.read(size)
 
     def content(self) -> bytes:
-        with self.open() as file:
-            return file.read()
+        """All of it, for what cannot be read piece by piece."""
+        size = self._path.stat().st_size
+        if size > LARGEST_FILE:
+            message = f"{size} bytes are too much at once; write it as JSON lines, which are read one by one"
+            raise InputError(f"{self.name}: {message}")
+        return self._path.read_bytes()
 
     def lines(self) -> Iterator[Piece]:
         """The lines, without their ends; one that is too long to be meant is an error."""
-        offset = 0
         with self.open() as file:
-            number = 0
+            number, offset = 0, len(_MARK) if file.read(len(_MARK)) == _MARK else 0
+            file.seek(offset)
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:

@@ -14,7 +14,7 @@ from hekla.workloads.model import Account, Restart, Role, Submission
 from hekla.workloads.options import Options
 from hekla.workloads.rows import as_name, number
 from hekla.workloads.selection import Content
-from hekla.workloads.shapes import Requests, Shapes
+from hekla.workloads.shapes import MOST_KEPT, Requests, Shapes
 from hekla.workloads.short_jobs import MOST_PODS
 from hekla.workloads.source import Piece, Source
 from hekla.workloads.trace import DEFAULT_QUEUE, Broken, Trace, content_of
@@ -96,6 +96,7 @@ class Builder:
         self._options = options
         self._shapes = shapes
         self._taken: set[int] = set()
+        self._roles_by_size: dict[tuple[int, int], tuple[Role, ...]] = {}
 
     def build(self, rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
         (row,) = rows
@@ -162,10 +163,18 @@ class Builder:
         return "", 0.0
 
     def _roles(self, row: Row) -> tuple[Role, ...]:
+        processors, memory = processors_of(row), int(row[9] if row[9] > 0 else row[6])
+        found = self._roles_by_size.get((processors, memory))
+        if found is None:
+            if len(self._roles_by_size) >= MOST_KEPT:
+                self._roles_by_size.clear()
+            found = self._roles_by_size[processors, memory] = self._new_roles(processors, memory)
+        return found
+
+    def _new_roles(self, processors: int, memory: int) -> tuple[Role, ...]:
         """Pods of the size that is wanted, and a smaller one for the rest."""
         size = self._options.pod_cpus
-        whole, rest = divmod(processors_of(row), size)
-        memory = int(row[9] if row[9] > 0 else row[6])
+        whole, rest = divmod(processors, size)
         roles = []
         if whole:
             roles.append(self._shapes.role("worker", whole, self._shapes.template(requests(size, memory))))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class Trace(Generic[Row]):
     parse: Callable[[Piece], Row]
     """Raises `Broken`."""
     time: Callable[[Row], float]
+    """When it is due; infinite where it never was."""
     builder: Callable[[], Callable[[Sequence[Row], float, Account], Submission | None]]
     """For one reading: what makes a job of the rows that belong together and the time of the first."""
     group: Callable[[Row], object] | None = None
@@ -55,8 +57,6 @@ class Trace(Generic[Row]):
     """The value of a priority class that jobs name."""
     queues: Sequence[str] = ()
     """Those that the file declares."""
-    objects: Sequence[Manifest] = ()
-    """What else is there at the start."""
     has_dependencies: bool = False
 
 
@@ -128,34 +128,41 @@ class Reading(Generic[Row]):
         self._trace = trace
         self._lenient = options.lenient
         self._start = 0.0
-        self._places: Places | None = Places()
+        self._places = Places()
         self._order: npt.NDArray[np.int64] | None = None
         self._twice: frozenset[int] = frozenset()
         self.survey = Survey()
         self._go_through()
 
     def _go_through(self) -> None:
-        places = self._places
-        assert places is not None
+        """Check every row, note where it stands, and see what jobs name."""
         build, account = self._trace.builder(), Account()
-        group, last = self._trace.group, 0.0
+        group, last, start = self._trace.group, 0.0, inf
         for piece in self._trace.pieces():
             row = self._parsed(piece, account)
-            last = last if row is None else self._trace.time(row)
-            place = hash(group(row)) if group is not None and row is not None else piece.offset
-            places.note(piece, last, place)
-            if group is None and row is not None:
+            if row is None:
+                self._places.note(piece, last, piece.offset)
+                continue
+            last = self._trace.time(row)
+            start = min(start, last)
+            self._places.note(piece, last, piece.offset if group is None else hash(group(row)))
+            if group is None:
                 self.survey.take(build((row,), last, account))
-        if not self._trace.starts_at_zero and places.times:
-            self._start = float(np.frombuffer(places.times).min())
-        if group is not None or not places.are_in_order:
-            self._order = places.in_order(grouped=group is not None)
-        else:
-            self._places = None
+        if not self._trace.starts_at_zero and start < inf:
+            self._start = start
+        self._put_in_order()
         if group is not None:
             for job in self.jobs(Account()):
                 self.survey.take(job)
         self._twice = self.survey.keys_seen_twice()
+
+    def _put_in_order(self) -> None:
+        """Keep the places of rows only where they are needed."""
+        is_grouped = self._trace.group is not None
+        if is_grouped or not self._places.are_in_order:
+            self._order = self._places.in_order(grouped=is_grouped)
+        else:
+            self._places = Places()
 
     def _parsed(self, piece: Piece, account: Account) -> Row | None:
         try:
@@ -201,7 +208,7 @@ class Reading(Generic[Row]):
             yield first, together
 
     def _pieces(self) -> Iterator[Piece]:
-        if self._places is None or self._order is None:
+        if self._order is None:
             return self._trace.pieces()
         return self._places.pieces(self._trace.source, self._order)
 
@@ -221,7 +228,7 @@ def content_of(trace: Trace[Row], options: Options) -> Content:
     return Content(
         name=trace.source.stem,
         jobs=reading.jobs,
-        objects=(*objects, *trace.objects),
+        objects=tuple(objects),
         count=len(survey.keys),
         has_dependencies=trace.has_dependencies,
     )
