@@ -166,9 +166,9 @@ def values_of(column: Column) -> list[Any]:
     return numbers(column, PARTS) if column.dtype.kind == "f" else column.tolist()
 
 
-def names_at(names: Iterable[str], numbers_: npt.NDArray[np.integer]) -> list[str | None]:
+def names_at(names: Iterable[str], at: npt.NDArray[np.integer]) -> list[str | None]:
     """The name at each number; None at -1."""
-    found: list[str | None] = np.array([*names, None], dtype=object)[numbers_].tolist()
+    found: list[str | None] = np.array([*names, None], dtype=object)[at].tolist()
     return found
 
 
