@@ -116,7 +116,7 @@ class LiveState:
         if self._is_lent:
             self.rewind()
         self._is_lent = True
-        self.nodes.has_promises = bool(self.nodes.releasing.any())
+        self.nodes.has_promises = bool(self.nodes.releasing_in_all.any())
         self.pods.is_kept = False
 
     def released(self, task: Task) -> None:
@@ -190,7 +190,8 @@ class LiveState:
             self._take_in_nodes(nodes)
         if queues:
             moved = self._take_in_queues(queues)
-            jobs = {**self._waiting_for(moved), **jobs}
+            if moved:
+                jobs = {**self._waiting_for(moved), **jobs}
         self._take_in_jobs(jobs)
         self._take_in_tasks(tasks)
         self._settle_touched()
