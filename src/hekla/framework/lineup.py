@@ -85,6 +85,9 @@ class Lineup:
                 self.declared[point][tier].append(Declared(number, name, scope))
 
 
+NOBODY = Lineup(())
+
+
 class Voice(NamedTuple):
     """One answer in a session: whose it is, how long it stays true, and the answer itself."""
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ROWS_PER_SHEET = 4
 """With more rows changed than that, putting each sheet right by itself once it is looked at is no dearer."""
+FEW_SHEETS = 2
+"""For no more sheets than that, putting each right for a row by itself is cheaper than asking all at once."""
 MEMORY_FOR_STANDINGS = 2**26
 MOST_LOOKS = 2**12
 """What is said of so many looks is kept."""
@@ -111,8 +113,15 @@ class Board:
         if self._requests is None:
             self._looks.forget()
             return
-        new_ones, twins = self._looks.sorted_out(rows)
         count = len(self._lines)
+        if count <= FEW_SHEETS:
+            self._looks.forget()
+            for sheet, line in self._lines.items():
+                sheet.refresh()
+                for row in rows:
+                    self._scores[line, row] = score_with_room(sheet.known, row)
+            return
+        new_ones, twins = self._looks.sorted_out(rows)
         if new_ones:
             if self._crowd is None:
                 self._crowd = Crowd(self._fitting, self._requests)
@@ -218,3 +227,13 @@ def with_room(known: Outlook) -> Floats:
     """Scores, -inf where a node is refused or has no room now."""
     scores = known.order + known.batch
     return np.where(known.is_open & known.fits_now & known.fits_later, scores, -np.inf)
+
+
+def score_with_room(known: Outlook, row: int) -> float:
+    """The same for one row."""
+    if not (known.is_open[row] and known.fits_now[row] and known.fits_later[row]):
+        return -np.inf
+    order, batch = known.order, known.batch
+    return (order if isinstance(order, float) else order[row]) + (
+        batch if isinstance(batch, float) else batch[row]
+    )
