@@ -104,23 +104,29 @@ class Fitting:
     def _class_as_it_was(self, task: Task) -> TaskClass:
         """The task's class, as up to date as when it was last looked at."""
         if not self.session.shortcuts.sheets:
-            return TaskClass(self, task, Sheet(self, task))
+            return TaskClass(self, task)
         key = self.key_of(task)
         known = self._classes.get(key)
         if known is None:
-            return self._keep(self._classes, key, TaskClass(self, task, self._sheet_for(task, key)))
+            return self._keep(self._classes, key, TaskClass(self, task))
         self._classes.move_to_end(key)
         return known
 
-    def _sheet_for(self, task: Task, key: Hashable) -> Sheet:
+    def sheet_for(self, task: Task) -> Sheet:
         """The sheet of the task's request; of its class, where plugins also look at something else."""
-        if all(shelf.reads_ledgers_alone for shelf in self._shelves):
-            key = self._keys.of_request(task)
+        if not self.session.shortcuts.sheets:
+            return Sheet(self, task)
+        alone = all(shelf.reads_ledgers_alone for shelf in self._shelves)
+        key = self._keys.of_request(task) if alone else self.key_of(task)
         sheet = self._sheets.get(key)
         if sheet is None:
             return self._keep(self._sheets, key, Sheet(self, task))
         self._sheets.move_to_end(key)
         return sheet
+
+    def request_key(self, task: Task) -> Hashable:
+        """Equal for tasks that get equal answers from whoever goes by the request and the ledgers alone."""
+        return self._keys.of_request(task)
 
     def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:
         """What was asked for longest ago is forgotten when there is too much."""
@@ -203,7 +209,7 @@ class Fitting:
         if not self.has_standings:
             return None
         known = self._class_as_it_was(task)
-        return self._standings.best(known) if known.is_in_standings else None
+        return self._standings.best(task, known) if known.is_in_standings else None
 
     def best(self, task: Task, known: TaskClass, among: Mask) -> int | None:
         """The node to take: the best-node callback's, else the highest score, first in node order."""

@@ -7,7 +7,7 @@ actions run. A session only adds the plugins themselves.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -104,6 +104,7 @@ class Panel(dict[Point, list[list[Voice]]]):
         self._declared = lineup.declared
         self._plugins = plugins
         self._silent_on = [plugin.silent_on() for plugin in plugins]
+        self.key: Hashable = (lineup, *map(tuple, self._silent_on))
 
     def __missing__(self, point: Point) -> list[list[Voice]]:
         self[point] = found = [

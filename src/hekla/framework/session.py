@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -128,6 +128,11 @@ class Session:
         self._on_allocate_all = [plugins[seat].on_allocate_all for seat in lineup.hearing_many]
         self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
         self.pods.is_kept = lineup.keeps_pods
+
+    @cached_property
+    def opinions_key(self) -> Hashable:
+        """Equal for sessions in which the same plugins, told the same, speak on the same points."""
+        return self._panel.key
 
     def voices_on(self, point: Point) -> list[Voice]:
         """Who answers, one after another, whatever their tier."""

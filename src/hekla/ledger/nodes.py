@@ -114,6 +114,7 @@ class NodeLedger:
         """Put tasks on the nodes whose rows they know, all at once."""
         for task in tasks:
             self.tasks_on[task.node][task.key] = task
+            self.changed.append(task.node)
         for leaving, group in sorted_by_status(tasks):
             amounts = np.zeros_like(self.used)
             np.add.at(amounts, [task.node for task in group], np.stack([task.vector for task in group]))

@@ -107,7 +107,9 @@ class Proportion(Plugin):
         guarantee = axis.vector(queue.guarantee)
         limit = beside_guarantees(session.total, guaranteed, guarantee)
         if queue.capability:
-            limit = np.minimum(limit, capability_of(axis.vector(queue.capability), axis.named(queue.capability)))
+            limit = np.minimum(
+                limit, capability_of(axis.vector(queue.capability), axis.named(queue.capability))
+            )
         # As in Volcano, a device that others are guaranteed to the last is not limited when dividing:
         # the limit has forgotten it. It still is when jobs are admitted.
         is_limited = session.total > guaranteed
@@ -276,7 +278,7 @@ def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:
 
 
 class Portion:
-    """What one queue is given while the cluster is divided, in plain numbers: arrays of a handful are slow."""
+    """What one queue is given while the cluster is divided, in plain numbers: small arrays are slow."""
 
     def __init__(self, account: Account) -> None:
         self.account = account
@@ -288,7 +290,7 @@ class Portion:
         self._request = account.request.tolist()
 
     def draw(self, remaining: Sequence[float], part: float) -> tuple[list[float], bool]:
-        """Take so large a part of what remains; what it has more than before, and whether it wants yet more."""
+        """Take so large a part of what remains; what it has gained by that, and whether it wants yet more."""
         rows = zip(self.given, remaining, self._most, self._least, strict=True)
         new = [max(min(old + left * part, most), least) for old, left, most, least in rows]
         old, self.given = self.given, new
