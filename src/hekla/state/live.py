@@ -18,6 +18,7 @@ from hekla.ledger.arrays import Amounts
 from hekla.ledger.axis import Axis
 from hekla.ledger.demand import sum_of
 from hekla.ledger.domain_tree import DomainTree
+from hekla.ledger.looks import Looks
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
 from hekla.model.job import Job, job_of
@@ -54,6 +55,7 @@ class LiveState:
         """Jobs that a cycle has to look at; all others are settled."""
         self.manifests: dict[type[Manifest], dict[str, Manifest]] = {}
         self._ground = Ground(self.axis)
+        self.looks = Looks(self.nodes, self.pods)
         self._rolls = Rolls()
         self._default_queue = default_queue
         self._noted: dict[type[Manifest], Changes] = {}
@@ -123,7 +125,7 @@ class LiveState:
         if self._is_lent:
             self.rewind()
         self._is_lent = True
-        self.nodes.has_promises = bool(self.nodes.releasing.any())
+        self.nodes.has_promises = bool(self.nodes.releasing_in_all.any())
         self.pods.is_kept = False
 
     def released(self, task: Task) -> None:
@@ -153,6 +155,7 @@ class LiveState:
             if self.restless.pop(job.uid, None) is not None:
                 self.settled.add(self, job)
         self._quiet.clear()
+        self.looks.changes_end()
         self.nodes.changed.clear()
 
     def _restore(self, task: Task, job: Job | None) -> None:
@@ -199,7 +202,8 @@ class LiveState:
             self._take_in_nodes(nodes)
         if queues:
             moved = self._take_in_queues(queues)
-            jobs = {**self._waiting_for(moved), **jobs}
+            if moved:
+                jobs = {**self._waiting_for(moved), **jobs}
         self._take_in_jobs(jobs)
         self._take_in_tasks(tasks)
         self._settle_touched()
@@ -248,6 +252,7 @@ class LiveState:
             return
         self.axis = Axis({*self.axis.names, *names})
         self._ground.widen(self.axis)
+        self.looks.start_anew()
         self._layouts.clear()
         for task in self.tasks:
             self._lay_out(task)
@@ -266,6 +271,7 @@ class LiveState:
             if node is not None and not node.promised:
                 message = "status.allocatable: missing; nothing can be placed there"
                 self._faults[NodeManifest, name] = Complaint(f"node {name}", message)
+        self.looks.start_anew()
         for task in self._ground.change(changed, self.manifests[NodeManifest]):
             self._touched[task.job] = None
 
