@@ -14,13 +14,12 @@ import sys
 from dataclasses import asdict, dataclass
 from resource import RUSAGE_SELF, getrusage
 
-from machine import calibrate, slowness
-
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, read_conf
 from hekla.sim.simulate import simulate
 from hekla.workloads.generate import generate
 from hekla.workloads.nodes import nodes_of
 from hekla.workloads.settings import Durations, PodKind, Settings
+from machine import calibrate, slowness
 
 MOST_MEMORY = 1500.0
 
