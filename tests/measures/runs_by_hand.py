@@ -154,7 +154,7 @@ class Scene:
 
     def _samples(self) -> Samples:
         said = [[by_queue.get(q, (NAN, NAN)) for q in self.queues] for by_queue in self.deserved.values()]
-        deserved = np.array(said, np.float64).reshape(-1, len(self.queues), len(RESOURCES)) * 1000
+        deserved = np.array(said, np.float64).reshape(len(said), len(self.queues), len(RESOURCES)) * 1000
         return Samples(np.array(list(self.deserved), np.float64), deserved)
 
 
@@ -188,7 +188,10 @@ def _jobs(
     pods = draw(st.integers(1, 4))
     submitted, started, finished = sorted(draw(st.tuples(*[moments(end)] * 3)))
     fate = draw(st.sampled_from([State.WAITING, State.RUNNING, State.COMPLETED, State.FAILED, State.REFUSED]))
-    has_ended, has_started = fate in (State.COMPLETED, State.FAILED), fate not in (State.WAITING, State.REFUSED)
+    has_ended, has_started = (
+        fate in (State.COMPLETED, State.FAILED),
+        fate not in (State.WAITING, State.REFUSED),
+    )
     job = JobOf(
         name,
         submitted,

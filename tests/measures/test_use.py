@@ -63,7 +63,7 @@ def test_a_node_without_the_resource_has_no_heat() -> None:
 
 
 def test_a_resource_that_nobody_has_is_told() -> None:
-    with pytest.raises(InputError, match='no resource "tpu" in this run; there are: cpu, nvidia.com/gpu'):
+    with pytest.raises(InputError, match=r'no resource "tpu" in this run; there are: cpu, nvidia\.com/gpu'):
         node_use(Scene().run(), "tpu")
 
 

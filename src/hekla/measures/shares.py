@@ -58,8 +58,8 @@ def shares_over_time(run: Run, buckets: int = 400) -> ShareSeries:
     wanted = by_resource(stays_of_jobs(run, edges), run.jobs.requests)
     share = np.nan_to_num(dominant(ratio(used_by_queue(run, edges), available), asked_for))
     demand = np.nan_to_num(dominant(ratio(wanted, available), asked_for))
-    said = np.minimum(ratio(deserved_at(run, (edges[:-1] + edges[1:]) / 2), available), 1.0)
-    deserved = dominant(said, asked_for)
+    said = ratio(deserved_at(run, (edges[:-1] + edges[1:]) / 2), available, np.nan)
+    deserved = dominant(np.minimum(said, 1.0), asked_for)
     entitled = np.minimum(np.where(np.isnan(deserved), equal_part(demand), deserved), demand)
     got = np.minimum(ratio(share, entitled, np.nan), 1.0)
     return ShareSeries(edges, share, demand, deserved, entitled, jain(got))
@@ -92,7 +92,8 @@ def dominant(shares: Floats, asked_for: Mask) -> Floats:
 def equal_part(demand: Floats) -> Floats:
     """(T, 1) The cluster divided by the number of queues with demand."""
     queues = (demand > 0).sum(axis=1, keepdims=True)
-    return np.reciprocal(np.maximum(queues, 1).astype(np.float64))
+    part: Floats = 1.0 / np.maximum(queues, 1)
+    return part
 
 
 def jain(values: Floats) -> Floats:

@@ -10,7 +10,7 @@ from hekla.measures.evictions import Chains, chains
 from hekla.measures.room import splinters, waited_beside_room
 from hekla.measures.rounding import PARTS, number
 from hekla.measures.shares import jain, shares_over_time
-from hekla.measures.spans import edges_of, settled, totals
+from hekla.measures.spans import edges_of, settled, taken_in, totals
 from hekla.measures.waits import SIZES, Group, groupings, size_classes
 from hekla.measures.words import HOUR, plain_amount
 from hekla.sim.run import Ending, Floats, Run, State
@@ -158,7 +158,7 @@ def _pace(run: Run) -> tuple[float, float]:
     is_completed = jobs.state == State.COMPLETED
     if not is_completed.any():
         return np.nan, np.nan
-    makespan = float(jobs.finished[is_completed].max() - jobs.submitted.min())
+    makespan = float(jobs.finished[is_completed].max() - jobs.submitted[taken_in(run)].min())
     return makespan, float(is_completed.sum()) / makespan * HOUR if makespan else np.nan
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from hekla.measures.evictions import Chains
-from hekla.measures.summary import Summary, summarize
+from hekla.measures.summary import Fairness, Summary, summarize
 from hekla.measures.waits import Group, Spread
 from hekla.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
 from hekla.model.resources import PODS
@@ -118,14 +118,7 @@ def queue_table(summary: Summary) -> list[str]:
     fairness = {one.queue: one for one in summary.fairness}
     shown = sorted(summary.by_queue, key=lambda group: -group.jobs)[:MOST_QUEUES]
     rows = [
-        (
-            _shortened(group.queue),
-            *_group_cells(group),
-            *(
-                spoken_part(getattr(fairness[group.queue], what))
-                for what in ("share", "entitled", "satisfaction")
-            ),
-        )
+        (_shortened(group.queue), *_group_cells(group), *_fairness_cells(fairness[group.queue]))
         for group in summary.by_queue
         if group in shown
     ]
@@ -154,6 +147,10 @@ def _group_cells(group: Group) -> Cells:
     )
 
 
+def _fairness_cells(fairness: Fairness) -> Cells:
+    return tuple(map(spoken_part, (fairness.share, fairness.entitled, fairness.satisfaction)))
+
+
 def left_behind(summary: Summary) -> Iterator[str]:
     """A sentence about jobs that never started, and one about those that were refused."""
     overall, waited = summary.overall, summary.overall.wait_so_far
@@ -161,7 +158,7 @@ def left_behind(summary: Summary) -> Iterator[str]:
         text = f"{_counted(overall.never_started, 'job')} never started"
         if waited.count:
             mean, most = spoken_seconds(waited.mean), spoken_seconds(waited.most)
-            text += f"; at the end {waited.count:,} had waited for {mean} on average, at most {most}"
+            text += f"; waits so far: mean {mean}, longest {most}"
         yield text
     if overall.refused:
         yield f"{_counted(overall.refused, 'job')} refused: queue missing or closed, or not sound"

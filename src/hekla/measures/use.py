@@ -63,5 +63,4 @@ def column_of(run: Run, resource: str) -> int:
 
 def by_resource(spans: Spans, amounts: Amounts) -> Floats:
     """(parts, groups, R) of amounts (spans, R)."""
-    columns = [spans.mean(amounts[:, column]) for column in range(amounts.shape[1])]
-    return np.stack(columns, axis=-1) if columns else np.zeros((spans.parts, spans.groups, 0))
+    return np.stack([spans.mean(column) for column in amounts.T], axis=-1)

@@ -47,19 +47,11 @@ def plain_amount(resource: str, amount: float) -> float:
     return amount if is_whole(resource) else amount / 1000
 
 
-def spoken_amount(resource: str, amount: float) -> str:
-    """A canonical amount as people write it: `12.5`, `4Gi`."""
-    if is_whole(resource) and resource != PODS:
-        return f"{spoken_number(amount / GIBIBYTE)}Gi"
-    return spoken_number(plain_amount(resource, amount))
-
-
 def spoken_work(resource: str, amount_seconds: float) -> str:
-    """A plain amount times seconds: `12.5 GPU-hours`, `3 core-hours`, `8 GiB-hours`."""
-    hours = amount_seconds / HOUR
-    if is_whole(resource) and resource != PODS:
-        hours /= GIBIBYTE
-    return f"{spoken_number(hours)} {unit_of(resource)}-hours"
+    """A plain amount times seconds: `12.5 GPU-hours`, `3 core-hours`, `8 GiB-seconds`."""
+    work = amount_seconds / GIBIBYTE if is_whole(resource) and resource != PODS else amount_seconds
+    number, span = (work / HOUR, "hours") if abs(work) >= HOUR / 10 else (work, "seconds")
+    return f"{spoken_number(number)} {unit_of(resource)}-{span}"
 
 
 def unit_of(resource: str) -> str:

@@ -1,0 +1,40 @@
+"""A hundred thousand jobs are measured in a moment."""
+
+from __future__ import annotations
+
+import pytest
+from large_runs import WEEK, large_run
+
+from hekla import measures
+from hekla.clock import WallClock
+from hekla.sim.run import Run
+
+
+@pytest.fixture(scope="module")
+def week() -> Run:
+    return large_run(jobs=100_000, stints=400_000)
+
+
+def test_all_measures_of_a_hundred_thousand_jobs_take_seconds(week: Run) -> None:
+    """About 1.5 s on two cores of 2020; a loop over jobs or stints would take far more than the limit."""
+    clock = WallClock()
+    began = clock.now()
+    measures.summarize(week)
+    measures.use_over_time(week)
+    measures.jobs_over_time(week)
+    measures.shares_over_time(week)
+    measures.node_use(week, "cpu")
+    measures.wait_distribution(week)
+    assert clock.now() - began < 6
+
+
+def test_accounts_of_a_large_run_balance(week: Run) -> None:
+    """Sums of bytes over a week exceed what floating point holds exactly; parts and whole still agree."""
+    use = measures.use_over_time(week, buckets=400)
+    jobs = measures.jobs_over_time(week, buckets=400)
+    memory = measures.summarize(week).resources[1]
+    assert float(use.seconds @ use.used[:, :, 1].sum(axis=1)) == pytest.approx(memory.used, rel=1e-12)
+    pods = (week.stints.ended - week.stints.began).sum()
+    assert float(jobs.seconds @ jobs.pods_running.sum(axis=1)) == pytest.approx(pods, rel=1e-12)
+    assert (use.used >= 0).all()
+    assert use.edges[-1] == WEEK
