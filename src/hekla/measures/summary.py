@@ -197,8 +197,13 @@ def used_work(run: Run) -> Floats:
 
 def lost_work(run: Run) -> Floats:
     """(R,) Amount-seconds of work that did not count; what the end of the run cut off is not lost."""
+    return _work(run, lost_seconds(run))
+
+
+def lost_seconds(run: Run) -> Floats:
+    """(stints,) Seconds of each that did not count."""
     unkept = np.maximum(_lengths(run) - run.stints.kept, 0.0)
-    return _work(run, np.where(run.stints.ending == Ending.CUT, 0.0, unkept))
+    return np.where(run.stints.ending == Ending.CUT, 0.0, unkept)
 
 
 def _lengths(run: Run) -> Floats:
