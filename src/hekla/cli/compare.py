@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,9 +28,9 @@ from hekla.cli.spans import SPAN
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.workload_options import chosen_workload, workload_options
 from hekla.conf import PRESETS
-from hekla.errors import InputError
 
 if TYPE_CHECKING:
+    from hekla.cli.comparison_progress import Watch
     from hekla.comparison import Arrivals, Comparison, Entrant
     from hekla.framework.registry import Registry
     from hekla.objects import Node
@@ -106,7 +106,7 @@ def compare(  # noqa: PLR0917 - one parameter per option
     with readable_again(workload_file) as path:
         source = WorkloadFile(path, given, nodes)
         some = source(seed)
-        with watching([entrant.name for entrant in entrants], quiet=is_for_machines(output)) as watch:
+        with watched([entrant.name for entrant in entrants], seed, output) as watch:
             comparison = compare_all(
                 source,
                 entrants,
@@ -123,11 +123,18 @@ def compare(  # noqa: PLR0917 - one parameter per option
     tell_account(comparison.account)
     warn(comparison.notes)
     if not comparison.against:
-        raise InputError("stopped before two runs of one seed were complete: nothing to compare")
+        click.echo("stopped before two runs of one seed were complete: nothing to compare", err=True)
+        sys.exit(INTERRUPTED)
     _save(comparison, report_file, save_to)
     _echo(comparison, output)
     if not comparison.is_complete:
         sys.exit(INTERRUPTED)
+
+
+def watched(names: Sequence[str], first_seed: int, output: Style | None) -> AbstractContextManager[Watch]:
+    from hekla.cli.comparison_progress import watching  # noqa: PLC0415 - --help stays quick
+
+    return watching(names, first_seed, quiet=is_for_machines(output))
 
 
 @dataclass(frozen=True)
@@ -164,7 +171,9 @@ def chosen_entrants(
     from hekla.comparison import Entrant  # noqa: PLC0415
 
     if len(conf_files) + len(presets) < 2:
-        raise click.UsageError("give two configurations or more, by --conf or --preset; the first is the base")
+        raise click.UsageError(
+            "give two configurations or more, by --conf or --preset; the first is the base"
+        )
     names = [*names_of(conf_files), *presets]
     chosen: list[tuple[Path | None, str | None]] = [
         *((path, None) for path in conf_files),

@@ -8,7 +8,7 @@ pairs          every job under two configurations
 figures        what is held against each other
 intervals      how far from zero a difference may be by chance
 differences    each figure of a candidate against that of the base
-verdict        in words; `text` for people, `records` as data and files
+verdict        in words; `text` for people, `records` as data and files, `page` as a report
 
 docs/concepts/comparison.md says what the intervals mean.
 """
@@ -20,6 +20,7 @@ from hekla.comparison.chance import Chance
 from hekla.comparison.compare import Against, Comparison, RunSummary, compare
 from hekla.comparison.differences import Difference, Judgement
 from hekla.comparison.intervals import Estimate
+from hekla.comparison.page import write_comparison_report
 from hekla.comparison.records import comparison_data, save_comparison
 from hekla.comparison.text import comparison_lines
 from hekla.comparison.trials import Entrant
@@ -44,4 +45,5 @@ __all__ = [
     "comparison_lines",
     "save_comparison",
     "verdict_of",
+    "write_comparison_report",
 ]

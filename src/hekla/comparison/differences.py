@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -70,6 +70,11 @@ class Difference:
     @property
     def group(self) -> Group:
         return self.queue, self.size
+
+    @property
+    def is_nothing(self) -> bool:
+        """Nobody evicted, no work lost, on either side: no news."""
+        return self.measure.unit in (Unit.WORK, Unit.COUNT) and self.base == self.candidate == 0
 
     @property
     def part(self) -> float:
@@ -150,8 +155,7 @@ class Tally:
         self.meetings[seed] = Meeting(
             figures.of(),
             figures.groups,
-            run_figures(base),
-            run_figures(candidate),
+            *(run_figures(side, span) for side, span in zip((base, candidate), pair.makespans, strict=True)),
             pair.outcome,
             pair.is_identical,
             resources,
@@ -252,6 +256,8 @@ def blocks_of(jobs: int) -> Rows:
     return np.arange(jobs) * block_count(jobs) // max(jobs, 1)
 
 
-def about(differences: Sequence[Difference], key: str) -> Iterator[Difference]:
-    """Those of one measure."""
-    return (each for each in differences if each.measure.key == key)
+def of_queues_and_sizes(differences: Sequence[Difference], key: str) -> list[Difference]:
+    """Of one measure, those of each queue and each size; a group that is everybody is left out."""
+    its = [each for each in differences if each.measure.key == key]
+    everybody = max((each.jobs for each in its), default=0)
+    return [each for each in its if bool(each.queue) != bool(each.size) and each.jobs < everybody]

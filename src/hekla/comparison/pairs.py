@@ -25,6 +25,9 @@ class JobFigures:
     resources: tuple[str, ...]
     queue: Rows
     size: Rows
+    submitted: Floats
+    finished: Floats
+    """NaN where the job did not complete."""
     spread_out: dict[str, Floats]
     """Each of `SPREAD_OUT`; NaN where a job has none."""
     evictions: Floats
@@ -46,6 +49,8 @@ def job_figures(run: Run) -> JobFigures:
         resources=run.resources,
         queue=jobs.queue.astype(np.int64),
         size=size_classes(run),
+        submitted=jobs.submitted,
+        finished=jobs.submitted + responses(run),
         spread_out={"wait": waits(run), "completion": responses(run), "slowdown": slowdowns(run)},
         evictions=jobs.evictions.astype(np.float64),
         lost=np.array(lost, np.float64).reshape(len(run.resources), len(jobs)).T,
@@ -114,6 +119,18 @@ class Pair:
             unmatched_base=len(self.base.names) - len(self),
             unmatched_candidate=len(self.candidate.names) - len(self),
         )
+
+    @property
+    def makespans(self) -> tuple[float, float]:
+        """From the first submission to the last completion, of the jobs that completed in both runs."""
+        sides = ((self.base, self.base_rows), (self.candidate, self.candidate_rows))
+        is_done = ~np.isnan(self.values("completion")[0])
+        if not is_done.any():
+            return np.nan, np.nan
+        base, candidate = (
+            float(side.finished[rows][is_done].max() - side.submitted[rows].min()) for side, rows in sides
+        )
+        return base, candidate
 
     @property
     def is_identical(self) -> bool:

@@ -9,13 +9,13 @@ from textwrap import wrap
 from hekla.comparison.arrivals import Jittered, Resampled
 from hekla.comparison.chance import Chance
 from hekla.comparison.compare import Against, Comparison
-from hekla.comparison.differences import Difference, Judgement
+from hekla.comparison.differences import Difference, Judgement, of_queues_and_sizes
 from hekla.comparison.figures import ALL, Unit
-from hekla.comparison.verdict import counted, signed, verdict_of
+from hekla.comparison.verdict import considered, counted, signed, verdict_of
 from hekla.measures.text import WIDTH, aligned
 from hekla.measures.words import spoken_seconds
 
-LABEL = 13
+LABEL = 14
 LONGEST_NAME = 12
 LONGEST_GROUP = 20
 MOST_QUEUES = 15
@@ -90,58 +90,56 @@ def cautions(comparison: Comparison) -> Iterator[str]:
     judged = sum(
         each.judgement in (Judgement.BETTER, Judgement.WORSE, Judgement.UNSURE)
         for against in comparison.against
-        for each in against.differences
+        for each in considered(against)
     )
     expected = round(judged * (1 - comparison.confidence))
     if expected:
         yield (
-            f"each interval stands for itself: of {judged} differences that are not nought, about {expected} "
-            "would look sure by chance alone"
+            f"each interval stands for itself: of {judged} that may or may not exclude zero, about {expected} "
+            "would do so by chance alone"
         )
 
 
 def figure_table(against: Against, confidence: float) -> list[str]:
     """All jobs and the whole cluster."""
-    shown = [each for each in against.differences if each.group == ALL and _is_worth_a_row(each)]
-    rows = [(each.measure.label, *_cells(each)) for each in shown]
-    return aligned(("all jobs", *_heads(against, confidence)), rows)
-
-
-def _is_worth_a_row(difference: Difference) -> bool:
-    """Nothing lost and nobody evicted, on either side, is no news."""
-    is_sum = difference.measure.unit in (Unit.WORK, Unit.COUNT)
-    return not (is_sum and difference.base == difference.candidate == 0)
+    shown = [each for each in against.differences if each.group == ALL and not each.is_nothing]
+    rows = [(each.measure.label, *cells(each)) for each in shown]
+    return _table("all jobs", against, confidence, rows)
 
 
 def group_table(against: Against, key: str, confidence: float) -> list[str]:
     """One measure, for each queue and each size; the queues with the most jobs where there are many."""
-    found = [
-        each
-        for each in against.differences
-        if each.measure.key == key and bool(each.queue) != bool(each.size) and _is_worth_a_row(each)
-    ]
+    found = [each for each in of_queues_and_sizes(against.differences, key) if not each.is_nothing]
     queues = sorted((each for each in found if each.queue), key=lambda each: -each.jobs)
     beyond = len(queues) - MOST_QUEUES
     shown = [*queues[:MOST_QUEUES], *(each for each in found if each.size)]
-    if len({each.group for each in shown}) < 2:
+    if not shown:
         return []
-    rows = [(_group_label(each), *_cells(each)) for each in shown]
+    rows = [(shortened(group_label(each), LONGEST_GROUP), *cells(each)) for each in shown]
     more = [f"and {counted(beyond, 'queue')} with fewer jobs"] if beyond > 0 else []
-    return aligned((shown[0].measure.label, *_heads(against, confidence)), rows) + more
+    return _table(shown[0].measure.label, against, confidence, rows) + more
 
 
-def _group_label(difference: Difference) -> str:
+def whose_row(difference: Difference) -> str:
+    """`wait, mean` of all jobs, `wait, mean: queue research` of some."""
+    label = difference.measure.label
+    return label if difference.group == ALL else f"{label}: {group_label(difference)}"
+
+
+def group_label(difference: Difference) -> str:
     if difference.size:
         return f"{difference.size} pod{'' if difference.size == '1' else 's'}"
-    return shortened(f"queue {difference.queue}", LONGEST_GROUP)
+    return f"queue {difference.queue}"
 
 
-def _heads(against: Against, confidence: float) -> Sequence[str]:
+def _table(what: str, against: Against, confidence: float, rows: Sequence[Sequence[str]]) -> list[str]:
     names = (shortened(name, LONGEST_NAME) for name in (against.base, against.name))
-    return (*names, "difference", f"{confidence * 100:g}% interval", "part", "")
+    heads = (what, *names, "difference", f"{confidence * 100:g}% interval", "part", "")
+    return [line.rstrip() for line in aligned(heads, rows)]
 
 
-def _cells(difference: Difference) -> Sequence[str]:
+def cells(difference: Difference) -> Sequence[str]:
+    """Base, candidate, difference, interval, part, judgement."""
     estimate, measure = difference.estimate, difference.measure
     low, high = (signed(difference, end) for end in (estimate.low, estimate.high))
     part = difference.part
@@ -151,9 +149,14 @@ def _cells(difference: Difference) -> Sequence[str]:
         measure.spoken(difference.candidate),
         signed(difference, estimate.difference),
         "-" if low == "-" else f"{low} to {high}",
-        f"{part:+.0%}" if is_percent else "",
+        _spoken_part(part) if is_percent else "",
         {Judgement.UNKNOWN: ""}.get(difference.judgement, difference.judgement.value),
     )
+
+
+def _spoken_part(part: float) -> str:
+    text = f"{part:+.0%}"
+    return "0%" if text in ("+0%", "-0%") else text
 
 
 def shortened(text: str, width: int) -> str:

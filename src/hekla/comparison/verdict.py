@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hekla.comparison.compare import Against
-from hekla.comparison.differences import Difference, Judgement
+from hekla.comparison.differences import Difference, Judgement, of_queues_and_sizes
 from hekla.comparison.figures import ALL, Group, Unit, plain_name
 
 MOST_GROUPS = 4
@@ -81,7 +81,7 @@ class Verdict:
 
 def verdict_of(against: Against) -> Verdict:
     overall = list(_headlines(against.differences))
-    of_groups = [each for each in against.differences if _is_of_group(each)]
+    of_groups = list(_of_groups(against.differences))
     better, worse = (
         (*_told(overall, judgement), *_told_of_groups(of_groups, judgement))
         for judgement in (Judgement.BETTER, Judgement.WORSE)
@@ -99,6 +99,11 @@ def verdict_of(against: Against) -> Verdict:
         unjudged=tuple(text for text in unjudged if text),
         apart=tuple(_apart(against)),
     )
+
+
+def considered(against: Against) -> list[Difference]:
+    """The differences that a verdict looks at."""
+    return [*_headlines(against.differences), *_of_groups(against.differences)]
 
 
 def _headline(against: Against, better: Sequence[str], worse: Sequence[str]) -> str:
@@ -124,13 +129,14 @@ def _headlines(differences: Sequence[Difference]) -> Iterator[Difference]:
         is_told = (
             key in HEADLINES or key in ("jain", "evictions") or key.startswith(("utilisation.", "lost."))
         )
-        if each.group == ALL and is_told:
+        if each.group == ALL and is_told and not each.is_nothing:
             yield each
 
 
-def _is_of_group(difference: Difference) -> bool:
-    """One queue or one size, not both."""
-    return difference.measure.key in OF_GROUPS and bool(difference.queue) != bool(difference.size)
+def _of_groups(differences: Sequence[Difference]) -> Iterator[Difference]:
+    """What is told of queues and of sizes."""
+    for key in OF_GROUPS:
+        yield from of_queues_and_sizes(differences, key)
 
 
 def _told(differences: Sequence[Difference], judgement: Judgement) -> Iterator[str]:
@@ -184,7 +190,9 @@ def _amount(difference: Difference, comparative: str) -> str:
     estimate = difference.estimate
     near, far = sorted((abs(estimate.low), abs(estimate.high)))
     if difference.base and abs(difference.part) <= LARGEST_PART:
-        parts = [abs(difference.as_part(amount)) for amount in (estimate.difference, near, far)]
+        # Nothing can be more than all of it less.
+        most = 1.0 if estimate.difference < 0 else math.inf
+        parts = [min(abs(difference.as_part(amount)), most) for amount in (estimate.difference, near, far)]
         middle, low, high = (f"{part:.0%}".removesuffix("%") for part in parts)
         return f"{middle} % {comparative} ({low} to {high} %)"
     middle, low, high = (difference.measure.spoken(abs(a)) for a in (estimate.difference, near, far))
@@ -211,7 +219,8 @@ def _doubtful(difference: Difference) -> str:
     if difference.measure.unit not in (Unit.PART, Unit.INDEX) and difference.base:
         parts = [difference.as_part(amount) for amount in amounts]
         if max(map(abs, parts)) <= LARGEST_PART:
-            middle, low, high = (f"{part:+.0%}".removesuffix("%") for part in parts)
+            # Less than nothing is no wait and no work: the interval is cut there.
+            middle, low, high = (f"{max(part, -1.0):+.0%}".removesuffix("%") for part in parts)
             return f"{plain(difference)} {middle} % ({low} to {high} %)"
     middle, low, high = (signed(difference, amount) for amount in amounts)
     return f"{plain(difference)} {middle} ({low} to {high})"

@@ -17,6 +17,8 @@ from hekla.sim.run import Ending, Floats, Run, State
 
 MOMENTS = 400
 """In so many parts of the run shares are compared, and at so many moments splinters are looked for."""
+ROUNDING = 1e-6
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +204,9 @@ def lost_work(run: Run) -> Floats:
 
 def lost_seconds(run: Run) -> Floats:
     """(stints,) Seconds of each that did not count."""
-    unkept = np.maximum(_lengths(run) - run.stints.kept, 0.0)
-    return np.where(run.stints.ending == Ending.CUT, 0.0, unkept)
+    unkept = _lengths(run) - run.stints.kept
+    # Lengths and work done are sums of other numbers: what is left of them by rounding was never lost.
+    return np.where((run.stints.ending == Ending.CUT) | (unkept < ROUNDING), 0.0, unkept)
 
 
 def _lengths(run: Run) -> Floats:
