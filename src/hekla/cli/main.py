@@ -12,6 +12,7 @@ from hekla.errors import ConfError, HeklaError
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
+    "compare": "hekla.cli.compare:compare",
     "conf": "hekla.cli.conf:conf",
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
@@ -32,6 +33,7 @@ COMMANDS = {
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
+    "compare": "Run a workload under several configurations and tell which is better.",
     "conf": "Check and show scheduler configurations.",
     "decide": "Run one scheduling cycle and print the decisions.",
     "demo": "Watch all six actions at work on a built-in cluster.",

@@ -17,6 +17,18 @@ from hekla.scheduler.builtin import BUILTIN
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+strict_option = click.option(
+    "--strict", is_flag=True, help="Treat warnings about the configuration as errors."
+)
+plugin_option = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="MODULE:CLASS",
+    help="Add a plugin or action of your own (also file.py:Class).",
+)
+
+
 def configuration(command: Command) -> Command:
     """`--conf`, `--preset`, `--strict` and `--plugin`."""
     for option in reversed(
@@ -27,14 +39,8 @@ def configuration(command: Command) -> Command:
             click.option(
                 "--preset", type=click.Choice(sorted(PRESETS)), help="A built-in configuration instead."
             ),
-            click.option("--strict", is_flag=True, help="Treat warnings about the configuration as errors."),
-            click.option(
-                "--plugin",
-                "plugins",
-                multiple=True,
-                metavar="MODULE:CLASS",
-                help="Add a plugin or action of your own (also file.py:Class).",
-            ),
+            strict_option,
+            plugin_option,
         )
     ):
         command = option(command)

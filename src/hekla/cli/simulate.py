@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hekla.objects import Node
     from hekla.sim.options import Options
     from hekla.sim.run import Run
-    from hekla.workloads import Workload
+    from hekla.workloads import Account, Workload
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
 INTERRUPTED = 130
@@ -97,7 +97,7 @@ def simulate(  # noqa: PLR0917 - one parameter per option
         conf_name=named_conf(conf_file, preset),
     )
     run = watched(simulation.run, quiet=output in (Style.JSON, Style.YAML))
-    tell_account(workload)
+    tell_account(workload.account)
     warn(run.notes)
     _save(run, report_file, save_to)
     _echo(run, output, lists_jobs=lists_jobs)
@@ -147,9 +147,8 @@ def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> Run:
         return simulate_with(show, is_stopped)
 
 
-def tell_account(workload: Workload) -> None:
-    """What reading the workload left out or assumed."""
-    account = workload.account
+def tell_account(account: Account) -> None:
+    """What reading a workload left out or assumed."""
     warn(f"left out: {count:,} x {why}" for why, count in account.dropped.items())
     warn(f"assumed: {count:,} x {what}" for what, count in account.changed.items())
 
