@@ -22,12 +22,17 @@ HOUR = 3600.0
 class Arrivals(Protocol):
     """Who may come later, differently in every roll."""
 
+    @property
+    def are_random(self) -> bool: ...
+
     def submissions(self, chance: np.random.Generator) -> Iterator[Submission]: ...
 
 
 @dataclass(frozen=True)
 class NoArrivals:
     """Nobody comes."""
+
+    are_random: bool = False
 
     def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:  # noqa: ARG002
         return iter(())
@@ -38,6 +43,7 @@ class WrittenArrivals:
     """The same jobs in every roll, at their times from now on."""
 
     jobs: tuple[Submission, ...]
+    are_random: bool = False
 
     def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:  # noqa: ARG002
         return iter(self.jobs)
@@ -49,6 +55,7 @@ class SteadyArrivals:
 
     per_hour: float
     kinds: tuple[tuple[Submission, Prospect], ...]
+    are_random: bool = True
 
     def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:
         now, number = 0.0, 0

@@ -164,15 +164,11 @@ def calibrate(
     options = options or Options(period=rolling.period)
 
     def simulation() -> Simulation:
-        return Simulation(
-            workload, conf, nodes=nodes, registry=registry, seed=rolling.seed, options=options
-        )
+        return Simulation(workload, conf, nodes=nodes, registry=registry, seed=rolling.seed, options=options)
 
     truth = simulation().run()
     wanted = moments_of(truth, moments)
-    looks = _looks(
-        simulation(), workload, wanted, knowledge
-    )
+    looks = _looks(simulation(), workload, wanted, knowledge)
     known = _known(truth, knowledge)
     outcomes: list[Outcome] = []
     for place, (moment, objects) in enumerate(looks):

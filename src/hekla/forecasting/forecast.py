@@ -30,7 +30,7 @@ from hekla.workloads.manifests import SCHEDULERS, youngest
 DAY = 86_400.0
 LARGE = 2_000
 """So many nodes and pods make a cluster large: its forecasts are a little coarser."""
-FINE, COARSE = 0.01, 0.05
+FINE, COARSE = 0.01, 0.1
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from hekla.cluster.embedded.queues import admitted
 from hekla.conf import Conf
 from hekla.forecasting.standing import Standing
 from hekla.framework.explain import Explanation, explain
 from hekla.framework.registry import Registry
+from hekla.objects import Queue
 from hekla.scheduler.cycle import run_cycle
 from hekla.sim.options import START
 from hekla.state.snapshot import take_snapshot
@@ -17,7 +19,10 @@ _SHORTAGE = re.compile(r"not enough \S+")
 
 def reasons_for(standing: Standing, conf: Conf, registry: Registry) -> dict[str, str]:
     """By PodGroup, of the jobs that wait."""
-    report = run_cycle(take_snapshot(standing.objects), conf, registry=registry, now=START)
+    queues = [each for each in standing.objects if isinstance(each, Queue)]
+    others = [each for each in standing.objects if not isinstance(each, Queue)]
+    there = admitted(queues, {}, is_strict=True).queues
+    report = run_cycle(take_snapshot([*there, *others]), conf, registry=registry, now=START)
     jobs = report.session.jobs
     return {
         job.key: in_short(explain(report.session, jobs[job.key]))

@@ -53,6 +53,11 @@ class Setting:
     seed: int
 
     @property
+    def is_certain(self) -> bool:
+        """Nothing is left to chance: all rolls are the same."""
+        return not self.arrivals.are_random and all(len(p.seconds) == 1 for p in self.prospects.values())
+
+    @property
     def waiting(self) -> list[StandingJob]:
         return self.standing.waiting
 
@@ -110,6 +115,8 @@ def rolled(
     tell(1)
     hopeless = hopeless_in(setting, first)
     each = stopwatch() - began
+    if setting.is_certain:
+        return np.tile(first, (count, 1)), hopeless
     rest = range(1, count)
     if processes > 1 and each * len(rest) > WORTH_PROCESSES and (packed := _packed(setting)) is not None:
         rows = _in_processes(packed, rest, hopeless, processes, tell)
