@@ -229,7 +229,7 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
             arrivals=arrivals_of(given["arrivals"], given),
             on_moment=lambda done, _count: show(done),
         )
-    tell_account(workload)
+    tell_account(workload.account)
     return found
 
 
