@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -25,3 +25,25 @@ def spare_what_is_there() -> None:
     Hundreds of thousands of objects that stay make every full search for circles take half a second.
     """
     gc.freeze()
+
+
+@contextmanager
+def sparing_collector(every: int = 1000) -> Iterator[Callable[[], None]]:
+    """For work in many small steps that leaves few circles: only young objects are searched, now and then.
+
+    What it gives is to be called after every step. What has survived one search is taken to stay.
+    """
+    steps = 0
+
+    def tidy_up() -> None:
+        nonlocal steps
+        steps += 1
+        if steps % every == 0:
+            gc.collect(0)
+
+    gc.freeze()
+    try:
+        with without_collector():
+            yield tidy_up
+    finally:
+        gc.unfreeze()

@@ -54,7 +54,8 @@ def job_columns(run: Run) -> Columns:
     """One row per job; a column for each resource that all its pods ask for together."""
     jobs = run.jobs
     return {
-        "name": list(jobs.names),
+        "name": [name.rpartition("/")[2] for name in jobs.names],
+        "namespace": [name.rpartition("/")[0] for name in jobs.names],
         "queue": names_at(run.queues, jobs.queue),
         "user": list(jobs.users),
         "state": names_at([state.name.lower() for state in State], jobs.state),

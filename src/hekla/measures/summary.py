@@ -196,9 +196,13 @@ def used_work(run: Run) -> Floats:
 
 
 def lost_work(run: Run) -> Floats:
-    """(R,) Amount-seconds of work that did not count; what the end of the run cut off is not lost."""
+    """(R,) Amount-seconds of stints that were disturbed and did not count.
+
+    Nothing is lost of a stint that came to its end or that the end of the run cut off.
+    """
     unkept = np.maximum(_lengths(run) - run.stints.kept, 0.0)
-    return _work(run, np.where(run.stints.ending == Ending.CUT, 0.0, unkept))
+    is_disturbed = ~np.isin(run.stints.ending, (Ending.DONE, Ending.CUT))
+    return _work(run, np.where(is_disturbed, unkept, 0.0))
 
 
 def _lengths(run: Run) -> Floats:

@@ -1,5 +1,7 @@
 """Workloads: who submits what, when, and for how long; written by hand, generated, or out of a trace."""
 
+from hekla.workloads.generate import generate
+from hekla.workloads.load import rate_for
 from hekla.workloads.model import (
     Account,
     Fault,
@@ -12,6 +14,10 @@ from hekla.workloads.model import (
     Submission,
     Workload,
 )
+from hekla.workloads.nodes import nodes_of
+from hekla.workloads.options import Options
+from hekla.workloads.read import read_workload
+from hekla.workloads.settings import Settings
 
 __all__ = [
     "Account",
@@ -20,8 +26,14 @@ __all__ = [
     "NodeDrains",
     "NodeFails",
     "NodesAdded",
+    "Options",
     "Restart",
     "Role",
+    "Settings",
     "Submission",
     "Workload",
+    "generate",
+    "nodes_of",
+    "rate_for",
+    "read_workload",
 ]

@@ -137,6 +137,19 @@ class Account:
     changed: Counter[str] = field(default_factory=Counter)
     """By what was assumed, as "run time missing: the requested time is taken"."""
 
+    def clear(self) -> None:
+        """Begin anew, as every reading does."""
+        self.taken = 0
+        self.dropped.clear()
+        self.changed.clear()
+
+    def notes(self) -> list[str]:
+        """What was left out and what was changed, as sentences."""
+        return [
+            *(f"{count} left out: {reason}" for reason, count in self.dropped.items()),
+            *(f"{count} changed: {reason}" for reason, count in self.changed.items()),
+        ]
+
 
 @dataclass(frozen=True)
 class Workload:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hekla.cluster import conditions, volumes
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
-from hekla.cluster.embedded.timeline import Timeline
+from hekla.cluster.embedded.timeline import Due, Timeline
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
 from hekla.framework.decisions import (
@@ -33,7 +33,7 @@ class Carrier:
     """Carries out decisions; `evicted` holds the UIDs of pods that the scheduler took off their nodes."""
 
     def __init__(
-        self, store: Store, kubelet: Kubelet, rooms: Rooms, timeline: Timeline, chronicle: Chronicle
+        self, store: Store, kubelet: Kubelet, rooms: Rooms, timeline: Timeline[Due], chronicle: Chronicle
     ) -> None:
         self._store = store
         self._kubelet = kubelet

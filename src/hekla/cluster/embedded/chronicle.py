@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hekla.cluster.embedded.timeline import Timeline
+from hekla.cluster.embedded.timeline import Due, Timeline
 from hekla.objects import Manifest, VolcanoJob
 from hekla.objects.complaint import Complaint
 
@@ -34,7 +34,7 @@ def called(manifest: Manifest) -> str:
 class Chronicle:
     """Events in order of time; complaints each told once."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline[Due]) -> None:
         self._timeline = timeline
         self.events: list[Happening] = []
         self.complaints: list[Complaint] = []

@@ -16,7 +16,7 @@ from hekla.cluster.embedded.annotations import ARRIVES_AT, read_seconds
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.embedded.timeline import Arrival, Timeline
+from hekla.cluster.embedded.timeline import Arrival, Due, Timeline
 from hekla.cluster.store import Store
 from hekla.controllers import (
     Problem,
@@ -61,7 +61,7 @@ M = TypeVar("M", bound=Manifest)
 class Intake:
     """Lets objects in; remembers every UID, so that no two objects share one."""
 
-    def __init__(self, store: Store, timeline: Timeline, chronicle: Chronicle, options: Options) -> None:
+    def __init__(self, store: Store, timeline: Timeline[Due], chronicle: Chronicle, options: Options) -> None:
         self._store = store
         self._timeline = timeline
         self._chronicle = chronicle

@@ -16,7 +16,7 @@ from hekla.cluster import conditions
 from hekla.cluster.embedded.annotations import EXIT_CODE, RUN_SECONDS, read_exit_code, read_seconds
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options
-from hekla.cluster.embedded.timeline import Finish, PodDue, Start, Timeline, Vanish
+from hekla.cluster.embedded.timeline import Due, Finish, PodDue, Start, Timeline, Vanish
 from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME
@@ -33,7 +33,7 @@ T = TypeVar("T")
 class Kubelet:
     """Looks after all pods of all nodes."""
 
-    def __init__(self, store: Store, timeline: Timeline, chronicle: Chronicle, options: Options) -> None:
+    def __init__(self, store: Store, timeline: Timeline[Due], chronicle: Chronicle, options: Options) -> None:
         self._store = store
         self._timeline = timeline
         self._chronicle = chronicle

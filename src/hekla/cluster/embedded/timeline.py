@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
+from typing import Generic, TypeVar
 
 from hekla.objects import Manifest
 
@@ -40,22 +41,27 @@ class Vanish(PodDue):
 
 
 Due = Arrival | Start | Finish | Vanish
+What = TypeVar("What")
 
 
-class Timeline:
-    """The present moment and a heap of what is due; equal times in the order of planning."""
+class Timeline(Generic[What]):
+    """The present moment and a heap of what is due; equal times in the order of planning.
 
-    def __init__(self, start: float) -> None:
+    `origin` is what zero means, in seconds since 1970.
+    """
+
+    def __init__(self, start: float, origin: float = 0.0) -> None:
         self.start = start
         self.now = start
-        self._heap: list[tuple[float, int, Due]] = []
+        self._origin = origin
+        self._heap: list[tuple[float, int, What]] = []
         self._numbers = count()
         self._last_stamp = datetime.min.replace(tzinfo=UTC)
 
-    def plan(self, due: float, what: Due) -> None:
+    def plan(self, due: float, what: What) -> None:
         heappush(self._heap, (max(due, self.now), next(self._numbers), what))
 
-    def first(self) -> tuple[float, Due] | None:
+    def first(self) -> tuple[float, What] | None:
         return (self._heap[0][0], self._heap[0][2]) if self._heap else None
 
     def pop(self) -> None:
@@ -67,7 +73,7 @@ class Timeline:
 
     @property
     def moment(self) -> datetime:
-        return datetime.fromtimestamp(self.now, UTC)
+        return datetime.fromtimestamp(self._origin + self.now, UTC)
 
     def stamp(self) -> datetime:
         """A creation time: now, and later than every stamp before, so that the order of creation shows."""

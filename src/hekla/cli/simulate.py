@@ -1,0 +1,203 @@
+"""`hekla simulate`: a workload in virtual time, and what became of every job."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hekla.cli.options import chosen_conf, configuration, registry_with, warn
+from hekla.cli.spans import SPAN
+from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.workload_options import chosen_workload, workload_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hekla.objects import Node
+    from hekla.sim.options import Options
+    from hekla.sim.run import Run
+    from hekla.workloads import Workload
+
+SOME_NODES = "10 x cpu=32,memory=128Gi"
+INTERRUPTED = 130
+"""The exit code of a command that was stopped by Ctrl-C, as shells have it."""
+
+nodes_option = click.option(
+    "--nodes", "node_texts", multiple=True, metavar="NODES",
+    help=f'The cluster, as "{SOME_NODES}", or a file of manifests or machines; repeatable.',
+)  # fmt: skip
+
+_STAGE_OPTIONS = (
+    click.option("--period", type=SPAN, default=1.0, show_default=True, help="Between two cycles."),
+    click.option("--start-seconds", type=SPAN, default=0.0, help="How long a bound pod takes to start."),
+    click.option(
+        "--grace", type=SPAN, default=30.0, show_default=True, help="How long an evicted pod takes to go."
+    ),
+    click.option("--until", type=SPAN, help="Stop after so much simulated time."),
+)
+
+
+def stage_options(command: Any) -> Any:
+    """How the simulated cluster behaves."""
+    for option in reversed(_STAGE_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
+@nodes_option
+@configuration
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same run.")
+@stage_options
+@click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
+@click.option(
+    "--save", "save_to", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+    help="Write results: .json, .csv, .parquet, or a folder of tables; repeatable.",
+)  # fmt: skip
+@click.option("--jobs", "lists_jobs", is_flag=True, help="List every job, too.")
+@workload_options
+@output_option
+def simulate(  # noqa: PLR0917 - one parameter per option
+    workload_file: Path,
+    node_texts: tuple[str, ...],
+    conf_file: Path | None,
+    preset: str | None,
+    strict: bool,
+    plugins: tuple[str, ...],
+    seed: int,
+    report_file: Path | None,
+    save_to: tuple[Path, ...],
+    lists_jobs: bool,
+    output: Style | None,
+    **given: Any,
+) -> None:
+    """Run WORKLOAD on a simulated cluster, as fast as it goes, and tell what became of every job.
+
+    WORKLOAD is a file of jobs (our own YAML, a trace, a snapshot) or a folder of manifests. Times are
+    seconds of simulated time. Ctrl-C stops and tells what there is so far.
+    """
+    from hekla.sim.simulate import Simulation  # noqa: PLC0415 - --help stays quick
+
+    registry = registry_with(plugins)
+    conf = chosen_conf(conf_file, preset, registry, strict=strict)
+    nodes = chosen_nodes(node_texts, given)
+    workload = chosen_workload(workload_file, given, nodes)
+    simulation = Simulation(
+        workload,
+        conf,
+        nodes=nodes or default_nodes(workload),
+        registry=registry,
+        seed=seed,
+        options=chosen_options(given),
+        conf_name=named_conf(conf_file, preset),
+    )
+    run = watched(simulation.run, quiet=output in (Style.JSON, Style.YAML))
+    tell_account(workload)
+    warn(run.notes)
+    _save(run, report_file, save_to)
+    _echo(run, output, lists_jobs=lists_jobs)
+    if not run.is_complete and given["until"] is None:
+        sys.exit(INTERRUPTED)
+
+
+def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
+    from hekla.workloads.nodes import nodes_of  # noqa: PLC0415 - --help stays quick
+
+    return nodes_of(*texts, gpu_shares=given["gpu_shares"]) if texts else []
+
+
+def default_nodes(workload: Workload) -> list[Node]:
+    """Some nodes, where neither the workload nor anybody else names any; and that is told."""
+    from hekla.objects import Node  # noqa: PLC0415
+    from hekla.workloads.nodes import nodes_of  # noqa: PLC0415
+
+    if any(isinstance(manifest, Node) for manifest in workload.objects):
+        return []
+    warn([f'no nodes are named; "{SOME_NODES}" is taken, see --nodes'])
+    return nodes_of(SOME_NODES)
+
+
+def chosen_options(given: dict[str, Any]) -> Options:
+    from hekla.sim.options import Options  # noqa: PLC0415
+
+    until = given["until"]
+    return Options(
+        period=given["period"],
+        start_seconds=given["start_seconds"],
+        grace_seconds=given["grace"],
+        until=math.inf if until is None else until,
+    )
+
+
+def named_conf(conf_file: Path | None, preset: str | None) -> str:
+    """What the configuration is called in results."""
+    return preset or "default" if conf_file is None else conf_file.name
+
+
+def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> Run:
+    """The run, with a bar on a terminal; Ctrl-C ends it at the next cycle."""
+    from hekla.cli.simulation_progress import interruptible, progress_bar  # noqa: PLC0415
+
+    with interruptible() as is_stopped, progress_bar(quiet=quiet) as show:
+        return simulate_with(show, is_stopped)
+
+
+def tell_account(workload: Workload) -> None:
+    """What reading the workload left out or assumed."""
+    account = workload.account
+    warn(f"left out: {count:,} x {why}" for why, count in account.dropped.items())
+    warn(f"assumed: {count:,} x {what}" for what, count in account.changed.items())
+
+
+def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
+    from hekla.measures import save  # noqa: PLC0415
+
+    for path in save_to:
+        for written in save(run, path):
+            click.echo(f"wrote {written}", err=True)
+    if report_file is not None:
+        from hekla.report import write_report  # noqa: PLC0415
+
+        write_report(run, report_file)
+        click.echo(f"wrote {report_file}", err=True)
+
+
+def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
+    from hekla.measures import run_data, summary_lines  # noqa: PLC0415
+
+    if output in (Style.JSON, Style.YAML):
+        echo_data(run_data(run), output)
+        return
+    if not run.is_complete:
+        click.echo("not complete: what happened up to the moment at which it was stopped\n")
+    click.echo("\n".join(summary_lines(run)))
+    if lists_jobs:
+        click.echo("\n" + _job_table(run))
+
+
+def _job_table(run: Run) -> str:
+    from hekla.cli.table import table  # noqa: PLC0415
+    from hekla.sim.run import State  # noqa: PLC0415
+
+    jobs = run.jobs
+    rows = [
+        (
+            jobs.names[row],
+            run.queues[jobs.queue[row]],
+            State(jobs.state[row]).name.capitalize(),
+            int(jobs.pods[row]),
+            *(_time(column[row]) for column in (jobs.submitted, jobs.started, jobs.finished)),
+            int(jobs.evictions[row]),
+        )
+        for row in range(len(jobs))
+    ]
+    return table(("job", "queue", "state", "pods", "submitted", "started", "finished", "evicted"), rows)
+
+
+def _time(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.1f}s"

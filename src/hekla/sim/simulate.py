@@ -1,0 +1,227 @@
+"""Simulate: a workload on a cluster in virtual time, decided by the very same engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from hekla.clock import VirtualClock, stopwatch
+from hekla.cluster.embedded import queues as queue_admission
+from hekla.collector import sparing_collector
+from hekla.conf import Conf
+from hekla.controllers.job_admission import problem_of_jobs_queue
+from hekla.errors import InputError
+from hekla.framework.registry import Registry
+from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue
+from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.loop import Loop
+from hekla.sim.book import Book
+from hekla.sim.casting import Casting
+from hekla.sim.hazards import Dice, Trouble
+from hekla.sim.jobs import SimJob
+from hekla.sim.options import START, Options
+from hekla.sim.residents import Remaining, residents, stated
+from hekla.sim.run import Run, State
+from hekla.sim.sampling import Sampler
+from hekla.sim.stage import Stage
+from hekla.workloads import NodeDrains, NodeFails, NodesAdded, Submission, Workload
+
+M = TypeVar("M", bound=Manifest)
+
+WATCHFUL_ACTIONS = frozenset({"shuffle"})
+"""Actions that move running pods although nobody waits."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a simulation has come."""
+
+    now: float
+    """Simulated seconds."""
+    submitted: int
+    finished: int
+    count: int | None
+    """How many jobs there are in all, where that is known."""
+    cycles: int
+
+
+class Stopped(Exception):
+    """Somebody asked the simulation to end."""
+
+
+class Simulation:
+    """A workload, a cluster and a configuration, ready to run."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        conf: Conf,
+        *,
+        nodes: Sequence[Node] = (),
+        registry: Registry = BUILTIN,
+        seed: int = 0,
+        options: Options | None = None,
+        remaining: Remaining = stated,
+        conf_name: str = "default",
+    ) -> None:
+        self._workload = workload
+        self._seed = seed
+        self._conf_name = conf_name
+        self._options = options or Options()
+        self._clock = VirtualClock(START)
+        self._book = Book()
+        objects = workload.objects
+        self._nodes = {node.metadata.name: node for node in (*_all_of(Node, objects), *nodes)}
+        if not self._nodes:
+            raise InputError('no node to run on; name some, as in: --nodes "10 x cpu=32,memory=128Gi"')
+        self._queues = self._admitted_queues(_all_of(Queue, objects))
+        self._problem_by_queue: dict[str, str] = {}
+        self._casting = Casting(self._book, _all_of(PriorityClass, objects))
+        self._sampler = Sampler(self._options.period)
+        dice = Dice(workload.hazards, seed)
+        self._stage = Stage(
+            workload.jobs(),
+            self._cast,
+            self._book,
+            dice,
+            self._options,
+            start=START,
+            is_watchful=bool(WATCHFUL_ACTIONS.intersection(conf.actions)),
+        )
+        self._set_up(objects, dice, remaining)
+        self._loop = Loop(self._stage, conf, self._clock, registry=registry, period=self._options.period)
+
+    def _set_up(self, objects: Iterable[Manifest], dice: Dice, remaining: Remaining) -> None:
+        for manifest in (*self._queues.values(), *objects):
+            # Queues have passed admission; nodes and work have doors of their own.
+            if not isinstance(manifest, Pod | PodGroup | Node) and manifest is self._queues.get(
+                manifest.key, manifest
+            ):
+                self._stage.add(manifest)
+        for node in self._nodes.values():
+            self._stage.add_node(node)
+        for job in residents(objects, self._book, remaining):
+            self._stage.add_job(job)
+        trouble = Trouble(self._stage, dice, self._workload.hazards)
+        trouble.plan_faults(self._workload.faults, self._known_nodes())
+        trouble.plan_chance(self._nodes.values())
+
+    def _admitted_queues(self, given: Sequence[Queue]) -> dict[str, Queue]:
+        admitted = queue_admission.admitted(given, {}, is_strict=True)
+        self._book.notes.update({f"queue {queue.key}: {why}": None for queue, why in admitted.refusals})
+        return {queue.metadata.name: queue for queue in admitted.queues}
+
+    def _known_nodes(self) -> dict[str, Node]:
+        """All nodes that are ever there; one that a fault names must be among them."""
+        added = [
+            node for fault in self._workload.faults if isinstance(fault, NodesAdded) for node in fault.nodes
+        ]
+        known = self._nodes | {node.metadata.name: node for node in added}
+        for fault in self._workload.faults:
+            if isinstance(fault, NodeFails | NodeDrains) and fault.node not in known:
+                some = ", ".join(sorted(known)[:5])
+                raise InputError(f'faults: no node "{fault.node}"; known nodes: {some}, ...')
+        return known
+
+    def _cast(self, submission: Submission, now: float, stamp: datetime) -> SimJob | None:
+        """The job of a submission; one that an API server would refuse is only noted."""
+        job = self._casting.job_of(submission, now, stamp)
+        problem = self._why_refused(submission)
+        if not problem:
+            return job
+        self._book.jobs.state[job.row] = State.REFUSED
+        self._book.notes[problem] = None
+        return None
+
+    def _why_refused(self, submission: Submission) -> str:
+        if self._stage.is_there(submission.key):
+            return f"job {submission.key}: refused: a job of this name is still there"
+        if not submission.pods:
+            return f"job {submission.key}: refused: it has no pods"
+        return self._problem_of_queue(submission.queue)
+
+    def _problem_of_queue(self, name: str) -> str:
+        if name not in self._problem_by_queue:
+            problem = next(problem_of_jobs_queue(name, self._queues), None)
+            self._problem_by_queue[name] = "" if problem is None else f"jobs refused: {problem}"
+        return self._problem_by_queue[name]
+
+    def run(
+        self,
+        on_progress: Callable[[Progress], None] | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Run:
+        """Everything that becomes of the workload; stopped half-way, everything so far."""
+        began = stopwatch()
+
+        def on_cycle(report: CycleReport) -> None:
+            self._sampler.look(report.session, self._stage.now)
+            if on_progress is not None:
+                on_progress(self._progress())
+            if is_stopped():
+                raise Stopped
+
+        with sparing_collector() as tidy_up:
+
+            def every_cycle(report: CycleReport) -> None:
+                on_cycle(report)
+                report.session.dissolve()
+                tidy_up()
+
+            try:
+                self._loop.run(until=START + self._options.until, on_cycle=every_cycle)
+            except (Stopped, KeyboardInterrupt):
+                return self._closed(is_complete=False, wall_seconds=stopwatch() - began)
+        is_complete = self._stage.next_event_at() is None
+        return self._closed(is_complete=is_complete, wall_seconds=stopwatch() - began)
+
+    def _progress(self) -> Progress:
+        rows = self._book.jobs
+        return Progress(
+            now=self._stage.now,
+            submitted=len(rows),
+            finished=self._book.finished,
+            count=self._workload.count,
+            cycles=self._loop.cycles,
+        )
+
+    def _closed(self, *, is_complete: bool, wall_seconds: float) -> Run:
+        self._stage.cut()
+        resources = self._stage.resources
+        return self._book.closed(
+            title=self._workload.name,
+            conf=self._conf_name,
+            seed=self._seed,
+            end=self._stage.now,
+            is_complete=is_complete,
+            cycles=self._loop.cycles,
+            samples=self._sampler.samples(self._book.queues.names, resources),
+            resources=resources,
+            wall_seconds=wall_seconds,
+        )
+
+
+def simulate(
+    workload: Workload,
+    conf: Conf,
+    *,
+    nodes: Sequence[Node] = (),
+    registry: Registry = BUILTIN,
+    seed: int = 0,
+    options: Options | None = None,
+    conf_name: str = "default",
+    on_progress: Callable[[Progress], None] | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Run:
+    """What becomes of the workload on these nodes, beside those that come with it."""
+    simulation = Simulation(
+        workload, conf, nodes=nodes, registry=registry, seed=seed, options=options, conf_name=conf_name
+    )
+    return simulation.run(on_progress, is_stopped)
+
+
+def _all_of(kind: type[M], objects: Iterable[Manifest]) -> list[M]:
+    return [manifest for manifest in objects if isinstance(manifest, kind)]

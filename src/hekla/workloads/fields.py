@@ -1,0 +1,163 @@
+"""Fields: the values of a map in a file, by type; what does not fit is told with file, line and path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hekla.errors import InputError
+from hekla.objects.complaint import did_you_mean, quoted, spoken
+from hekla.objects.documents import Document, Path
+from hekla.objects.meta import ResourceList
+from hekla.objects.soundness import problem_with_amount
+from hekla.objects.typed import written_path
+from hekla.workloads.spans import seconds_of
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a value stands: a file, the path within it, and the line as far as it is known."""
+
+    source: str
+    path: Path = ()
+    document: Document | None = None
+    line: int = 0
+
+    def under(self, *steps: str | int) -> Spot:
+        return replace(self, path=(*self.path, *steps))
+
+    def wrong(self, message: str) -> InputError:
+        """The error to raise about what stands here."""
+        line = self.line or (self.document.line_of(self.path) if self.document else 0)
+        place = f"{self.source}:{line}" if line else self.source
+        return InputError(": ".join(part for part in (place, written_path(self.path), message) if part))
+
+
+class Fields:
+    """A map with the keys that it may have."""
+
+    def __init__(self, data: object, spot: Spot, known: Collection[str]) -> None:
+        if not isinstance(data, dict):
+            raise spot.wrong(f"expected a map, got {spoken(data)}")
+        self.data: dict[str, Any] = data
+        self.spot = spot
+        for key in data:
+            if key not in known:
+                listed = f"; known are {', '.join(sorted(known))}"
+                raise spot.under(key).wrong(f"no such key{did_you_mean(key, known) or listed}")
+
+    def __contains__(self, key: str) -> bool:
+        return self.data.get(key) is not None
+
+    def wrong(self, key: str, message: str) -> InputError:
+        return self.spot.under(key).wrong(message)
+
+    def need(self, key: str) -> None:
+        if key not in self:
+            raise self.spot.wrong(f'"{key}" is missing')
+
+    def text(self, key: str, default: str = "") -> str:
+        value = self.data.get(key, default)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str):
+            raise self.wrong(key, f"expected a text, got {spoken(value)}")
+        return value
+
+    def choice(self, key: str, known: Collection[str], default: str) -> str:
+        value = self.text(key, default)
+        if value not in known:
+            listed = ", ".join(f'"{word}"' for word in known)
+            raise self.wrong(
+                key, f"expected one of {listed}, got {quoted(value)}{did_you_mean(value, known)}"
+            )
+        return value
+
+    def flag(self, key: str) -> bool | None:
+        value = self.data.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.wrong(key, f"expected true or false, got {spoken(value)}")
+        return value
+
+    def whole(self, key: str, default: int, *, least: int = 0, most: int = 2**31 - 1) -> int:
+        value = self.data.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.wrong(key, f"expected a whole number, got {spoken(value)}")
+        if not least <= value <= most:
+            raise self.wrong(key, f"expected a number from {least} to {most}, got {spoken(value)}")
+        return value
+
+    def number(self, key: str, default: float, *, least: float = 0.0, most: float = math.inf) -> float:
+        value = self.data.get(key, default)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self.wrong(key, f"expected a number, got {spoken(value)}")
+        if not least <= value <= most:
+            bounds = f"from {least:g} to {most:g}" if most < math.inf else f"of at least {least:g}"
+            raise self.wrong(key, f"expected a number {bounds}, got {spoken(value)}")
+        return float(value)
+
+    def span(self, key: str, default: float | None = None, *, may_be_endless: bool = False) -> float | None:
+        """Seconds; none where nothing is said and nothing is assumed."""
+        value = self.data.get(key, default)
+        if value is None:
+            return None
+        try:
+            seconds = seconds_of(value)
+        except InputError as error:
+            raise self.wrong(key, str(error)) from error
+        if math.isinf(seconds) and not may_be_endless:
+            raise self.wrong(key, f"expected a span of time that ends, got {spoken(value)}")
+        return seconds
+
+    def seconds(self, key: str, default: float, *, may_be_endless: bool = False) -> float:
+        found = self.span(key, default, may_be_endless=may_be_endless)
+        assert found is not None
+        return found
+
+    def words(self, key: str) -> dict[str, str]:
+        """A map of texts to texts."""
+        fields = self.map(key)
+        return {name: fields.text(name) for name in fields.data}
+
+    def amounts(self, key: str) -> ResourceList:
+        """A map of resources to quantities."""
+        fields = self.map(key)
+        for name in fields.data:
+            fields.amount(name)
+        return dict(fields.data)
+
+    def amount(self, key: str) -> str | int | float:
+        value: object = self.data[key]
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.wrong(key, f'expected a quantity such as 2, "500m" or "4Gi", got {spoken(value)}')
+        if problem := problem_with_amount(value):
+            raise self.wrong(key, problem)
+        return value
+
+    def map(self, key: str, known: Collection[str] | None = None) -> Fields:
+        """A map within the map; without `known` it may have any keys."""
+        value = self.data.get(key, {})
+        return Fields(value, self.spot.under(key), AnyKey() if known is None else known)
+
+    def items(self, key: str) -> Iterator[tuple[Spot, object]]:
+        """The values of a list, each with its place."""
+        value = self.data.get(key, [])
+        if not isinstance(value, list):
+            raise self.wrong(key, f"expected a list, got {spoken(value)}")
+        for index, item in enumerate(value):
+            yield self.spot.under(key, index), item
+
+
+class AnyKey(Collection[str]):
+    """Every key is known."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
