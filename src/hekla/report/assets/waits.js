@@ -20,7 +20,8 @@ function waitPicture(run, curves, longest, width, label, plot) {
   const x = logarithmic(SHORTEST_WAIT, longest, box.left, box.right);
   const y = linear(0, 1, box.bottom, box.top);
   const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-  const marks = waitMarks(longest, box.right - box.left).map((seconds) => [x(seconds), seconds === SHORTEST_WAIT ? "≤ 1 s" : spanText(seconds)]);
+  const text = (seconds) => (seconds === SHORTEST_WAIT ? "≤ 1 s" : spanText(seconds));
+  const marks = waitMarks(longest, box.right - box.left).map((seconds) => [x(seconds), text(seconds)]);
   svg.append(
     verticalAxis(y, [0, 0.25, 0.5, 0.75, 1], percentText, box, "part of the jobs"),
     horizontalAxis(marks, box, "wait until the first start (logarithmic)"),
@@ -43,9 +44,10 @@ const curveColour = ({ number, isSize }) => (number === null ? "call" : isSize ?
 const curveClass = (curve) => `${curveColour(curve)} d${(curve.number ?? 0) % 4}`;
 
 function curveKey(curve) {
-  const line = shape("svg", { width: 26, height: 10, "aria-hidden": "true" }, shape("path", { class: `curve ${curveClass(curve)}`, d: "M1 5H25" }));
+  const line = shape("path", { class: `curve ${curveClass(curve)}`, d: "M1 5H25" });
+  const picture = shape("svg", { width: 26, height: 10, "aria-hidden": "true" }, line);
   const waits = curve.neverStarted ? `, ${numberText(curve.neverStarted)} never started` : "";
-  return element("span", {}, line, `${curve.label} (${numberText(curve.started)}${waits})`);
+  return element("span", {}, picture, `${curve.label} (${numberText(curve.started)}${waits})`);
 }
 
 function curvePath({ seconds, share }, x, y, box) {
