@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hekla import __version__
 from hekla.cli.chronicle import Chronicle
-from hekla.cli.embedding import START, embed
+from hekla.cli.embedding import START, Embedded, embed
 from hekla.cli.options import chosen_conf, configuration, registry_with
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import counted
@@ -19,9 +18,6 @@ from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
 from hekla.framework.registry import Registry
-
-if TYPE_CHECKING:
-    from hekla.timetravel import Scribe
 
 
 @click.command()
@@ -61,8 +57,8 @@ def run(  # noqa: PLR0917 - one parameter per option
     clock = WallClock() if wall else VirtualClock(START)
     options = Options(run_seconds=run_seconds)
     is_data = output in (Style.JSON, Style.YAML)
-    with recording(record, options, registry, plugins) as scribe:
-        embedded = embed(files, conf, registry, clock=clock, options=options, period=period, scribe=scribe)
+    embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
+    with recorded(embedded, record, options, registry, plugins):
         chronicle = watch(
             embedded, title="hekla run", pace=pace, until=until, max_cycles=max_cycles, quiet=is_data
         )
@@ -73,18 +69,20 @@ def run(  # noqa: PLR0917 - one parameter per option
 
 
 @contextmanager
-def recording(
-    path: Path | None, options: Options, registry: Registry, plugins: Sequence[str]
-) -> Iterator[Scribe | None]:
-    """Whoever writes the cycles down, if they are to be; complete when it is left, however that happens."""
+def recorded(
+    embedded: Embedded, path: Path | None, options: Options, registry: Registry, plugins: Sequence[str]
+) -> Iterator[None]:
+    """Have its cycles written down, if they are to be; the file is complete however this is left."""
     if path is None:
-        yield None
+        yield
         return
     from hekla.timetravel import Scribe, header  # noqa: PLC0415 - only a recording needs it
 
-    scribe = Scribe(path, header(__version__, options.scheduler_names, plugins=plugins), registry.catalogue())
+    head = header(__version__, options.scheduler_names, plugins=plugins)
+    embedded.loop.witness = scribe = Scribe(path, head, registry.catalogue())
+    scribe.follow(embedded.cluster.state)
     try:
-        yield scribe
+        yield
     finally:
         scribe.close()
 
