@@ -22,7 +22,6 @@ from hekla.framework.registry import Registry
 
 if TYPE_CHECKING:
     from hekla.sim.witness import Witness
-    from hekla.timetravel import Scribe
 
 
 @click.command()
@@ -64,9 +63,9 @@ def run(  # noqa: PLR0917 - one parameter per option
     clock = WallClock() if wall else VirtualClock(START)
     options = Options(run_seconds=run_seconds)
     is_data = output in (Style.JSON, Style.YAML)
-    with recording(record, options, registry, plugins) as scribe:
-        embedded = embed(files, conf, registry, clock=clock, options=options, period=period, scribe=scribe)
-        witness = None if report_file is None else witness_of(embedded, period)
+    embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
+    witness = None if report_file is None else witness_of(embedded, period)
+    with recorded(embedded, record, options, registry, plugins):
         chronicle = watch(
             embedded,
             title="hekla run",
@@ -93,18 +92,20 @@ def witness_of(embedded: Embedded, period: float) -> Witness:
 
 
 @contextmanager
-def recording(
-    path: Path | None, options: Options, registry: Registry, plugins: Sequence[str]
-) -> Iterator[Scribe | None]:
-    """Whoever writes the cycles down, if they are to be; complete when it is left, however that happens."""
+def recorded(
+    embedded: Embedded, path: Path | None, options: Options, registry: Registry, plugins: Sequence[str]
+) -> Iterator[None]:
+    """Have its cycles written down, if they are to be; the file is complete however this is left."""
     if path is None:
-        yield None
+        yield
         return
     from hekla.timetravel import Scribe, header  # noqa: PLC0415 - only a recording needs it
 
-    scribe = Scribe(path, header(__version__, options.scheduler_names, plugins=plugins), registry.catalogue())
+    head = header(__version__, options.scheduler_names, plugins=plugins)
+    embedded.loop.witness = scribe = Scribe(path, head, registry.catalogue())
+    scribe.follow(embedded.cluster.state)
     try:
-        yield scribe
+        yield
     finally:
         scribe.close()
 

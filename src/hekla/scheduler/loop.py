@@ -65,7 +65,7 @@ class Loop:
         self._registry = registry
         self._period = period
         self._longest_nap = longest_nap
-        self._witness = witness
+        self.witness = witness
         self._memory: dict[str, float] = {}
         self._gauge = Gauge(conf)
 
@@ -91,7 +91,7 @@ class Loop:
         return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
 
     def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:
-        witness, memory = self._witness, self._memory
+        witness, memory = self.witness, self._memory
         if witness is not None:
             witness.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
         try:
