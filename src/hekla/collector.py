@@ -28,10 +28,10 @@ def spare_what_is_there() -> None:
 
 
 @contextmanager
-def sparing_collector(every: int = 64) -> Iterator[Callable[[], None]]:
-    """For work in many small steps that leaves circles behind: only young objects are searched, now and then.
+def sparing_collector(every: int = 1000) -> Iterator[Callable[[], None]]:
+    """For work in many small steps that leaves few circles: only young objects are searched, now and then.
 
-    To be called after every step. What has survived one search is taken to stay.
+    What it gives is to be called after every step. What has survived one search is taken to stay.
     """
     steps = 0
 

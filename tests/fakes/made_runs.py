@@ -260,3 +260,38 @@ def empty_run() -> Run:
         end=0.0,
         notes=[],
     )
+
+
+def repeated(run: Run, times: int) -> Run:
+    """The same run again and again, one after another: many jobs in little time."""
+    jobs, stints = run.jobs, run.stints
+
+    def again(values: np.ndarray, step: float) -> np.ndarray:
+        return np.concatenate([values + (step * number if step else 0) for number in range(times)]).astype(
+            values.dtype
+        )
+
+    moments = {"submitted", "started", "finished", "began", "ended"}
+    steps = {"job": len(jobs)} | dict.fromkeys(moments, run.end)
+    columns = {
+        name: again(value, steps.get(name, 0))
+        for part in (jobs, stints)
+        for name, value in vars(part).items()
+        if isinstance(value, np.ndarray) and name not in ("shape", "requests")
+    }
+    return replace(
+        run,
+        end=run.end * times,
+        jobs=Jobs(
+            names=[f"{name}-{number}" for number in range(times) for name in jobs.names],
+            users=jobs.users * times,
+            requests=np.tile(jobs.requests, (times, 1)),
+            shape=np.tile(jobs.shape, times),
+            **{name: columns[name] for name in vars(jobs) if name in columns},
+        ),
+        stints=Stints(
+            shape=np.tile(stints.shape, times),
+            **{name: columns[name] for name in vars(stints) if name in columns},
+        ),
+        nodes=nodes_of(len(run.nodes.names), run.end * times, run.end * times),
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from large_runs import WEEK, large_run
 
 from hekla import measures
-from hekla.clock import WallClock
 from hekla.sim.run import Run
 
 
@@ -16,16 +17,18 @@ def week() -> Run:
 
 
 def test_all_measures_of_a_hundred_thousand_jobs_take_seconds(week: Run) -> None:
-    """About 1.5 s on two cores of 2020; a loop over jobs or stints would take far more than the limit."""
-    clock = WallClock()
-    began = clock.now()
+    """About one; a loop over jobs or stints would take far more than the limit.
+
+    Processor time: what else the machine does meanwhile is none of the measures' doing.
+    """
+    began = time.process_time()
     measures.summarize(week)
     measures.use_over_time(week)
     measures.jobs_over_time(week)
     measures.shares_over_time(week)
     measures.node_use(week, "cpu")
     measures.wait_distribution(week)
-    assert clock.now() - began < 6
+    assert time.process_time() - began < 6
 
 
 def test_accounts_of_a_large_run_balance(week: Run) -> None:

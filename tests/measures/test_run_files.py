@@ -38,7 +38,8 @@ def scene() -> Scene:
 def test_every_job_is_there_with_times_in_milliseconds_and_null_for_what_never_came(scene: Scene) -> None:
     jobs = run_data(scene.run())["jobs"]
     assert jobs[0] == {
-        "name": "default/low",
+        "name": "low",
+        "namespace": "default",
         "queue": "default",
         "user": "",
         "state": "completed",
@@ -67,7 +68,7 @@ def test_equal_runs_are_equal_bytes_however_long_they_took(scene: Scene) -> None
 
 def test_records_are_rows_of_plain_values(scene: Scene) -> None:
     rows = records(job_columns(scene.run()))
-    assert [row["name"] for row in rows] == [f"default/{name}" for name in ("low", "high", "late", "stray")]
+    assert [row["name"] for row in rows] == ["low", "high", "late", "stray"]
     assert {type(value) for row in rows for value in row.values()} <= {str, int, float, type(None)}
 
 

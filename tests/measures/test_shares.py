@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -81,6 +82,19 @@ def test_the_dominant_share_is_the_largest_of_any_resource() -> None:
     jobs = [JobOf("a", queue="x", started=0, cpu=2, gpu=2), JobOf("b", queue="y", started=0, cpu=4)]
     series = shares_over_time(two_queues(jobs=jobs).run(), buckets=1)
     assert series.share.tolist() == [[0.5, 0.5]]
+
+
+def test_places_for_pods_are_not_shared() -> None:
+    """The second column stands for places here: x takes four of four."""
+    jobs = [JobOf("a", queue="x", started=0, cpu=2, gpu=4), JobOf("b", queue="y", started=0, cpu=4)]
+    run = dataclasses.replace(two_queues(jobs=jobs).run(), resources=("cpu", "pods"))
+    assert shares_over_time(run, buckets=1).share.tolist() == [[0.25, 0.5]]
+
+
+def test_before_plugins_say_anything_their_first_word_counts() -> None:
+    deserved = {60.0: {"x": (6, 0), "y": (2, 0)}, 90.0: {"x": (2, 0), "y": (6, 0)}}
+    series = shares_over_time(two_queues(deserved=deserved).run(), buckets=2)
+    assert series.deserved.tolist() == [[0.75, 0.25], [0.75, 0.25]]
 
 
 def test_a_queue_without_jobs_takes_no_part() -> None:

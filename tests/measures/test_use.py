@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from runs_by_hand import CPU, GPU, JobOf, NodeOf, Scene, StintOf, scenes
 
 from hekla.errors import InputError
-from hekla.measures import node_use, use_over_time
+from hekla.measures import jobs_over_time, node_use, summarize, use_over_time
 from hekla.measures.summary import available_work, used_work
-from hekla.sim.run import Run, Stints
+from hekla.sim.run import NOTHING, Run, Stints
 
 
 def test_a_span_counts_in_each_part_by_the_time_that_it_covers_there() -> None:
@@ -93,6 +93,24 @@ def test_free_gpus_beside_too_few_cores_are_stuck() -> None:
         nodes=[NodeOf("n1", cpu=4, gpu=2), NodeOf("n2", cpu=8, gpu=2)],
     ).run()
     assert use_over_time(run, buckets=2).fragmentation[:, 1].tolist() == [0.5, 0.5]
+
+
+def test_what_a_node_out_of_service_has_is_not_idle() -> None:
+    """Pods of three cores: the two of n2 are of no use to them, but count only while n2 is there."""
+    run = Scene(
+        jobs=[JobOf("a", cpu=3)], nodes=[NodeOf("n1", cpu=6), NodeOf("n2", cpu=2, up=[(0, 50)])]
+    ).run()
+    assert use_over_time(run, buckets=2).fragmentation[:, 0].tolist() == [0.25, 0.0]
+
+
+def test_pods_of_no_job_are_used_on_their_node_and_by_no_queue() -> None:
+    run = Scene(jobs=[JobOf("a", cpu=1)], stints=[StintOf("a", "n1", 0, 100)]).run()
+    stray = dataclasses.replace(run.stints, job=np.array([NOTHING], np.int32))
+    run = dataclasses.replace(run, stints=stray)
+    assert not use_over_time(run, buckets=2).used.any()
+    assert node_use(run, CPU, buckets=2).tolist() == [[0.25, 0.25]]
+    assert not jobs_over_time(run, buckets=2).pods_running.any()
+    assert summarize(run).resources[0].utilisation == 0.25
 
 
 def test_a_full_cluster_has_no_gaps_to_speak_of() -> None:

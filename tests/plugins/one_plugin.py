@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from hekla.conf import Conf, read_arguments
+from hekla.framework.lineup import Lineup, Seat
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import VICTIM_TASKS
 from hekla.framework.session import Session
@@ -45,7 +46,7 @@ class Scene:
         conf = Conf(actions=(), metrics=metrics or {})
         self.session = Session(snapshot, conf, now=now, memory=memory)
         self.plugin: Any = plugin(read, self.session, hierarchical=hierarchical)
-        self.session.seat([[(self.plugin, lambda _switch: True)]])
+        self.session.seat([self.plugin], Lineup([[Seat(plugin)]]))
 
     def task(self, name: str) -> Task:
         return next(task for task in self.session.tasks if task.name == name)

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from hekla.conf import Conf, read_arguments
+from hekla.framework.lineup import Lineup, Seat
 from hekla.framework.plugin import Plugin
 from hekla.framework.session import Session
 from hekla.model.status import Status
@@ -134,7 +135,8 @@ class Stage:
         self.session = Session(take_snapshot([queue, *groups, *objects]), Conf(actions=()))
         self.predicates = self._build(Predicates, predicates or {})
         self.nodeorder = self._build(NodeOrder, nodeorder or {})
-        self.session.seat([[(self.predicates, _yes), (self.nodeorder, _yes)]])
+        lineup = Lineup([[Seat(Predicates), Seat(NodeOrder)]])
+        self.session.seat([self.predicates, self.nodeorder], lineup)
 
     def _build(self, plugin: type[Plugin], raw: dict[str, object]) -> Any:
         arguments, mistakes = read_arguments(plugin.Arguments, raw, plugin.name)
@@ -179,10 +181,6 @@ class Stage:
         task = self.task(name)
         scores = self.session.fitting.class_of(task).scores(task, mask)
         return {self.session.nodes.names[row]: float(scores[row]) for row in rows}
-
-
-def _yes(switch: str) -> bool:
-    return True
 
 
 WEIGHTS = (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fakes.made_runs import empty_run, made_run
+from fakes.made_runs import empty_run, made_run, repeated
 from fakes.unpacking import unpacked
 from hekla.errors import InputError
 from hekla.report import Table, report_html, write_report
@@ -231,7 +231,8 @@ def test_ten_thousand_jobs_fit_into_three_megabytes() -> None:
 
 
 def test_a_hundred_thousand_jobs_fit_into_twenty_five_megabytes_and_thinning_is_said() -> None:
-    run = made_run(jobs=100_000, nodes=2000, pods=5.0)
+    run = repeated(made_run(jobs=10_000, nodes=500, pods=5.0), 10)
+    assert len(run.jobs) == 100_000
     assert len(run.stints) > 400_000
     page = report_html(run)
     assert len(page.encode()) < 25_000_000

@@ -135,6 +135,7 @@ def decide_scenarios(
                 loaded.conf,
                 registry=registry,
                 now=loaded.now,
+                memory=loaded.memory,
                 profile=Profile() if profile else None,
             )
             echo_outcome(outcome_of(loaded.name, report, load_seconds=load_seconds), report, style)
@@ -153,19 +154,21 @@ class Loaded:
     conf: Conf
     name: str
     now: float
+    memory: dict[str, float]
 
 
 def load_scenario(file: Path, registry: Registry, conf: Conf | None, *, strict: bool) -> Loaded:
-    """The scenario in a file; the time in it is a day after everything that it tells of."""
+    """The scenario in a file; unless it says so, the time is a day after everything that it tells of."""
     scenario = read_scenario(file)
     own = conf or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)
     sharding = scenario.sharding
     shard = Shard(sharding.mode, frozenset(sharding.nodes)) if sharding is not None else None
     snapshot = take_snapshot(scenario.objects, shard=shard)
-    now = DAY + max((seconds(thing.metadata.creation_timestamp) for thing in scenario.objects), default=0.0)
+    made = (seconds(thing.metadata.creation_timestamp) for thing in scenario.objects)
+    now = DAY + max(made, default=0.0) if scenario.now is None else scenario.now
     Gauge(own).put_into(snapshot, now)
     warn(f"{file}: {complaint}" for complaint in (*scenario.complaints, *snapshot.complaints))
-    return Loaded(snapshot, own, scenario.name, now)
+    return Loaded(snapshot, own, scenario.name, now, scenario.memory)
 
 
 def echo_failure(file: Path, error: HeklaError, style: Style) -> None:

@@ -16,7 +16,9 @@ from hekla.cli.run import echo_summary
 from hekla.cli.watch import watch
 from hekla.errors import InputError
 from hekla.objects import Node
+from hekla.report import write_report
 from hekla.scheduler.cycle import CycleReport
+from hekla.sim.witness import Witness
 
 CORDONED = "node-b"
 CORDONED_AT = 70.0
@@ -35,6 +37,7 @@ what to try next
   hekla demo --export mine    the files you just watched: change them, run your version
   hekla explain FILES         why jobs wait, and what would help
   hekla decide FILES          one cycle over your own manifests
+  hekla simulate WORKLOAD     weeks of jobs in virtual time, with such a page
   hekla conf show             the configuration in effect, with every default"""
 
 
@@ -46,7 +49,15 @@ what to try next
     type=click.Path(path_type=Path),
     help="Write the demo's files into a folder and stop.",
 )
-def demo(pace: float, folder: Path | None) -> None:
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    default=Path("hekla-demo.html"),
+    show_default=True,
+    help="Where to write the page that shows it all.",
+)
+def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     """Watch gangs, queues, backfill, preemption, reclaim and shuffle at work on a cluster in this process.
 
     Four nodes in two racks, shared by a tree of queues: a gang gets one rack, research borrows the rest, an
@@ -59,9 +70,18 @@ def demo(pace: float, folder: Path | None) -> None:
     registry = registry_with(()).with_class(Drain)
     conf = usable_conf((HERE / CONF).read_text("utf-8"), "demo", registry, strict=True)
     embedded = embed([Path(str(HERE / CLUSTER))], conf, registry)
-    chronicle = watch(embedded, title="hekla demo", pace=pace, before_pause=Maintenance(embedded))
+    maintenance, witness = Maintenance(embedded), Witness(embedded.cluster)
+
+    def spectator(report: CycleReport) -> None:
+        witness.look(report)
+        maintenance(report)
+
+    chronicle = watch(embedded, title="hekla demo", pace=pace, before_pause=spectator)
     echo_summary(chronicle)
     echo_lessons(chronicle)
+    write_report(witness.testify("hekla demo", CONF), report_file)
+    click.echo(f"\nall of it as a page, to open in a browser: {report_file}")
+    click.echo(f"\n{NEXT}")
 
 
 def export(folder: Path) -> None:
@@ -94,4 +114,3 @@ def echo_lessons(chronicle: Chronicle) -> None:
     for action, lesson in SHOWN.items():
         count = chronicle.deeds[action]
         click.echo(f"  {action:9} {count:>3} {'time ' if count == 1 else 'times'}  {lesson}")
-    click.echo(f"\n{NEXT}")

@@ -49,11 +49,13 @@ def explain(  # noqa: PLR0917 - one parameter per option
     elif len(files) == 1 and is_scenario(files[0]):
         own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
         loaded = load_scenario(files[0], registry, own, strict=strict)
-        report = run_cycle(loaded.snapshot, loaded.conf, registry=registry, now=loaded.now)
+        report = run_cycle(
+            loaded.snapshot, loaded.conf, registry=registry, now=loaded.now, memory=loaded.memory
+        )
     else:
         conf = chosen_conf(conf_file, preset, registry, strict=strict)
         report = after_cycles(files, conf, registry, cycles)
-    told = explanations(report) if name is None else [explain_job(report.session, _job(report, name))]
+    told = explanations(report) if name is None else [explain_job(report.session, job_named(report, name))]
     if output in (Style.JSON, Style.YAML):
         echo_data([as_mapping(explanation) for explanation in told], output)
     elif told:
@@ -62,7 +64,8 @@ def explain(  # noqa: PLR0917 - one parameter per option
         click.echo("nothing waits")
 
 
-def _job(report: CycleReport, name: str) -> Job:
+def job_named(report: CycleReport, name: str) -> Job:
+    """The job that people mean by a name."""
     jobs = report.session.jobs
     found = [
         job for uid, job in jobs.items() if name in (uid, job.name, job.title, f"{job.namespace}/{job.title}")

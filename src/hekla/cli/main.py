@@ -20,13 +20,16 @@ COMMANDS = {
     "install": "hekla.cli.install:install",
     "job": "hekla.cli.job:job",
     "node": "hekla.cli.node:node",
+    "plan": "hekla.cli.plan:plan",
     "plugins": "hekla.cli.catalogue:plugins",
     "queue": "hekla.cli.queue:queue",
+    "replay": "hekla.cli.replay:replay",
     "run": "hekla.cli.run:run",
     "serve": "hekla.cli.serve:serve",
     "shadow": "hekla.cli.shadow:shadow",
     "simulate": "hekla.cli.simulate:simulate",
     "snapshot": "hekla.cli.snapshot:snapshot",
+    "workload": "hekla.cli.workload:workload",
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
@@ -38,13 +41,16 @@ SUMMARIES = {
     "install": "Print or apply what a cluster needs to run hekla.",
     "job": "Look at the jobs of a Kubernetes cluster.",
     "node": "Look at the nodes of a Kubernetes cluster.",
+    "plan": "Tell whether a job would start, and what would help.",
     "plugins": "List the plugins, their arguments and extension points.",
     "queue": "Look at the queues of a Kubernetes cluster.",
+    "replay": "Decide recorded cycles again, look at one, or shrink it.",
     "run": "Run a cluster over many cycles until all is done.",
     "serve": "Schedule the pods of a Kubernetes cluster.",
     "shadow": "Watch another scheduler and tell where hekla would differ.",
     "simulate": "Run a workload in virtual time and tell what became of every job.",
     "snapshot": "Write the state of a Kubernetes cluster to a file.",
+    "workload": "Look at workloads, make them up, convert traces.",
 }
 
 
@@ -74,7 +80,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly."""
+    """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly; `plan` adds 4."""
     try:
         cli(prog_name="hekla")
     except ConfError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hekla.cli.spans import SPAN
+from hekla.cli.spans import SIZE, SPAN
 
 IGNORED = (
     "--minimum-feasible-nodes",
@@ -72,6 +72,10 @@ def _ignored_options(command: click.Command) -> click.Command:
 @click.option("--audit-period", default=300.0, show_default="5m", type=SPAN, help="Between self-audits.")
 @click.option("--watch-timeout", default=240.0, show_default="4m", type=SPAN, help="How long a watch lasts.")
 @click.option("--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="A plugin of your own.")
+@click.option("--record", type=click.Path(path_type=Path), help="Keep every cycle for `hekla replay`.")
+@click.option(
+    "--record-limit", default="1Gi", show_default=True, type=SIZE, help="How much recordings may take."
+)
 @click.option("--log-format", default="text", show_default=True, type=click.Choice(["text", "json"]))
 @click.option("--log-level", default="info", show_default=True,
               type=click.Choice(["debug", "info", "warning", "error"]))  # fmt: skip
@@ -126,6 +130,9 @@ def options_from(given: dict[str, Any]) -> Any:
         burst=given["kube_api_burst"],
         timeout=given["kube_api_timeout"],
         with_controllers=given["with_controllers"],
+        plugins=tuple(given["plugins"]),
+        record=given["record"],
+        record_limit=given["record_limit"],
     )
 
 

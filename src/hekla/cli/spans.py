@@ -1,4 +1,7 @@
-"""Spans of time on the command line, written as Go writes them: `1s`, `500ms`, `1m30s`, or a number."""
+"""Spans of time and sizes on the command line.
+
+Spans as Go writes them: `1s`, `500ms`, `1m30s`, or a number; sizes as Kubernetes does: `500Mi`, `1Gi`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import click
 
 from hekla.errors import InputError
 from hekla.objects.duration import read_duration
+from hekla.objects.quantity import whole
 
 
 class Span(click.ParamType[float]):
@@ -25,4 +29,17 @@ class Span(click.ParamType[float]):
             self.fail(f'"{text}" is no span of time; write it like "1s", "500ms" or "1m30s"', param, ctx)
 
 
-SPAN = Span()
+class Size(click.ParamType[int]):
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            size = whole(str(value))
+        except InputError:
+            size = 0
+        if size <= 0:
+            self.fail(f'"{value}" is no size; write it like "500Mi" or "2Gi"', param, ctx)
+        return size
+
+
+SPAN, SIZE = Span(), Size()

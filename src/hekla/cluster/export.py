@@ -52,8 +52,8 @@ def listed(manifests: Iterable[dict[str, Any]]) -> bytes:
     return b'{"apiVersion":"v1","kind":"List","items":[\n' + lines + b"\n]}\n"
 
 
-def as_scenario(manifests: Iterable[dict[str, Any]], conf: str, name: str) -> bytes:
-    """A configuration with the objects it is to decide on."""
+def as_scenario(manifests: Iterable[dict[str, Any]], conf: str, name: str, **more: object) -> bytes:
+    """A configuration with the objects it is to decide on, and whatever else a scenario may say."""
     lines = b",\n".join(msgspec.json.encode(data) for data in manifests)
-    head = msgspec.json.encode({"name": name, "conf": conf})[:-1]
+    head = msgspec.json.encode({"name": name, "conf": conf, **more})[:-1]
     return head + b',"objects":[\n' + lines + b"\n]}\n"

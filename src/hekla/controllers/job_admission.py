@@ -75,7 +75,7 @@ def problems_of_job(job: VolcanoJob, queues: Mapping[str, Queue]) -> list[Proble
         *_problems_of_minimum(spec),
         *_problems_of_plugins(spec),
         *_problem_of_volumes(spec.volumes),
-        *_problem_of_queue(spec.queue, queues),
+        *problem_of_jobs_queue(spec.queue, queues),
         *_problems_of_dependencies(spec.tasks),
     ]
 
@@ -184,7 +184,8 @@ def _complaint_about(volume: JobVolume, paths: set[str]) -> str:
     return ""
 
 
-def _problem_of_queue(name: str, queues: Mapping[str, Queue]) -> Iterator[Problem]:
+def problem_of_jobs_queue(name: str, queues: Mapping[str, Queue]) -> Iterator[Problem]:
+    """Why jobs may not be submitted to the queue, if they may not."""
     queue, path = queues.get(name), "spec.queue"
     if queue is None:
         yield Problem(path, f'no queue "{name}"; known queues: {", ".join(sorted(queues)) or "none"}')

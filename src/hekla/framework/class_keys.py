@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 import msgspec
 
@@ -14,17 +14,16 @@ from hekla.state.tasks import TaskBook
 class ClassKeys:
     """Makes the keys of tasks, and remembers them."""
 
-    def __init__(self, tasks: TaskBook) -> None:
-        self._distinguish: list[Callable[[Task], Hashable]] = []
+    def __init__(self, tasks: TaskBook, plugins: Iterable[Plugin]) -> None:
+        """Tasks that one of these plugins tells apart have different keys."""
+        self._distinguish: list[Callable[[Task], Hashable]] = [
+            plugin.distinguishes
+            for plugin in dict.fromkeys(plugins)
+            if type(plugin).distinguishes is not Plugin.distinguishes
+        ]
         self._label_keys = sorted(str(key) for key in tasks.census(selected_labels))
         self._key_of_task: dict[str, Hashable] = {}
         self._latest_of_job: dict[str, Task] = {}
-
-    def heed(self, plugin: Plugin) -> None:
-        """From now on, tasks that this plugin tells apart have different keys."""
-        is_own = type(plugin).distinguishes is not Plugin.distinguishes
-        if is_own and plugin.distinguishes not in self._distinguish:
-            self._distinguish.append(plugin.distinguishes)
 
     def of(self, task: Task) -> Hashable:
         """Equal for tasks that every plugin answers alike for."""

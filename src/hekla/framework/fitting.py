@@ -18,8 +18,15 @@ import numpy as np
 
 from hekla.framework.class_keys import ClassKeys
 from hekla.framework.opinions import Judge, Refusals, Score, Scorers, Shelf, united, verdict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import BATCH_NODE_ORDER, BEST_NODE, NODE_ORDER, PREDICATE, Point, Scope
+from hekla.framework.points import (
+    BATCH_NODE_ORDER,
+    BEST_NODE,
+    NODE_ORDER,
+    PRE_PREDICATE,
+    PREDICATE,
+    Point,
+    Scope,
+)
 from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Standings
 from hekla.framework.task_class import TaskClass
@@ -36,6 +43,7 @@ BYTES_PER_NODE = 32
 """What a sheet keeps of a node, about; a class of tasks keeps less."""
 FEWEST_KEPT = 64
 FEW_RANKED = 4
+ABOUT_NODES = (PREDICATE, NODE_ORDER, BATCH_NODE_ORDER)
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
 
 
@@ -47,10 +55,6 @@ class Fitting:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.judges: list[Judge] = []
-        self.order = Scorers()
-        self.batch = Scorers()
-        self._keys = ClassKeys(session.tasks)
         self.changes = Changes(session.nodes)
         self._most_kept = max(FEWEST_KEPT, MEMORY_FOR_SHEETS // (BYTES_PER_NODE * max(len(session.nodes), 1)))
         self._sheets: OrderedDict[Hashable, Sheet] = OrderedDict()
@@ -58,25 +62,40 @@ class Fitting:
         self._diagnoses: dict[Hashable, Diagnosis] = {}
         self._standings = Standings(self)
 
-    def register(self, plugin: Plugin, point: Point, scope: Scope, method: Callable[..., object]) -> None:
-        """Take a plugin's answer to one of the points about nodes."""
-        if point is PREDICATE:
-            if not self.judges or self.judges[-1].plugin != plugin.name:
-                self.judges.append(Judge(plugin=plugin.name))
-            self.judges[-1].file(plugin, scope, cast("Callable[..., Refusals]", method))
-        elif point is NODE_ORDER:
-            self.order.file(plugin, scope, cast("Callable[..., Score]", method))
-        elif point is BATCH_NODE_ORDER:
-            self.batch.file(plugin, scope, cast("Callable[..., Score]", method))
-        self.heed(plugin)
+    @cached_property
+    def judges(self) -> list[Judge]:
+        """The plugins that have predicates, in order."""
+        judges: list[Judge] = []
+        for plugin, scope, answer in self.session.voices_on(PREDICATE):
+            if not judges or judges[-1].plugin != plugin.name:
+                judges.append(Judge(plugin=plugin.name))
+            judges[-1].file(plugin, scope, cast("Callable[..., Refusals]", answer))
+        return judges
+
+    @cached_property
+    def order(self) -> Scorers:
+        return self._scorers(NODE_ORDER)
+
+    @cached_property
+    def batch(self) -> Scorers:
+        return self._scorers(BATCH_NODE_ORDER)
+
+    def _scorers(self, point: Point) -> Scorers:
+        scorers = Scorers()
+        for plugin, scope, answer in self.session.voices_on(point):
+            scorers.file(plugin, scope, cast("Callable[..., Score]", answer))
+        return scorers
+
+    @cached_property
+    def _keys(self) -> ClassKeys:
+        """Tasks that a plugin tells apart whose answers are kept are of different classes."""
+        kept = [voice for point in ABOUT_NODES for voice in self.session.voices_on(point)]
+        kept += [voice for voice in self.session.voices_on(PRE_PREDICATE) if voice.scope is Scope.CLASS]
+        return ClassKeys(self.session.tasks, [voice.plugin for voice in kept])
 
     @property
     def _shelves(self) -> list[Shelf[Refusals] | Shelf[Score]]:
         return [*self.judges, self.order, self.batch]
-
-    def heed(self, plugin: Plugin) -> None:
-        """From now on, tasks that this plugin tells apart are of different classes."""
-        self._keys.heed(plugin)
 
     def class_of(self, task: Task) -> TaskClass:
         """The task's class, up to date."""
@@ -85,23 +104,29 @@ class Fitting:
     def _class_as_it_was(self, task: Task) -> TaskClass:
         """The task's class, as up to date as when it was last looked at."""
         if not self.session.shortcuts.sheets:
-            return TaskClass(self, task, Sheet(self, task))
+            return TaskClass(self, task)
         key = self.key_of(task)
         known = self._classes.get(key)
         if known is None:
-            return self._keep(self._classes, key, TaskClass(self, task, self._sheet_for(task, key)))
+            return self._keep(self._classes, key, TaskClass(self, task))
         self._classes.move_to_end(key)
         return known
 
-    def _sheet_for(self, task: Task, key: Hashable) -> Sheet:
+    def sheet_for(self, task: Task) -> Sheet:
         """The sheet of the task's request; of its class, where plugins also look at something else."""
-        if all(shelf.reads_ledgers_alone for shelf in self._shelves):
-            key = self._keys.of_request(task)
+        if not self.session.shortcuts.sheets:
+            return Sheet(self, task)
+        alone = all(shelf.reads_ledgers_alone for shelf in self._shelves)
+        key = self._keys.of_request(task) if alone else self.key_of(task)
         sheet = self._sheets.get(key)
         if sheet is None:
             return self._keep(self._sheets, key, Sheet(self, task))
         self._sheets.move_to_end(key)
         return sheet
+
+    def request_key(self, task: Task) -> Hashable:
+        """Equal for tasks that get equal answers from whoever goes by the request and the ledgers alone."""
+        return self._keys.of_request(task)
 
     def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:
         """What was asked for longest ago is forgotten when there is too much."""
@@ -184,7 +209,7 @@ class Fitting:
         if not self.has_standings:
             return None
         known = self._class_as_it_was(task)
-        return self._standings.best(known) if known.is_in_standings else None
+        return self._standings.best(task, known) if known.is_in_standings else None
 
     def best(self, task: Task, known: TaskClass, among: Mask) -> int | None:
         """The node to take: the best-node callback's, else the highest score, first in node order."""

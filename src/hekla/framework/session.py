@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -15,6 +15,7 @@ from hekla.framework import points
 from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
+from hekla.framework.lineup import NOBODY, Lineup, Panel, Voice
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose, Scope
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -35,8 +36,6 @@ from hekla.model.task import Task
 from hekla.state.settled import Settled
 from hekla.state.snapshot import Snapshot
 from hekla.state.tasks import TaskBook
-
-ABOUT_NODES = (points.PREDICATE, points.NODE_ORDER, points.BATCH_NODE_ORDER)
 
 
 class Session:
@@ -67,7 +66,7 @@ class Session:
         self.axis: Axis = snapshot.state.axis
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
-        self.total: Amounts = self.nodes.total()
+        self.total: Amounts = self.nodes.total
         self.story = Story()
         self.conditions = Conditions(uid, now)
         self.decisions: list[Decision] = []
@@ -81,16 +80,13 @@ class Session:
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
         self.fitting = Fitting(self)
+        self._panel = Panel(NOBODY, ())
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
-        self._owners: dict[Point, list[list[Plugin]]] = {}
-        self._asked = Asked(self._tiers)
+        self._asked = Asked(self._answers_by_tier)
         self._answers: dict[Point, list[Callable[..., Any]]] = {}
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
         self._on_release: list[Callable[[Task], None]] = []
-        self._asks_every_task = False
-        self.has_moving_job_order = False
-        """Whether a plugin's order of jobs changes while nothing happens to them."""
         self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
 
     def restless(self) -> list[Job]:
@@ -118,60 +114,49 @@ class Session:
             return (among,)
         return (among & self.own_shard, among & ~self.own_shard)
 
+    def dissolve(self) -> None:
+        """Nobody looks at the session any more: let go of everything, so that no circle keeps it."""
+        for part in (*self.plugins, self.fitting, self):
+            vars(part).clear()
+
     # Plugins
 
-    def seat(self, tiers: Iterable[Iterable[tuple[Plugin, Callable[[str], bool]]]]) -> None:
-        """Take plugins in, tier by tier, each with its switches, and let them open."""
-        self._tiers = {point: [] for point in points.POINTS}
-        self._owners = {point: [] for point in points.POINTS}
-        self._answers = {}
-        for tier in tiers:
-            for point in points.POINTS:
-                self._tiers[point].append([])
-                self._owners[point].append([])
-            for plugin, is_enabled in tier:
-                self.plugins.append(plugin)
-                began = stopwatch()
-                plugin.on_open()
-                self.opening[plugin.name] = stopwatch() - began
-                self._listen(plugin)
-                self._register(plugin, is_enabled)
-        self._asked = Asked(self._tiers)
+    def seat(self, plugins: Sequence[Plugin], lineup: Lineup) -> None:
+        """Take plugins in, one for each seat, and let them open."""
+        for plugin in plugins:
+            self.plugins.append(plugin)
+            began = stopwatch()
+            plugin.on_open()
+            self.opening[plugin.name] = stopwatch() - began
+        self._panel = Panel(lineup, plugins)
+        self._on_allocate = [plugins[seat].on_allocate for seat in lineup.hearing_allocate]
+        self._on_allocate_all = [plugins[seat].on_allocate_all for seat in lineup.hearing_many]
+        self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
+        self.pods.is_kept = lineup.keeps_pods
 
-    def _listen(self, plugin: Plugin) -> None:
-        if type(plugin).on_allocate is not Plugin.on_allocate:
-            self._on_allocate.append(plugin.on_allocate)
-            if listens_to_many(type(plugin)):
-                self._on_allocate_all.append(plugin.on_allocate_all)
-        if plugin.keeps_pods:
-            self.pods.is_kept = True
-        if type(plugin).on_release is not Plugin.on_release:
-            self._on_release.append(plugin.on_release)
+    @cached_property
+    def opinions_key(self) -> Hashable:
+        """Equal for sessions in which the same plugins, told the same, speak on the same points."""
+        return self._panel.key
 
-    def _register(self, plugin: Plugin, is_enabled: Callable[[str], bool]) -> None:
-        silent = set(plugin.silent_on())
-        for name, point, scope in points.declared(type(plugin)):
-            if point in silent or name in silent or not points.switches_on(point, is_enabled):
-                continue
-            method = getattr(plugin, name)
-            if point in ABOUT_NODES:
-                self.fitting.register(plugin, point, scope, method)
-            else:
-                assert scope in points.scopes_of(point), f"{plugin.name}.{name}: no such scope for {point}"
-                self._tiers[point][-1].append(method)
-                self._owners[point][-1].append(plugin)
-                if scope is Scope.CLASS:
-                    self.fitting.heed(plugin)
-                elif point is points.PRE_PREDICATE:
-                    self._asks_every_task = True
-                elif point is points.JOB_ORDER:
-                    self.has_moving_job_order |= scope is Scope.ATTEMPT
+    def voices_on(self, point: Point) -> list[Voice]:
+        """Who answers, one after another, whatever their tier."""
+        return self._panel.all(point)
+
+    def _answers_by_tier(self, point: Point) -> list[list[Callable[..., Any]]]:
+        tiers = self._tiers.get(point)
+        if tiers is None:
+            tiers = self._tiers[point] = [[voice.answer for voice in tier] for tier in self._panel[point]]
+        return tiers
+
+    def _owners(self, point: Point) -> list[list[Plugin]]:
+        return [[voice.plugin for voice in tier] for tier in self._panel[point]]
 
     def answers_to(self, point: Point) -> list[Callable[..., Any]]:
         """What the plugins have to say, one after another, whatever their tier."""
         answers = self._answers.get(point)
         if answers is None:
-            answers = self._answers[point] = [say for tier in self._tiers.get(point, ()) for say in tier]
+            answers = self._answers[point] = [voice.answer for voice in self.voices_on(point)]
         return answers
 
     def ask(self, point: Point, *question: Any) -> Any:
@@ -186,7 +171,12 @@ class Session:
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
 
-    @property
+    @cached_property
+    def has_moving_job_order(self) -> bool:
+        """Whether a plugin's order of jobs changes while nothing happens to them."""
+        return any(voice.scope is Scope.ATTEMPT for voice in self.voices_on(points.JOB_ORDER))
+
+    @cached_property
     def has_moving_task_order(self) -> bool:
         return any(plugin.moving_task_order for plugin in self.plugins)
 
@@ -201,7 +191,7 @@ class Session:
         return self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
 
     def _insists(self, ready: Point, pipelined: Point) -> bool:
-        first_vote = next((tier for tier in self._owners[pipelined] if tier), [])
+        first_vote = next((tier for tier in self._owners(pipelined) if tier), [])
         return any(plugin.requires_minimums for plugin in self._who_answers(ready)) and any(
             plugin.requires_minimums for plugin in first_vote
         )
@@ -209,11 +199,11 @@ class Session:
     @cached_property
     def foresees(self) -> bool:
         """Whether many tasks that look alike can be placed at once: all that matters is known beforehand."""
-        askers, owners = self._owners[points.ALLOCATABLE], self._owners[points.HEADROOM]
+        askers, owners = self._owners(points.ALLOCATABLE), self._owners(points.HEADROOM)
         return (
             self.fitting.is_foreseeable
             and self.requires_minimums
-            and not self._asks_every_task
+            and all(voice.scope is Scope.CLASS for voice in self.voices_on(points.PRE_PREDICATE))
             and all(plugin in owners[at] for at, tier in enumerate(askers) for plugin in tier)
         )
 
@@ -229,7 +219,7 @@ class Session:
         return [job for _, job in sorted(self._in_line.items())]
 
     def has_answer(self, point: Point) -> bool:
-        return any(self._tiers.get(point, ()))
+        return any(self._panel[point])
 
     # Questions about jobs and queues
 
@@ -293,7 +283,7 @@ class Session:
 
     def _victims(self, point: Point, task: Task, candidates: list[Task], *, by_all: bool) -> list[Task]:
         combine = points.victims_of_all if by_all else point.combine
-        victims: list[Task] = combine(self._tiers.get(point, ()), task, candidates)
+        victims: list[Task] = combine(self._answers_by_tier(point), task, candidates)
         return victims
 
     def most_victims(self, point: Point, task: Task, candidates: list[Task]) -> list[list[Task]]:
@@ -303,9 +293,9 @@ class Session:
         its last plugin names.
         """
         most: list[list[Task]] = []
-        for tier, owners in zip(self._tiers[point], self._owners[point], strict=True):
+        for tier in self._panel[point]:
             last: list[Task] | None = None
-            for answer, owner in zip(tier, owners, strict=True):
+            for owner, _, answer in tier:
                 named = candidates if owner.resolve is Resolve.NONE else answer(task, candidates)
                 if not named:
                     break
@@ -371,7 +361,7 @@ class Session:
         return np.array([found == [bound] for found, bound in zip(choices, bounds, strict=True)], np.bool_)
 
     def _who_answers(self, point: Point) -> list[Plugin]:
-        return [plugin for tier in self._owners.get(point, ()) for plugin in tier]
+        return [voice.plugin for voice in self.voices_on(point)]
 
     def spell(self, resource: str, amount: int) -> str:
         """An amount as people write it: cores, GiB, devices."""
@@ -493,6 +483,8 @@ class Session:
             self.nodes.releasing,
             self.nodes.pipelined,
             self.nodes.future,
+            self.nodes.used_in_all,
+            self.nodes.releasing_in_all,
         )
         pods = (self.pods.requested, self.pods.nonzero, self.pods.count)
         return (
@@ -506,17 +498,10 @@ class Session:
 class Asked(dict[Point, Callable[..., Any]]):
     """The combined answers of all plugins, as one function per point; made when it is first asked for."""
 
-    def __init__(self, tiers: Mapping[Point, Sequence[Sequence[Callable[..., Any]]]]) -> None:
+    def __init__(self, answers: Callable[[Point], list[list[Callable[..., Any]]]]) -> None:
         super().__init__()
-        self._tiers = tiers
+        self._answers = answers
 
     def __missing__(self, point: Point) -> Callable[..., Any]:
-        tiers = [tier for tier in self._tiers.get(point, ()) if tier]
-        self[point] = ask = points.combined(point, tiers)
+        self[point] = ask = points.combined(point, [tier for tier in self._answers(point) if tier])
         return ask
-
-
-def listens_to_many(plugin: type[Plugin]) -> bool:
-    """Whether its way of hearing of many tasks at once is as new as its way of hearing of one."""
-    hooks = ({"on_allocate", "on_allocate_all"} & vars(base).keys() for base in plugin.__mro__)
-    return "on_allocate_all" in next(found for found in hooks if found)

@@ -167,9 +167,9 @@ class Sheet:
         known.is_open[row] = is_open
         order = batch = 0.0
         for score in fitting.order.by_row:
-            order += _only(score(task, states))
+            order += only(score(task, states))
         for score in fitting.batch.by_row:
-            batch += _only(score(task, states))
+            batch += only(score(task, states))
         known.order = _put_scores(known.order, row, order, len(self._nodes))
         known.batch = _put_scores(known.batch, row, batch, len(self._nodes))
         for (order_constant, batch_constant), summed in self._totals.items():
@@ -186,7 +186,7 @@ class Sheet:
         return summed
 
 
-def _only(score: Score) -> float:
+def only(score: Score) -> float:
     """The score of one row, which a plugin may give as an array of one or as a plain number."""
     if score is None:
         return 0.0

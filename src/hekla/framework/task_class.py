@@ -6,7 +6,7 @@ states stands on a sheet, which classes that ask for the same share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 from hekla.framework.opinions import Score, Verdict, total, united, verdict
 from hekla.framework.sheets import Outlook, Sheet
 from hekla.ledger.arrays import Counts, Floats, Indices, Mask
+from hekla.ledger.requests import kind_of
 from hekla.ledger.states import SupposedStates
 from hekla.model.task import Task
 
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
 class TaskClass:
     """What is known of placing tasks of one kind; `refresh` brings it up to date, and comes first."""
 
-    def __init__(self, fitting: Fitting, task: Task, sheet: Sheet) -> None:
+    def __init__(self, fitting: Fitting, task: Task) -> None:
         self._fitting = fitting
         self._task = task
-        self.sheet = sheet
         count = len(fitting.session.nodes)
         self._never = [verdict([ask(task) for ask in judge.once], count) for judge in fitting.judges]
         self._never_refused = _not_refused(self._never)
@@ -37,6 +37,21 @@ class TaskClass:
         self._adds_scores = not (isinstance(self._order_once, float) and isinstance(self._batch_once, float))
         self._constant = self._with_constants(0.0, 0.0)
         self._moment = -1
+
+    @cached_property
+    def sheet(self) -> Sheet:
+        """The whole cluster worked out for the request; made when somebody needs it."""
+        return self._fitting.sheet_for(self._task)
+
+    @cached_property
+    def request_key(self) -> Hashable:
+        """Equal for classes of which all is the same that goes by the request and the looks of nodes."""
+        return self._fitting.request_key(self._task)
+
+    @cached_property
+    def board_key(self) -> Hashable:
+        """Equal for classes, in whatever cycle, that ask the same plugins for the same resources."""
+        return self._fitting.session.opinions_key, kind_of(self._task)
 
     def refresh(self) -> TaskClass:
         """Take over what has changed on the sheet."""

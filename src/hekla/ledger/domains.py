@@ -25,10 +25,20 @@ class Domains:
         self.complaints, self.warnings, self.is_ready = tree.complaints, tree.warnings, tree.is_ready
         self.by_name, self.top, self.closest = tree.by_name, tree.top, tree.closest
         self.tiers, self.tier_of_name = tree.tiers, tree.tier_of_name
-        self.idle = tree.sums(nodes.idle)
-        self.future = tree.sums(nodes.future)
-        self.allocatable = tree.sums(nodes.allocatable)
+        self._sum_up()
         self._room = Room(tree, nodes)
+
+    def _sum_up(self) -> None:
+        nodes, tree = self._nodes, self.tree
+        if len(tree.by_name) == 1:
+            # Everything lies in the virtual domain, and the ledger knows the sums; nothing is promised yet.
+            self.allocatable: Amounts = nodes.total[None]
+            self.idle: Amounts = self.allocatable - nodes.used_in_all
+            self.future: Amounts = self.idle + nodes.releasing_in_all
+        else:
+            self.allocatable = tree.sums(nodes.allocatable)
+            self.idle = tree.sums(nodes.idle)
+            self.future = tree.sums(nodes.future)
 
     def ancestors(self, name: str) -> list[str]:
         """The domain, its parent, and so on up to the virtual one; do not change the list."""

@@ -37,6 +37,7 @@ class NodeLedger:
         self.used = np.zeros_like(self.allocatable, order="F")
         self.releasing = np.zeros_like(self.allocatable, order="F")
         self.pipelined = np.zeros_like(self.allocatable, order="F")
+        self._sum_up()
         self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
         self.tasks_on: list[dict[str, Task]] = [{} for _ in nodes]
         self.changed: list[int] = []
@@ -63,6 +64,7 @@ class NodeLedger:
             for table in (self.allocatable, self.idle, self.future):
                 table[row] += more
         self._learn()
+        self._sum_up()
 
     def lay_anew(self, nodes: Sequence[Node], rows: Indices) -> list[Task]:
         """These are the nodes from now on; `rows` says where each stood before, or NOWHERE.
@@ -83,6 +85,7 @@ class NodeLedger:
         self.nodes = list(nodes)
         self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
         self._learn()
+        self._sum_up()
         for row, tasks in enumerate(self.tasks_on):
             for task in tasks.values():
                 task.node = row
@@ -105,18 +108,22 @@ class NodeLedger:
                 self.pipelined,
             )
         )
+        self._sum_up()
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
         for task in tasks:
             self.tasks_on[task.node][task.key] = task
+            self.changed.append(task.node)
         for leaving, group in sorted_by_status(tasks):
             amounts = np.zeros_like(self.used)
             np.add.at(amounts, [task.node for task in group], np.stack([task.vector for task in group]))
             self.idle -= amounts
             self.used += amounts
+            self.used_in_all += amounts.sum(axis=0)
             if leaving:
                 self.releasing += amounts
+                self.releasing_in_all += amounts.sum(axis=0)
             else:
                 self.future -= amounts
 
@@ -126,11 +133,13 @@ class NodeLedger:
         self.labels = NodeLabels([node.labels for node in self.nodes], self.names)
         self._derived: dict[object, object] = {}
 
-    # Placements
+    def _sum_up(self) -> None:
+        """What all nodes have together; placements keep it up to date, so that nobody adds up all rows."""
+        self.total: Amounts = self.allocatable.sum(axis=0)
+        self.used_in_all: Amounts = self.used.sum(axis=0)
+        self.releasing_in_all: Amounts = self.releasing.sum(axis=0)
 
-    def total(self) -> Amounts:
-        """What the whole cluster can give."""
-        return np.asarray(self.allocatable.sum(axis=0), dtype=np.int64)
+    # Placements
 
     def place(self, task: Task, row: int) -> None:
         """Put a task on a node, where its status says how it counts."""
@@ -154,6 +163,7 @@ class NodeLedger:
         self.idle[chosen] -= amounts
         self.used[chosen] += amounts
         self.future[chosen] -= amounts
+        self.used_in_all += len(tasks) * tasks[0].vector
         self.changed += chosen.tolist()
 
     def lift(self, task: Task) -> None:
@@ -177,6 +187,7 @@ class NodeLedger:
         if task.node != NOWHERE:
             self.has_promises = True
             self.releasing[task.node] += amount
+            self.releasing_in_all += amount
             self.future[task.node] += amount
             self.changed.append(task.node)
 
@@ -190,9 +201,11 @@ class NodeLedger:
         else:
             idle -= amount
             used += amount
+            self.used_in_all += amount
         if status is Status.RELEASING:
             self.has_promises = True
             self.releasing[row] += amount
+            self.releasing_in_all += amount
         else:
             future -= amount
         self.changed.append(row)

@@ -8,7 +8,7 @@ a pod that is being evicted no longer does, and oversubscription is not known he
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from hekla.model.node import Node
 from hekla.model.task import NOWHERE, Task
 
 Weigh = Callable[[Task], int]
+Places = Sequence[int]
+Made = TypeVar("Made")
 
 
 class PodLedger:
@@ -41,17 +43,27 @@ class PodLedger:
         self._for_all: list[tuple[Weigh, Counts]] = []
         self._for_label: dict[tuple[str, str], list[tuple[Weigh, Counts]]] = {}
         self._tallies: dict[Hashable, Tally[Hashable]] = {}
+        self._derived: dict[Hashable, object] = {}
 
     # Facts
 
+    def derived(self, make: Callable[[Amounts, Places], Made], places: Places) -> Made:
+        """What follows from what nodes have in these columns, made once and kept until a node changes."""
+        key = (make, tuple(places))
+        if key not in self._derived:
+            self._derived[key] = make(self.allocatable, places)
+        return cast("Made", self._derived[key])
+
     def replace(self, nodes: Mapping[int, Node]) -> None:
         """Nodes look different now, by row; what is on them stays."""
+        self._derived.clear()
         for row, node in nodes.items():
             self.allocatable[row] = self._nodes.axis.vector(node.promised)
 
     def lay_anew(self, rows: Indices) -> None:
         """The nodes are those of the node ledger now; `rows` says where each stood before, or NOWHERE."""
         nodes = self._nodes
+        self._derived.clear()
         self.allocatable = nodes.axis.matrix((node.promised for node in nodes.nodes), len(nodes))
         self.requested = laid_anew(self.requested, rows)
         self.nonzero = laid_anew(self.nonzero, rows)
@@ -62,6 +74,7 @@ class PodLedger:
         """There are more resources than before."""
         columns = [axis.column_of[name] for name in self._axis.names]
         self._axis = axis
+        self._derived.clear()
         self.allocatable = widened(self.allocatable, columns, len(axis))
         self.requested = widened(self.requested, columns, len(axis))
 

@@ -54,7 +54,8 @@ def job_columns(run: Run) -> Columns:
     """One row per job; a column for each resource that all its pods ask for together."""
     jobs = run.jobs
     return {
-        "name": list(jobs.names),
+        "name": [name.rpartition("/")[2] for name in jobs.names],
+        "namespace": [name.rpartition("/")[0] for name in jobs.names],
         "queue": names_at(run.queues, jobs.queue),
         "user": list(jobs.users),
         "state": names_at([state.name.lower() for state in State], jobs.state),
@@ -166,9 +167,9 @@ def values_of(column: Column) -> list[Any]:
     return numbers(column, PARTS) if column.dtype.kind == "f" else column.tolist()
 
 
-def names_at(names: Iterable[str], numbers_: npt.NDArray[np.integer]) -> list[str | None]:
+def names_at(names: Iterable[str], at: npt.NDArray[np.integer]) -> list[str | None]:
     """The name at each number; None at -1."""
-    found: list[str | None] = np.array([*names, None], dtype=object)[numbers_].tolist()
+    found: list[str | None] = np.array([*names, None], dtype=object)[at].tolist()
     return found
 
 

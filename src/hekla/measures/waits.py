@@ -117,8 +117,8 @@ class Curve:
 def wait_distribution(run: Run, points: int = 200) -> list[Curve]:
     """The waits of all jobs, and then of each queue that had jobs, in the run's order."""
     curves = [_curve(run, "", np.ones(len(run.jobs), np.bool_), points)]
-    for number_, name in enumerate(run.queues):
-        is_its = run.jobs.queue == number_
+    for row, name in enumerate(run.queues):
+        is_its = run.jobs.queue == row
         if is_its.any():
             curves.append(_curve(run, name, is_its, points))
     return curves

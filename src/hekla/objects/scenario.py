@@ -1,6 +1,7 @@
 """Scenario: one scheduling cycle in a file: a configuration, the objects, and whose nodes are whose.
 
-{"name": "...", "conf": "actions: ...", "objects": [...], "sharding": {"mode": "hard", "nodes": [...]}}
+{"name": "...", "conf": "actions: ...", "objects": [...], "sharding": {"mode": "hard", "nodes": [...]},
+ "now": 1767225600.0, "memory": {...}}
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ class Scenario:
     conf: str
     objects: list[Manifest]
     sharding: Sharding | None = None
+    now: float | None = None
+    """When the cycle runs, in seconds since 1970; unless it says so, some time after everything in it."""
+    memory: dict[str, float] = field(default_factory=dict)
+    """What plugins remember from the cycle before."""
     complaints: list[Complaint] = field(default_factory=list)
 
 
@@ -42,6 +47,8 @@ class _File(msgspec.Struct):
     name: str = ""
     conf: str = ""
     sharding: Sharding | None = None
+    now: float | None = None
+    memory: dict[str, float] = {}
 
 
 class _Outline(msgspec.Struct):
@@ -77,7 +84,15 @@ def read_scenario(path: str | Path) -> Scenario:
         reader.raw(raw, Place(source, path=("objects", index)))
     reading = reader.reading
     name = file.name or Path(path).stem
-    return Scenario(name, file.conf, reading.objects, file.sharding, reading.complaints)
+    return Scenario(
+        name,
+        file.conf,
+        reading.objects,
+        sharding=file.sharding,
+        now=file.now,
+        memory=file.memory,
+        complaints=reading.complaints,
+    )
 
 
 def _decoded(path: Path, source: str) -> _File:

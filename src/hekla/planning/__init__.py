@@ -1,1 +1,30 @@
-"""Planning: would a job start now, and what would have to change; nothing is touched."""
+"""Planning: would a job start now, and what would have to change; nothing is touched.
+
+stage        a cluster on which things are supposed and taken back
+trial        cycles on the stage until a job has started, or nothing changes
+request      a job as its user hands it in, and how it can be asked for differently
+intake       from manifests to requests, and from requests to objects
+changes      what could be asked for instead; scales: what could be asked for less of
+search       the smallest changes that work
+plan         the answer
+"""
+
+from __future__ import annotations
+
+from hekla.planning.intake import State, admitted_state
+from hekla.planning.plan import TRIES, Delay, Plan, Planner, Suggestion, plan
+from hekla.planning.trial import Loser, Shortage, Start
+
+__all__ = [
+    "TRIES",
+    "Delay",
+    "Loser",
+    "Plan",
+    "Planner",
+    "Shortage",
+    "Start",
+    "State",
+    "Suggestion",
+    "admitted_state",
+    "plan",
+]

@@ -60,10 +60,10 @@ class NodeOrder(Plugin):
 
     def on_open(self) -> None:
         session, told = self.session, self.arguments
-        self._capacity = capacity_of(session.pods.allocatable, CPU_AND_MEMORY)
+        self._capacity = session.pods.derived(capacity_of, CPU_AND_MEMORY)
         self._gpu = session.axis.column_of.get(GPU)
         if self._gpu is not None:
-            self._capacity_with_gpu = capacity_of(session.pods.allocatable, (*CPU_AND_MEMORY, self._gpu))
+            self._capacity_with_gpu = session.pods.derived(capacity_of, (*CPU_AND_MEMORY, self._gpu))
         self._taints = session.nodes.derived(NodeTaints)
         self._images = session.nodes.derived(NodeImages)
         has_affinity = told.pod_affinity and session.tasks.some(has_pod_affinity)

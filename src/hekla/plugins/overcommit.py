@@ -9,6 +9,7 @@ import numpy as np
 from hekla.conf import argument
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Vote, answers
+from hekla.ledger.arrays import Floats
 from hekla.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
 from hekla.model.job import INQUEUE, Job
 from hekla.plugins.demand import short_of, within
@@ -29,7 +30,8 @@ class Overcommit(Plugin):
 
     def on_open(self) -> None:
         session = self.session
-        self.idle = session.total * float(self.arguments.factor) - session.nodes.used.sum(axis=0)
+        stretched = session.total * float(self.arguments.factor)
+        self.idle: Floats = np.asarray(stretched - session.nodes.used_in_all, dtype=np.float64)
         self.waiting = np.zeros(len(session.axis), dtype=np.int64)
         for sums in session.settled.of_queue.values():
             self.waiting += sums.waiting

@@ -85,10 +85,10 @@ class Proportion(Plugin):
         session = self.session
         self.accounts: dict[str, Account] = {}
         self.pods = session.axis.pods
-        guaranteed = sum(
-            (session.axis.vector(queue.guarantee) for queue in session.queues.values()),
-            start=np.zeros(len(session.axis), dtype=np.int64),
-        )
+        guaranteed = np.zeros(len(session.axis), dtype=np.int64)
+        for queue in session.queues.values():
+            if queue.guarantee:
+                guaranteed += session.axis.vector(queue.guarantee)
         restless = session.restless()
         for name in dict.fromkeys((*session.settled.of_queue, *(job.queue for job in restless))):
             self.accounts[name] = self._open_account(session.queues[name], guaranteed)
@@ -104,24 +104,29 @@ class Proportion(Plugin):
 
     def _open_account(self, queue: Queue, guaranteed: Amounts) -> Account:
         session, axis = self.session, self.session.axis
-        zero = np.zeros(len(axis), dtype=np.int64)
         guarantee = axis.vector(queue.guarantee)
-        capability = capability_of(axis.vector(queue.capability), axis.named(queue.capability))
-        limit = np.minimum(beside_guarantees(session.total, guaranteed, guarantee), capability)
+        limit = beside_guarantees(session.total, guaranteed, guarantee)
+        if queue.capability:
+            limit = np.minimum(
+                limit, capability_of(axis.vector(queue.capability), axis.named(queue.capability))
+            )
         # As in Volcano, a device that others are guaranteed to the last is not limited when dividing:
         # the limit has forgotten it. It still is when jobs are admitted.
-        is_limited = (session.total > guaranteed) | axis.named(queue.guarantee)
+        is_limited = session.total > guaranteed
+        if queue.guarantee:
+            is_limited |= axis.named(queue.guarantee)
         is_limited[[CPU_COLUMN, MEMORY_COLUMN]] = True
+        allocated, request, inqueue, elastic = np.zeros((4, len(axis)), dtype=np.int64)
         return Account(
             queue,
-            allocated=zero.copy(),
-            request=zero.copy(),
-            inqueue=zero.copy(),
-            elastic=zero.copy(),
-            guarantee=guarantee,
-            limit=limit,
+            allocated,
+            request,
+            inqueue,
+            elastic,
+            guarantee,
+            limit,
             ceiling=np.where(is_limited, limit, UNLIMITED),
-            deserved=zero.astype(np.float64),
+            deserved=np.zeros(len(axis)),
         )
 
     def _book(self, job: Job) -> None:
@@ -272,38 +277,60 @@ def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:
     return all([amount - most < SMALLEST for amount, most in pairs])
 
 
+class Portion:
+    """What one queue is given while the cluster is divided, in plain numbers: small arrays are slow."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.weight = account.queue.weight
+        self.given = [0.0] * len(account.request)
+        rows = zip(account.ceiling.tolist(), account.request.tolist(), strict=True)
+        self._most = [min(ceiling, float(request)) for ceiling, request in rows]
+        self._least = [float(amount) for amount in account.guarantee.tolist()]
+        self._request = account.request.tolist()
+
+    def draw(self, remaining: Sequence[float], part: float) -> tuple[list[float], bool]:
+        """Take so large a part of what remains; what it has gained by that, and whether it wants yet more."""
+        rows = zip(self.given, remaining, self._most, self._least, strict=True)
+        new = [max(min(old + left * part, most), least) for old, left, most, least in rows]
+        old, self.given = self.given, new
+        gains = [now - before for now, before in zip(new, old, strict=True)]
+        wants = zip(self._request, new, strict=True)
+        is_satisfied = new == old or all([amount - most < SMALLEST for amount, most in wants])
+        return gains, not is_satisfied
+
+
 def divide(accounts: list[Account], total: Amounts, pods: int) -> None:
     """Give every queue what it deserves: fill by weight, round by round, till nothing more is wanted.
 
     A queue keeps drawing by its weight until it is satisfied in every resource, and hands back
     what it cannot use; so leftovers reach the others over many rounds, and the rounds are the rule.
     """
-    remaining = total.astype(np.float64)
-    hungry = list(accounts)
-    while True:
-        weights = sum(account.queue.weight for account in hungry)
-        if weights == 0:
-            return
-        before = remaining
-        given, returned = np.zeros_like(remaining), np.zeros_like(remaining)
-        still_hungry = []
-        for account in hungry:
-            old = account.deserved
-            offered = old + remaining * (account.queue.weight / weights)
-            new = np.maximum(
-                np.minimum(np.minimum(offered, account.ceiling), account.request), account.guarantee
-            )
-            account.deserved = new
-            given += np.maximum(new - old, 0.0)
-            returned += np.maximum(old - new, 0.0)
-            if not (not_above(account.request, new) or np.array_equal(new, old)):
-                still_hungry.append(account)
-        hungry = still_hungry
-        remaining = np.maximum(remaining + returned - given, 0.0)
-        if is_empty(remaining, pods) or np.array_equal(remaining, before):
-            return
+    portions = [Portion(account) for account in accounts]
+    hungry, remaining = portions, [float(amount) for amount in total.tolist()]
+    while weights := sum(portion.weight for portion in hungry):
+        drawn = [portion.draw(remaining, portion.weight / weights) for portion in hungry]
+        before, remaining = remaining, left_after(remaining, [gains for gains, _ in drawn])
+        hungry = [portion for portion, (_, is_hungry) in zip(hungry, drawn, strict=True) if is_hungry]
+        if remaining == before or is_empty(remaining, pods):
+            break
+    for portion in portions:
+        portion.account.deserved = np.array(portion.given)
 
 
-def is_empty(amounts: Floats, pods: int) -> bool:
+def left_after(remaining: Sequence[float], gains: Sequence[Sequence[float]]) -> list[float]:
+    """What was handed back is there again, what was given is not; each is added up by itself."""
+    returned, given = [0.0] * len(remaining), [0.0] * len(remaining)
+    for gain in gains:
+        for at, more in enumerate(gain):
+            if more > 0:
+                given[at] += more
+            else:
+                returned[at] -= more
+    rows = zip(remaining, returned, given, strict=True)
+    return [max(left + back - gone, 0.0) for left, back, gone in rows]
+
+
+def is_empty(amounts: Sequence[float], pods: int) -> bool:
     """Nothing left but places for pods."""
-    return bool((np.delete(amounts, pods) < SMALLEST).all())
+    return all([amount < SMALLEST for at, amount in enumerate(amounts) if at != pods])

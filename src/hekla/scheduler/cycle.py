@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from hekla.clock import stopwatch
 from hekla.collector import without_collector
-from hekla.conf import Conf, read_arguments
+from hekla.conf import Conf
 from hekla.errors import HeklaError, PluginError
 from hekla.framework.closing import close_session
 from hekla.framework.decisions import Decision
+from hekla.framework.lineup import lineup_of, steps_of
 from hekla.framework.plugin import Plugin
 from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
@@ -64,13 +65,11 @@ def run_cycle(
                 shortcuts=shortcuts,
                 profile=profile,
             )
-        for name in conf.actions:
-            action_class = registry.actions[name]
+        for name, action, arguments in steps_of(conf, registry):
             decided = len(session.decisions)
-            arguments: object = read_arguments(action_class.Arguments, conf.arguments_of(name), name)[0]
             session.story.speaker = name
             with _timed(times, name, profile), _named(f'action "{name}"'):
-                action_class(arguments).run(session)
+                action(arguments).run(session)
             by_action[name] = by_action.get(name, []) + session.decisions[decided:]
         with _timed(times, "close", profile), _named("closing the session"):
             close_session(session)
@@ -90,24 +89,15 @@ def open_session(
 ) -> Session:
     """A session over the snapshot, with the configured plugins in their seats."""
     session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts)
-    seats = []
-    for tier in conf.tiers:
-        row = []
-        for entry in tier.plugins:
-            plugin_class = registry.plugins.get(entry.name)
-            if plugin_class is None:
-                continue  # told when the configuration was read; Volcano runs on without it
-            arguments: object = read_arguments(plugin_class.Arguments, entry.arguments, entry.name)[0]
-            with _named(f'plugin "{entry.name}"'):
-                plugin: Plugin = plugin_class(
-                    arguments, session, hierarchical=entry.enabled("enableHierarchy")
-                )
-            if profile is not None:
-                profile.watch(plugin)
-            row.append((plugin, entry.enabled))
-        seats.append(row)
+    lineup, plugins = lineup_of(conf, registry), list[Plugin]()
+    with _named(lambda: f'plugin "{lineup.seats[len(plugins)].plugin.name}"'):
+        for seat in lineup.seats:
+            plugins.append(seat.plugin(seat.arguments, session, hierarchical=seat.is_hierarchical))
+    if profile is not None:
+        for plugin in plugins:
+            profile.watch(plugin)
     with _named(lambda: f'plugin "{session.plugins[-1].name}"'):
-        session.seat(seats)
+        session.seat(plugins, lineup)
     return session
 
 

@@ -17,7 +17,8 @@ from hekla.framework.registry import Registry
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
-from hekla.scheduler.ports import Cluster
+from hekla.scheduler.ports import Cluster, Witness
+from hekla.state.snapshot import Snapshot
 
 OnCycle = Callable[[CycleReport], None]
 
@@ -40,7 +41,8 @@ class Loop:
     """Runs cycles on a cluster, one every `period` seconds.
 
     `longest_nap` is how long it sleeps at most while nothing changes. With a limit it never ends
-    by itself: people may submit work at any time, and some plugins act on the time alone.
+    by itself: people may submit work at any time, and some plugins act on the time alone. A `witness`
+    is told of every cycle.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Loop:
         registry: Registry = BUILTIN,
         period: float = 1.0,
         longest_nap: float = math.inf,
+        witness: Witness | None = None,
     ) -> None:
         self.conf = conf
         self.cycles = 0
@@ -60,6 +63,7 @@ class Loop:
         self._registry = registry
         self._period = period
         self._longest_nap = longest_nap
+        self._witness = witness
         self._memory: dict[str, float] = {}
         self._gauge = Gauge(conf)
 
@@ -82,16 +86,29 @@ class Loop:
         self.cycles += 1
         snapshot = self._cluster.snapshot()
         self._gauge.put_into(snapshot, now)
-        uid = f"cycle-{self.cycles}"
-        return run_cycle(
-            snapshot,
-            self.conf,
-            registry=self._registry,
-            now=now,
-            uid=uid,
-            memory=self._memory,
-            profile=profile,
-        )
+        return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
+
+    def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:
+        witness, memory = self._witness, self._memory
+        if witness is not None:
+            witness.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
+        try:
+            report = run_cycle(
+                snapshot,
+                self.conf,
+                registry=self._registry,
+                now=now,
+                uid=uid,
+                memory=memory,
+                profile=profile,
+            )
+        except Exception as error:
+            if witness is not None:
+                witness.cycle_fails(error)
+            raise
+        if witness is not None:
+            witness.cycle_ends(report.decisions)
+        return report
 
     def run(
         self,

@@ -1,10 +1,11 @@
-"""Cluster: what the scheduler needs of the world around it."""
+"""Cluster: what the scheduler needs of the world around it; Witness: who may look on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from hekla.conf import Conf
 from hekla.framework.decisions import Decision
 from hekla.state.snapshot import Snapshot
 
@@ -19,3 +20,18 @@ class Cluster(Protocol):
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Carry out what a cycle decided."""
         ...
+
+
+class Witness(Protocol):
+    """Sees everything that a cycle goes by, and what it comes to; changes nothing."""
+
+    def cycle_begins(
+        self, snapshot: Snapshot, conf: Conf, *, now: float, uid: str, memory: Mapping[str, float]
+    ) -> None:
+        """All inputs of a cycle, before it runs."""
+
+    def cycle_ends(self, decisions: Sequence[Decision]) -> None:
+        """What the cycle decided."""
+
+    def cycle_fails(self, error: Exception) -> None:
+        """The cycle raised this, and decided nothing."""

@@ -37,5 +37,11 @@ class ServeOptions:
     drain_seconds: float = 10.0
     """How long a stopping process waits for writes that are under way."""
     with_controllers: bool = False
+    plugins: tuple[str, ...] = ()
+    """Plugins and actions that the command line names, as it names them."""
+    record: Path | None = None
+    """Where to keep every cycle; a recording that is there already is put aside."""
+    record_limit: int | None = None
+    """How many bytes recordings may take, about."""
     staleness_limit: float = 60.0
     """Silence of the API server after which nothing is decided: the facts may have changed."""

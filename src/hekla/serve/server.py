@@ -7,7 +7,9 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
+from hekla import __version__
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.binder import End, Intent
@@ -30,6 +32,8 @@ from hekla.serve.metrics import Metrics
 from hekla.serve.options import ServeOptions
 from hekla.serve.permissions import Permission, Permissions, needed
 from hekla.serve.standing import ensure_queues
+from hekla.timetravel import Scribe, header
+from hekla.timetravel.scribe import put_aside
 
 logger = logging.getLogger("hekla.serve")
 
@@ -58,6 +62,7 @@ class Server:
         """Why the last cycle that was run failed, if it did."""
         self.cycle_began: float | None = None
         """Since when a cycle has been under way, by the stopwatch."""
+        self.scribe: Scribe | None = None
         self.metrics = Metrics()
         self.endpoints = Endpoints(self)
 
@@ -89,6 +94,9 @@ class Server:
                 may_write=lambda: self.leads,
                 also=ALSO_WATCHED if self.options.with_controllers else (),
             )
+            if self.options.record is not None:
+                self.scribe = self._scribe(self.options.record)
+                stack.push_async_callback(asyncio.to_thread, self.scribe.close)
             if self.options.with_controllers:
                 self.controllers = Controllers(
                     client, self.cluster, self.clock, may_write=lambda: self.leads and not self.is_stopping
@@ -100,6 +108,26 @@ class Server:
             stack.push_async_callback(self.endpoints.close)
             await self.endpoints.open()
             await self._work()
+
+    def _scribe(self, path: Path) -> Scribe:
+        put_aside(path)
+        cluster = self.options.cluster
+        scribe = Scribe(
+            path,
+            header(
+                __version__,
+                cluster.scheduler_names,
+                default_queue=cluster.default_queue,
+                plugins=self.options.plugins,
+            ),
+            self._registry.catalogue(),
+            # Pods do not wait for a slow disk.
+            is_patient=False,
+            limit=self.options.record_limit,
+            on_trouble=lambda trouble: logger.error("%s", trouble),
+        )
+        scribe.follow(self.cluster.state)
+        return scribe
 
     def _needs(self) -> list[Permission]:
         return needed(
@@ -167,7 +195,9 @@ class Server:
             await self.cluster.synced()
         spare_what_is_there()
         logger.info("in sync: %s", ", ".join(self._holdings()))
-        engine = Loop(self.cluster, self.conf_file.conf, self.clock, registry=self._registry)
+        engine = Loop(
+            self.cluster, self.conf_file.conf, self.clock, registry=self._registry, witness=self.scribe
+        )
         is_prepared = False
         while True:
             if self.leads and self._is_fresh():

@@ -11,11 +11,10 @@ from hekla.clock import VirtualClock, stopwatch
 from hekla.cluster.embedded import queues as queue_admission
 from hekla.collector import sparing_collector
 from hekla.conf import Conf
-from hekla.controllers import problems_of_job
+from hekla.controllers.job_admission import problem_of_jobs_queue
 from hekla.errors import InputError
 from hekla.framework.registry import Registry
-from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue, VolcanoJob
-from hekla.objects.batch import JobSpec
+from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
@@ -146,9 +145,8 @@ class Simulation:
 
     def _problem_of_queue(self, name: str) -> str:
         if name not in self._problem_by_queue:
-            job = VolcanoJob(spec=JobSpec(queue=name))
-            found = [each for each in problems_of_job(job, self._queues) if each.path == "spec.queue"]
-            self._problem_by_queue[name] = f"jobs refused: {found[0]}" if found else ""
+            problem = next(problem_of_jobs_queue(name, self._queues), None)
+            self._problem_by_queue[name] = "" if problem is None else f"jobs refused: {problem}"
         return self._problem_by_queue[name]
 
     def run(
@@ -169,8 +167,9 @@ class Simulation:
         with sparing_collector() as tidy_up:
 
             def every_cycle(report: CycleReport) -> None:
-                tidy_up()
                 on_cycle(report)
+                report.session.dissolve()
+                tidy_up()
 
             try:
                 self._loop.run(until=START + self._options.until, on_cycle=every_cycle)

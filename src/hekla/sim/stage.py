@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from hekla.cluster import conditions
 from hekla.cluster.embedded.timeline import Timeline
 from hekla.framework.decisions import Bind, Decision, Evict, Nominate, OpenGate, UpdatePodGroup
+from hekla.model.job import RUNNING
 from hekla.model.resources import read_resources
 from hekla.objects import Condition, Manifest, Node, Pod
 from hekla.objects.pod import PodStatus
@@ -86,6 +87,9 @@ class Stage:
         self._foreseen = 0
         """Plans that concern no pod and are reason enough to go on."""
         self._is_settled = False
+        self._last_cycle = -math.inf
+        self._unconfirmed: dict[SimJob, None] = {}
+        """Jobs that were started by the last cycle; the next one finds that they run."""
         self._hands: dict[type[Decision], Callable[[Any], None]] = {
             Bind: self._bind,
             Evict: self._evict,
@@ -99,7 +103,19 @@ class Stage:
     def snapshot(self) -> Snapshot:
         """The facts of this moment."""
         self._is_settled = True
+        if self.now > self._last_cycle + 1.5 * self._options.period:
+            self._confirm()
+        self._last_cycle = self.now
         return snapshot_of(self._live)
+
+    def _confirm(self) -> None:
+        """What a cycle would have written that was left out because nobody waited."""
+        for job in self._unconfirmed:
+            if job.group is not None and self._jobs.get(job.key) is job and job.running:
+                status = replace(job.group.status, phase=RUNNING, running=job.running, succeeded=job.done)
+                job.group = replace(job.group, status=status)
+                self._live.note(job.group)
+        self._unconfirmed.clear()
 
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Carry out what a cycle decided. What it tells people about pods is not kept: nobody reads it."""
@@ -109,6 +125,8 @@ class Stage:
             carry_out = self._hands.get(type(decision))
             if carry_out is not None:
                 carry_out(decision)
+        if self._unconfirmed:
+            self._free()
 
     def advance(self, to: float) -> None:
         """Let everything happen that is due by then, in order of time; at one moment ends before arrivals."""
@@ -238,7 +256,7 @@ class Stage:
         self._live.note(pod.manifest)
         self._restless -= 1
         self._begin(pod, decision.node)
-        self._stir()
+        self._unconfirmed[pod.job] = None
 
     def _begin(self, pod: SimPod, node: str) -> None:
         """The pod works from now on, until it is done or something happens to it."""
@@ -446,6 +464,8 @@ class Stage:
         job = self._jobs.get(decision.pod_group)
         if job is None or job.group is None:
             return
+        if decision.status.phase == RUNNING:
+            self._unconfirmed.pop(job, None)
         before = job.group.status
         job.group = replace(job.group, status=decision.status)
         self._live.note(job.group)

@@ -18,6 +18,7 @@ from hekla.ledger.arrays import Amounts
 from hekla.ledger.axis import Axis
 from hekla.ledger.demand import sum_of
 from hekla.ledger.domain_tree import DomainTree
+from hekla.ledger.looks import Looks
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
 from hekla.model.job import Job, job_of
@@ -40,6 +41,7 @@ M = TypeVar("M", bound=Manifest)
 Model = TypeVar("Model")
 Changes = dict[str, Manifest | None]
 """By key what an object is now; None where it is gone."""
+Noted = Mapping[type[Manifest], Changes]
 
 
 class LiveState:
@@ -53,6 +55,7 @@ class LiveState:
         """Jobs that a cycle has to look at; all others are settled."""
         self.manifests: dict[type[Manifest], dict[str, Manifest]] = {}
         self._ground = Ground(self.axis)
+        self.looks = Looks(self.nodes, self.pods)
         self._rolls = Rolls()
         self._default_queue = default_queue
         self._noted: dict[type[Manifest], Changes] = {}
@@ -68,6 +71,8 @@ class LiveState:
         self._is_lent = False
         self._released: dict[str, Task] = {}
         self._quiet: list[Job] = []
+        self.on_take_in: Callable[[Noted], None] | None = None
+        """Told of changes when they are taken in; may keep what it is shown, which nobody changes."""
 
     @property
     def nodes(self) -> NodeLedger:
@@ -100,9 +105,13 @@ class LiveState:
 
     def forget(self, manifest: Manifest) -> None:
         """The object is gone; one that comes later under its name stands last."""
-        changes = self._noted.setdefault(type(manifest), {})
-        changes.pop(manifest.key, None)
-        changes[manifest.key] = None
+        self.lose(type(manifest), manifest.key)
+
+    def lose(self, kind: type[Manifest], key: str) -> None:
+        """The same, where only its name is known."""
+        changes = self._noted.setdefault(kind, {})
+        changes.pop(key, None)
+        changes[key] = None
 
     def complaints(self) -> list[Complaint]:
         """What cannot be used as it is."""
@@ -116,7 +125,7 @@ class LiveState:
         if self._is_lent:
             self.rewind()
         self._is_lent = True
-        self.nodes.has_promises = bool(self.nodes.releasing.any())
+        self.nodes.has_promises = bool(self.nodes.releasing_in_all.any())
         self.pods.is_kept = False
 
     def released(self, task: Task) -> None:
@@ -146,6 +155,7 @@ class LiveState:
             if self.restless.pop(job.uid, None) is not None:
                 self.settled.add(self, job)
         self._quiet.clear()
+        self.looks.changes_end()
         self.nodes.changed.clear()
 
     def _restore(self, task: Task, job: Job | None) -> None:
@@ -175,6 +185,8 @@ class LiveState:
 
     def _take_in(self) -> None:
         noted, self._noted = self._noted, {}
+        if noted and self.on_take_in is not None:
+            self.on_take_in(noted)
         for kind, changes in noted.items():
             self._file(kind, changes)
         if NodeManifest in noted or HyperNode in noted:
@@ -190,7 +202,8 @@ class LiveState:
             self._take_in_nodes(nodes)
         if queues:
             moved = self._take_in_queues(queues)
-            jobs = {**self._waiting_for(moved), **jobs}
+            if moved:
+                jobs = {**self._waiting_for(moved), **jobs}
         self._take_in_jobs(jobs)
         self._take_in_tasks(tasks)
         self._settle_touched()
@@ -211,9 +224,7 @@ class LiveState:
                     self._groups_seen += 1
                     self._number_of_group[key] = self._groups_seen
 
-    def _read(
-        self, kind: type[M], noted: Mapping[type[Manifest], Changes], read: Callable[[M], Model]
-    ) -> dict[str, Model | None]:
+    def _read(self, kind: type[M], noted: Noted, read: Callable[[M], Model]) -> dict[str, Model | None]:
         """The changed objects of a kind as the core knows them; None where gone, or where unusable."""
         found: dict[str, Model | None] = {}
         for key, manifest in noted.get(kind, {}).items():
@@ -241,6 +252,7 @@ class LiveState:
             return
         self.axis = Axis({*self.axis.names, *names})
         self._ground.widen(self.axis)
+        self.looks.start_anew()
         self._layouts.clear()
         for task in self.tasks:
             self._lay_out(task)
@@ -259,6 +271,7 @@ class LiveState:
             if node is not None and not node.promised:
                 message = "status.allocatable: missing; nothing can be placed there"
                 self._faults[NodeManifest, name] = Complaint(f"node {name}", message)
+        self.looks.start_anew()
         for task in self._ground.change(changed, self.manifests[NodeManifest]):
             self._touched[task.job] = None
 

@@ -62,6 +62,8 @@ class Rolls:
             job.remove_task(task)
         elif task.job:
             del self._orphans[task.job][task.key]
+            if not self._orphans[task.job]:
+                del self._orphans[task.job]
 
     def _join(self, task: Task) -> None:
         self.tasks.put(task)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from hekla.framework import points
+from hekla.framework.fitting import ABOUT_NODES
 from hekla.framework.plugin import Objection, Plugin
 from hekla.framework.points import Point, Scope, Vote, declared
-from hekla.framework.session import ABOUT_NODES, Session
+from hekla.framework.session import Session
 from hekla.ledger.arrays import ALL_ROWS
 from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Refusal

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from hekla.cluster.embedded.priorities import BUILT_IN
-from hekla.errors import InputError
 from hekla.objects import Manifest, Node, PriorityClass, Queue
 from hekla.objects.complaint import did_you_mean, quoted
 from hekla.workloads.fields import Spot
 from hekla.workloads.manifests import Placed
 from hekla.workloads.model import Fault, NodesAdded, Submission
+from hekla.workloads.settings import Settings
 from hekla.workloads.short_jobs import Entry
 
+MOST_LISTED = 12
 STANDING_QUEUES = frozenset({"default", "root"})
 
 
@@ -29,15 +31,35 @@ def check_objects(objects: Sequence[Placed]) -> None:
             raise spot.wrong(unknown("queue", manifest.spec.parent, queues))
 
 
-def check_names(entries: Iterable[Entry], objects: Iterable[Manifest]) -> None:
+def check_names(entries: Sequence[Entry], objects: Iterable[Manifest]) -> None:
     """Queues and priority classes that jobs name are there, and no two jobs have one name."""
     known = Names(objects)
+    repeats = {entry.submission.key: entry for entry in entries if entry.count > 1}
     seen: set[str] = set()
     for entry in entries:
         known.check(entry.submission, entry.spot)
-        if entry.submission.key in seen:
-            raise entry.spot.under("name").wrong(f'two jobs are called "{entry.submission.key}"')
-        seen.add(entry.submission.key)
+        key = entry.submission.key
+        if key in seen or is_repeat(key, repeats):
+            raise entry.spot.under("name").wrong(f'two jobs are called "{key}"')
+        seen.add(key)
+
+
+def is_repeat(key: str, repeats: Mapping[str, Entry]) -> bool:
+    """Whether a job that is there several times has this name as well, with its number."""
+    base, _, number = key.rpartition("-")
+    entry = repeats.get(base)
+    if entry is None or not number.isdecimal() or len(number) != len(str(entry.count)):
+        return False
+    return 1 <= int(number) <= entry.count
+
+
+def check_generated(entries: Iterable[Entry], settings: Settings, spot: Spot) -> None:
+    """Names of generated jobs are theirs alone."""
+    numbered = re.compile(rf"{re.escape(f'{settings.namespace}/{settings.prefix}')}(-[0-9]{{6,}})?")
+    for entry in entries:
+        if numbered.fullmatch(entry.submission.key):
+            name = entry.submission.name
+            raise spot.wrong(f'job "{name}" is called as generated jobs are; give these another "name"')
 
 
 class Names:
@@ -58,8 +80,10 @@ class Names:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    listed = ", ".join(sorted(filter(None, known)))
-    return f"no {what} {quoted(name)}{did_you_mean(name, filter(None, known)) or f'; known: {listed}'}"
+    names = sorted(filter(None, known))
+    more = "" if len(names) <= MOST_LISTED else ", …"
+    listed = f"; known: {', '.join(names[:MOST_LISTED])}{more}" if names else ""
+    return f"no {what} {quoted(name)}{did_you_mean(name, names) or listed}"
 
 
 def check_dependencies(entries: Sequence[Entry]) -> None:
@@ -77,11 +101,12 @@ def check_dependencies(entries: Sequence[Entry]) -> None:
             after = waits.get(after, "")
 
 
-def check_faults(faults: Iterable[Fault], nodes: Sequence[Node], source: str) -> None:
+def check_faults(faults: Sequence[tuple[Fault, Spot]], nodes: Sequence[Node]) -> None:
     """Nodes that fail are there, as far as it is known which are."""
     names = {node.metadata.name for node in nodes}
-    for fault in faults:
+    for fault, _ in faults:
         if isinstance(fault, NodesAdded):
             names |= {node.metadata.name for node in fault.nodes}
-        elif nodes and fault.node not in names:
-            raise InputError(f"{source}: faults: {unknown('node', fault.node, list(names)[:20])}")
+    for fault, spot in faults:
+        if nodes and not isinstance(fault, NodesAdded) and fault.node not in names:
+            raise spot.wrong(unknown("node", fault.node, names))

@@ -64,17 +64,17 @@ def priority_classes_of(fields: Fields) -> Iterator[Placed]:
         )
 
 
-def nodes_in(fields: Fields) -> list[Node]:
+def nodes_in(fields: Fields, key: str = "nodes", prefix: str = "node") -> list[Node]:
     """A text, or a list of texts and manifests."""
-    value = fields.data.get("nodes", [])
-    items = [(fields.spot.under("nodes"), value)] if isinstance(value, str) else list(fields.items("nodes"))
+    value = fields.data.get(key, [])
+    items = [(fields.spot.under(key), value)] if isinstance(value, str) else list(fields.items(key))
     texts = [text for _, text in items if isinstance(text, str)]
     found = []
     if texts:
         try:
-            found += nodes_of(*texts)
+            found += nodes_of(*texts, prefix=prefix)
         except InputError as error:
-            raise fields.wrong("nodes", str(error).removeprefix("nodes: ")) from error
+            raise fields.wrong(key, str(error).removeprefix("nodes: ")) from error
     return found + [as_a(Node, item, spot) for spot, item in items if not isinstance(item, str)]
 
 
@@ -103,7 +103,4 @@ def fault_of(data: object, spot: Spot, prefix: str) -> Fault:
         return NodeDrains(at, fields.text("drain"), lasting)
     if "for" in fields:
         raise fields.wrong("for", "nodes that are added stay")
-    try:
-        return NodesAdded(at, tuple(nodes_of(fields.text("add"), prefix=prefix)))
-    except InputError as error:
-        raise fields.wrong("add", str(error)) from error
+    return NodesAdded(at, tuple(nodes_in(fields, "add", prefix)))

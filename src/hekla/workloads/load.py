@@ -66,7 +66,7 @@ def gangs_for(settings: Settings, nodes: Sequence[Node]) -> list[Gang]:
 def rate_for(settings: Settings, load: float, nodes: Sequence[Node]) -> float:
     """Jobs per hour that keep this share of the scarcest resource of the nodes busy."""
     if not nodes:
-        raise InputError("generate.load: no nodes to load; give nodes, or a rate of jobs per hour")
+        raise InputError("generate: load: no nodes to load; give nodes, or a rate of jobs per hour")
     gangs, room = gangs_for(settings, nodes), Room(nodes)
     total = sum(gang.weight for gang in gangs)
     work: Counter[str] = Counter()
@@ -76,5 +76,5 @@ def rate_for(settings: Settings, load: float, nodes: Sequence[Node]) -> float:
     seconds = settings.durations.mean()
     rates = [load * room.total(name) / (amount * seconds) for name, amount in work.items() if amount > 0]
     if not rates:
-        raise InputError("generate.load: pods that ask for nothing keep nothing busy; give a rate")
+        raise InputError("generate: load: pods that ask for nothing keep nothing busy; give a rate")
     return min(rates) * HOUR

@@ -54,17 +54,21 @@ class Sorted:
     changed: Counter[str] = field(default_factory=Counter)
 
 
-def sorted_out(manifests: Sequence[Placed], shapes: Shapes, duration: float | None) -> Sorted:
-    """What is handed in, and what is there at the start."""
-    return _Sorter(manifests, shapes, duration).result
+def sorted_out(
+    manifests: Sequence[Placed], shapes: Shapes, duration: float | None, moment: float = 0.0
+) -> Sorted:
+    """What is handed in, and what is there at the start; `moment` is when the manifests were recorded."""
+    return _Sorter(manifests, shapes, duration, moment).result
 
 
 class _Sorter:
-    def __init__(self, manifests: Sequence[Placed], shapes: Shapes, duration: float | None) -> None:
+    def __init__(
+        self, manifests: Sequence[Placed], shapes: Shapes, duration: float | None, moment: float
+    ) -> None:
         self.result = Sorted()
         self._shapes = shapes
         self._duration = duration
-        self._moment = youngest(manifest for manifest, _ in manifests)
+        self._moment = moment
         self._groups: dict[str, tuple[PodGroup, Spot]] = {}
         self._jobs = {m.key: (m, spot) for m, spot in manifests if isinstance(m, VolcanoJob)}
         self._waiting: defaultdict[str, list[Pod]] = defaultdict(list)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from hekla.errors import InputError
@@ -75,6 +76,7 @@ def groups_in(text: str) -> Iterator[Group]:
         if starts:
             raise InputError(f"nodes {quoted(text)}: expected a number of nodes first, as in {EXAMPLE}")
         yield group_of(text, 1)
+        return
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         body = text[start.end() : following.start() if following else len(text)]
         yield group_of(body, int(start["count"]))
@@ -143,3 +145,37 @@ def distinct(nodes: list[Node]) -> list[Node]:
             raise InputError(f'nodes: two are called "{name}"; give groups a name=PREFIX of their own')
         seen.add(name)
     return nodes
+
+
+def in_words(nodes: Sequence[Node]) -> tuple[list[str], list[Node]]:
+    """Nodes as texts that `nodes_of` reads, and those that no text says all of."""
+    texts, rest = [], []
+    for _, group in groupby(nodes, key=_likeness):
+        alike = list(group)
+        text = _words(alike)
+        try:
+            says_all = nodes_of(text) == alike
+        except InputError:
+            says_all = False
+        if says_all:
+            texts.append(text)
+        else:
+            rest += alike
+    return texts, rest
+
+
+def _likeness(node: Node) -> object:
+    return _prefix(node), node.spec, node.status, {**node.metadata.labels, HOSTNAME: ""}
+
+
+def _prefix(node: Node) -> str:
+    return node.metadata.name.rpartition("-")[0]
+
+
+def _words(alike: Sequence[Node]) -> str:
+    node = alike[0]
+    offered = {name: amount for name, amount in node.status.allocatable.items() if amount != MOST_PODS}
+    labels = {f"label.{key}": value for key, value in node.metadata.labels.items() if key != HOSTNAME}
+    items = [f"{key}={value}" for key, value in ({"name": _prefix(node)} | offered | labels).items()]
+    items += [f"taint={taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints]
+    return f"{len(alike)} x {','.join(items)}"

@@ -2,32 +2,103 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hekla.errors import InputError
 from hekla.objects.complaint import did_you_mean, quoted
+from hekla.workloads import openb, pai, swf
+from hekla.workloads.lines import read_lines
 from hekla.workloads.model import Workload
+from hekla.workloads.openb import read_openb
 from hekla.workloads.options import Options
+from hekla.workloads.pai import read_pai
+from hekla.workloads.philly import read_philly
+from hekla.workloads.recorded import read_manifests
 from hekla.workloads.selection import Content, selected
 from hekla.workloads.source import Source
+from hekla.workloads.swf import read_swf
 from hekla.workloads.written import read_written
 
 Reader = Callable[[Source, Options], Content]
 
 FORMATS: dict[str, Reader] = {
     "hekla": read_written,
+    "jsonl": read_lines,
+    "manifests": read_manifests,
+    "swf": read_swf,
+    "openb": read_openb,
+    "pai": read_pai,
+    "philly": read_philly,
 }
 """By name, what reads it."""
 
+_BY_SUFFIX = {".swf": "swf", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "hekla", ".yml": "hekla"}
+_NUMBER = re.compile(rb"[-+]?[0-9]*\.?[0-9]+\Z")
+
 
 def read_workload(path: str | Path, **options: Any) -> Workload:
-    """The workload in a file, `-` for standard input; `options` are those of `Options`."""
+    """The workload in a file, `-` for standard input; `options` are the fields of `Options`."""
     chosen = Options(**options)
     source = Source(path)
-    name = chosen.format or "hekla"
+    name = chosen.format or format_of(source)
     if name not in FORMATS:
         known = ", ".join(FORMATS)
         raise InputError(f"no format {quoted(name)}{did_you_mean(name, FORMATS)}; known formats: {known}")
     return selected(FORMATS[name](source, chosen), chosen)
+
+
+def format_of(source: Source) -> str:
+    """The format that a file is most likely in; what looks like nothing else is taken for YAML."""
+    if source.suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[source.suffix]
+    head = source.head().removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not head:
+        raise InputError(f"{source.name}: the file is empty")
+    first = head.splitlines()[0]
+    if head[:1] == b"[":
+        return "philly" if b'"attempts"' in head or b'"vc"' in head else "manifests"
+    if head[:1] == b"{":
+        return _format_of_objects(head, first)
+    if first.startswith(b";") or _is_job_line(first):
+        return "swf"
+    if source.suffix == ".csv" or openb.COLUMNS[1].encode() in first:
+        return _format_of_table(source, first)
+    return "hekla"
+
+
+def _format_of_objects(head: bytes, first: bytes) -> str:
+    """JSON: an object per line, a List or a scenario, or a workload in our words."""
+    try:
+        data = msgspec.json.decode(first)
+    except (msgspec.MsgspecError, RecursionError):
+        data = None
+    if isinstance(data, dict):
+        if "kind" in data or ("conf" in data and "objects" in data):
+            return "manifests"
+        return "hekla" if "jobs" in data or "generate" in data else "jsonl"
+    is_list = b'"kind"' in head and b'"apiVersion"' in head and b'"jobs"' not in head
+    is_scenario = b'"conf"' in head and b'"objects"' in head
+    return "manifests" if is_list or is_scenario else "hekla"
+
+
+def _is_job_line(line: bytes) -> bool:
+    cells = line.split()
+    return len(cells) == len(swf.FIELDS) and all(map(_NUMBER.match, cells))
+
+
+def _format_of_table(source: Source, first: bytes) -> str:
+    cells = first.decode("utf-8", "replace").split(",")
+    if "cpu_milli" in cells and "name" in cells:
+        return "openb"
+    if len(cells) == len(pai.TASKS):
+        return "pai"
+    if len(cells) == len(pai.JOBS):
+        hint = "this may be the table of jobs; give that of tasks, and this one with --job-table"
+    else:
+        hint = "name it with --format"
+    raise source.wrong(1, f"a table of {len(cells)} columns is no workload that is known; {hint}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def selected(content: Content, options: Options) -> Workload:
         account.clear()
         account.dropped.update(content.dropped)
         account.changed.update(content.changed)
-        for submission in _faster(_within_limit(_sampled(content, options, account), options), options):
+        for submission in _faster(_waiting_for_others(content, options, account), options):
             account.taken += 1
             yield submission
 
@@ -64,39 +65,41 @@ def _count(content: Content, options: Options) -> int | None:
     return content.count if options.limit is None else min(content.count, options.limit)
 
 
-def _sampled(content: Content, options: Options, account: Account) -> Iterator[Submission]:
-    """A share of the jobs; who would wait for one that is not picked does not wait."""
-    jobs = content.jobs(account)
-    if options.sample >= 1:
-        yield from jobs
+def _waiting_for_others(content: Content, options: Options, account: Account) -> Iterator[Submission]:
+    """The jobs that are picked; one that would wait for a job that is not picked does not wait."""
+    if not content.has_dependencies or (options.sample >= 1 and options.limit is None):
+        yield from _picked(content, options, account)
         return
-    draws = _draws(options.seed)
-    missing: set[str] = set()
-    for submission in jobs:
-        if next(draws) >= options.sample:
-            account.dropped[f"not picked for the sample of {options.sample:g}"] += 1
-            if content.has_dependencies:
-                missing.add(submission.key)
-        elif submission.after in missing:
-            account.changed["the job that it waits for is not in the sample: it does not wait"] += 1
+    # Which jobs are picked is known only after all have been looked at: one may wait for a later one.
+    keys = {submission.key for submission in _picked(content, options, Account())}
+    for submission in _picked(content, options, account):
+        if submission.after and submission.after not in keys:
+            account.changed["the job that it waits for is not picked: it does not wait"] += 1
             yield replace(submission, after="", think_seconds=0.0)
         else:
             yield submission
+
+
+def _picked(content: Content, options: Options, account: Account) -> Iterator[Submission]:
+    """A share of the jobs, and of those the first; none is read beyond them, as the account shows."""
+    return islice(_sampled(content.jobs(account), options, account), options.limit)
+
+
+def _sampled(jobs: Iterator[Submission], options: Options, account: Account) -> Iterator[Submission]:
+    if options.sample >= 1:
+        yield from jobs
+        return
+    for submission, draw in zip(jobs, _draws(options.seed), strict=False):
+        if draw < options.sample:
+            yield submission
+        else:
+            account.dropped[f"not picked for the sample of {options.sample:g}"] += 1
 
 
 def _draws(seed: int) -> Iterator[float]:
     dice = np.random.default_rng(seed)
     while True:
         yield from dice.random(BLOCK).tolist()
-
-
-def _within_limit(jobs: Iterator[Submission], options: Options) -> Iterator[Submission]:
-    """The first jobs; none is read beyond them, so that the account tells of these alone."""
-    if options.limit is None:
-        yield from jobs
-        return
-    for _, submission in zip(range(options.limit), jobs, strict=False):
-        yield submission
 
 
 def _faster(jobs: Iterator[Submission], options: Options) -> Iterator[Submission]:

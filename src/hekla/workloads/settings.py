@@ -101,7 +101,7 @@ def geometric(mean: float = 4.0, largest: int = 64) -> tuple[tuple[int, float], 
 
 @dataclass(frozen=True)
 class Settings:
-    """Where nothing is said: a cluster for training, with many small jobs and few large ones, day and night."""
+    """Where nothing is said: a cluster for training, with many small jobs and few large ones."""
 
     jobs: int | None = 1000
     horizon: float | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from hekla.controllers.job_admission import DEFAULT_SCHEDULER
 from hekla.objects import Toleration
@@ -55,7 +56,9 @@ class Shapes:
         return found
 
     def shared(self, template: PodTemplate) -> PodTemplate:
-        """The template itself, or the one before it that says the same."""
+        """The template itself, or the one before it that says the same; pods of no scheduler are ours."""
+        if not template.spec.scheduler_name:
+            template = replace(template, spec=replace(template.spec, scheduler_name=DEFAULT_SCHEDULER))
         key = msgspec.msgpack.encode(template)
         return self._templates.get(key) or self._keep(key, template)
 

@@ -24,9 +24,12 @@ MOST_REPEATS = 10_000_000
 
 _OF_POD = frozenset({"cpu", "memory", "gpu", "requests", "nodeSelector", "tolerations", "template"})
 ROLE_KEYS = _OF_POD | {"name", "pods", "minAvailable", "duration"}
-JOB_KEYS = ROLE_KEYS | {
-    "after", "annotations", "arrival", "checkpoint", "count", "estimate", "every", "failsAfter", "labels",
-    "namespace", "priorityClass", "queue", "restart", "roles", "think", "topology", "user",
+OVERRIDES = frozenset(
+    {"after", "arrival", "checkpoint", "estimate", "failsAfter", "restart", "think", "user"}
+)
+"""What may stand beside a whole Job, too."""
+JOB_KEYS = ROLE_KEYS | OVERRIDES | {
+    "annotations", "count", "every", "labels", "namespace", "priorityClass", "queue", "roles", "topology",
 }  # fmt: skip
 TOPOLOGY_KEYS = ("mode", "highestTierAllowed", "highestTierName")
 
@@ -61,32 +64,41 @@ def short_job(data: object, spot: Spot, shapes: Shapes, duration: float | None =
     pods = sum(role.replicas for role in roles)
     if pods > MOST_PODS:
         raise spot.wrong(f"{pods} pods are too many for one job; at most {MOST_PODS} are taken")
-    namespace = name_of(fields, "namespace", "default")
-    submission = Submission(
+    plain = Submission(
         name=name_of(fields, "name"),
-        submitted=fields.seconds("arrival", 0.0),
+        submitted=0.0,
         run_seconds=fields.seconds("duration", duration or 0.0, may_be_endless=True),
         roles=roles,
         queue=fields.text("queue", "default"),
-        namespace=namespace,
-        user=fields.text("user"),
+        namespace=name_of(fields, "namespace", "default"),
         min_available=fields.whole("minAvailable", 0, least=1, most=pods)
         if "minAvailable" in fields
         else None,
         priority_class=fields.text("priorityClass"),
-        estimate=fields.span("estimate"),
-        checkpoint_seconds=checkpoint_of(fields),
-        restart=Restart(fields.choice("restart", [each.value for each in Restart], Restart.POD.value)),
-        fails_after=fields.span("failsAfter"),
-        after=key_of(fields.text("after"), namespace),
-        think_seconds=fields.seconds("think", 0.0),
         topology=topology_of(fields),
         annotations=fields.words("annotations"),
         labels=fields.words("labels"),
     )
-    if "think" in fields and not submission.after:
+    return repeated(fields, with_overrides(fields, plain))
+
+
+def with_overrides(fields: Fields, job: Submission) -> Submission:
+    """The job with what is said about how it is played, which no Job of Volcano can say."""
+    after = key_of(fields.text("after"), job.namespace)
+    if "think" in fields and not after:
         raise fields.wrong("think", 'goes with "after": it is the time after the end of that job')
-    return repeated(fields, submission)
+    return replace(
+        job,
+        submitted=fields.seconds("arrival", job.submitted),
+        run_seconds=fields.seconds("duration", job.run_seconds, may_be_endless=True),
+        user=fields.text("user", job.user),
+        estimate=fields.span("estimate", job.estimate),
+        checkpoint_seconds=checkpoint_of(fields),
+        restart=Restart(fields.choice("restart", [each.value for each in Restart], job.restart.value)),
+        fails_after=fields.span("failsAfter", job.fails_after),
+        after=after,
+        think_seconds=fields.seconds("think", 0.0),
+    )
 
 
 def repeated(fields: Fields, submission: Submission) -> Entry:

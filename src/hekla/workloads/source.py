@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, BinaryIO
+from weakref import finalize
 
 from hekla.errors import InputError
+from hekla.objects.read import LARGEST_FILE
 
 STDIN = "-"
 LONGEST_LINE = 1024 * 1024
 HEAD = 64 * 1024
 
 _GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"
+"""How some editors begin a text in UTF-8."""
 _PACKED = ".gz"
 
 
@@ -37,16 +41,14 @@ class Source:
     def __init__(self, path: str | Path) -> None:
         self.name = "stdin" if str(path) == STDIN else str(path)
         self._path = Path(path)
-        self._copy: IO[bytes] | None = None
         try:
             if str(path) == STDIN:
-                self._copy = _copied(sys.stdin.buffer)
+                self._path = self._copied(sys.stdin.buffer)
             elif not self._path.is_file():
-                raise InputError(
-                    f"{self.name}: {'no file but a folder' if self._path.is_dir() else 'no such file'}"
-                )
+                reason = "a folder, no file" if self._path.is_dir() else "no such file"
+                raise InputError(f"{self.name}: {reason}")
             if self.head(2) == _GZIP:
-                self._copy = self._unpacked()
+                self._path = self._unpacked()
         except OSError as error:
             raise InputError(f"{self.name}: {(error.strerror or 'cannot be read').lower()}") from error
 
@@ -62,21 +64,25 @@ class Source:
         return Path(name[: -len(_PACKED)] if name.lower().endswith(_PACKED) else name).stem
 
     def open(self) -> BinaryIO:
-        return Path(self._copy.name if self._copy else self._path).open("rb")
+        return self._path.open("rb")
 
     def head(self, size: int = HEAD) -> bytes:
         with self.open() as file:
             return file.read(size)
 
     def content(self) -> bytes:
-        with self.open() as file:
-            return file.read()
+        """All of it, for what cannot be read piece by piece."""
+        size = self._path.stat().st_size
+        if size > LARGEST_FILE:
+            message = f"{size} bytes are too much at once; write it as JSON lines, which are read one by one"
+            raise InputError(f"{self.name}: {message}")
+        return self._path.read_bytes()
 
     def lines(self) -> Iterator[Piece]:
         """The lines, without their ends; one that is too long to be meant is an error."""
-        offset = 0
         with self.open() as file:
-            number = 0
+            number, offset = 0, len(_MARK) if file.read(len(_MARK)) == _MARK else 0
+            file.seek(offset)
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
@@ -88,18 +94,19 @@ class Source:
     def wrong(self, line: int, message: str) -> InputError:
         return InputError(f"{self.name}:{line}: {message}" if line else f"{self.name}: {message}")
 
-    def _unpacked(self) -> IO[bytes]:
+    def _unpacked(self) -> Path:
         try:
             with self.open() as packed, gzip.open(packed) as plain:
-                return _copied(plain)
+                return self._copied(plain)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(
-                f"{self.name}: the packed file is cut off or damaged ({error}); fetch it again"
-            ) from error
+            message = f"the packed file is cut off or damaged ({error}); fetch it again"
+            raise InputError(f"{self.name}: {message}") from error
 
-
-def _copied(file: IO[bytes] | gzip.GzipFile) -> IO[bytes]:
-    copy = tempfile.NamedTemporaryFile(prefix="hekla-")  # noqa: SIM115 - it lives as long as its source
-    copyfileobj(file, copy)
-    copy.flush()
-    return copy
+    def _copied(self, file: IO[bytes] | gzip.GzipFile) -> Path:
+        """A copy that goes when this source goes."""
+        number, name = tempfile.mkstemp(prefix="hekla-")
+        copy = Path(name)
+        finalize(self, copy.unlink, missing_ok=True)
+        with open(number, "wb") as out:
+            copyfileobj(file, out)
+        return copy

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from hekla.cluster.embedded.annotations import (
     ARRIVES_AT,
@@ -13,21 +15,24 @@ from hekla.cluster.embedded.annotations import (
     read_exit_code,
     read_seconds,
 )
-from hekla.controllers import Action, Event, default_job
+from hekla.controllers import Action, Event, default_job, problems_of_job
 from hekla.controllers.policy import events_of
 from hekla.errors import InputError
 from hekla.objects import VolcanoJob
-from hekla.objects.batch import LifecyclePolicy
 from hekla.objects.duration import read_seconds as read_span
 from hekla.workloads.fields import Spot
 from hekla.workloads.model import Restart, Submission
 from hekla.workloads.shapes import Shapes
+from hekla.workloads.short_jobs import MOST_PODS
 
 OURS = frozenset({ARRIVES_AT, RUN_SECONDS, EXIT_CODE})
 """Annotations that are said by fields of a submission."""
 
+DEFAULT_SECONDS = 30.0
+"""As long as `hekla run` lets pods run that say nothing."""
+
 _LOSSES = frozenset({Event.POD_EVICTED, Event.POD_FAILED, Event.ANY})
-_RESTARTS = {
+_RESTARTS: Mapping[str, Restart] = {
     Action.RESTART: Restart.JOB,
     Action.ABORT: Restart.NEVER,
     Action.TERMINATE: Restart.NEVER,
@@ -39,9 +44,8 @@ def submission_of(
     job: VolcanoJob, spot: Spot, shapes: Shapes, duration: float | None, changed: Counter[str]
 ) -> Submission:
     """The Job as it is handed in; what a submission cannot say is counted in `changed`."""
+    check(job, spot)
     spec = default_job(job).spec
-    if not spec.tasks:
-        raise spot.under("spec", "tasks").wrong("no task; give at least one")
     notes = job.metadata.annotations
     runs = run_seconds_of(notes, spot, duration, changed)
     count_what_is_lost(job, changed)
@@ -58,12 +62,13 @@ def submission_of(
                 seconds_in(task.template.metadata.annotations, RUN_SECONDS, spot),
             )
             for task in spec.tasks
+            if task.replicas
         ),
         queue=spec.queue,
         namespace=job.metadata.namespace,
         min_available=spec.min_available,
         priority_class=spec.priority_class_name,
-        estimate=read_span(spec.running_estimate) if spec.running_estimate else None,
+        estimate=estimate_of(job, spot),
         restart=restart_of(job),
         fails_after=fails_after(notes, runs, spot),
         topology=spec.network_topology,
@@ -72,18 +77,37 @@ def submission_of(
     )
 
 
+def check(job: VolcanoJob, spot: Spot) -> None:
+    """Raise what a cluster would refuse the Job for; which queues there are is looked at elsewhere."""
+    for problem in problems_of_job(default_job(job), {}):
+        if problem.path != "spec.queue":
+            raise spot.wrong(str(problem))
+    pods = sum(task.replicas for task in job.spec.tasks)
+    if not 1 <= pods <= MOST_PODS:
+        raise spot.wrong(f'spec.tasks: expected 1 to {MOST_PODS} replicas in all, got "{pods}"')
+
+
+def estimate_of(job: VolcanoJob, spot: Spot) -> float | None:
+    if not job.spec.running_estimate:
+        return None
+    try:
+        return read_span(job.spec.running_estimate)
+    except InputError as error:
+        raise spot.under("spec", "runningEstimate").wrong(str(error)) from error
+
+
+def running(job: VolcanoJob, duration: float) -> VolcanoJob:
+    """The Job with another run time than it says."""
+    annotations = {**job.metadata.annotations, RUN_SECONDS: str(duration)}
+    return replace(job, metadata=replace(job.metadata, annotations=annotations))
+
+
 def restart_of(job: VolcanoJob) -> Restart:
     """What the first policy about a lost pod says; without one, only the pod comes back."""
-    policies: Iterable[LifecyclePolicy] = (
-        *job.spec.policies, *(policy for task in job.spec.tasks for policy in task.policies)
-    )  # fmt: skip
-    for policy in policies:
+    of_tasks = [policy for task in job.spec.tasks for policy in task.policies]
+    for policy in (*job.spec.policies, *of_tasks):
         if _LOSSES.intersection(events_of(policy)):
-            return (
-                _RESTARTS.get(Action(policy.action), Restart.POD)
-                if policy.action in set(Action)
-                else Restart.POD
-            )
+            return _RESTARTS.get(policy.action, Restart.POD)
     return Restart.POD
 
 
@@ -97,10 +121,6 @@ def run_seconds_of(
     assumed = DEFAULT_SECONDS if duration is None else duration
     changed[f'no run time is said ("{RUN_SECONDS}"): {assumed:g} s are assumed'] += 1
     return assumed
-
-
-DEFAULT_SECONDS = 30.0
-"""As long as `hekla run` lets pods run that say nothing."""
 
 
 def seconds_in(notes: Mapping[str, str], key: str, spot: Spot) -> float | None:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import heapq
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from hekla.controllers.keys import JOB_API_VERSION
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup, VolcanoJob
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
-from hekla.workloads.checks import check_dependencies, check_faults, check_names, check_objects
+from hekla.workloads.checks import (
+    check_dependencies,
+    check_faults,
+    check_generated,
+    check_names,
+    check_objects,
+)
 from hekla.workloads.cluster_form import fault_of, hazards_of, nodes_in, priority_classes_of, queue_of
 from hekla.workloads.fields import AnyKey, Fields, Spot
 from hekla.workloads.generate import generate
 from hekla.workloads.generator_form import read_settings
-from hekla.workloads.manifests import Placed, sorted_out
+from hekla.workloads.manifests import Placed, sorted_out, youngest
 from hekla.workloads.model import (
     Account,
     Fault,
@@ -28,13 +36,16 @@ from hekla.workloads.parts import as_a, as_manifest, is_manifest
 from hekla.workloads.selection import Content, Jobs
 from hekla.workloads.settings import Settings
 from hekla.workloads.shapes import Shapes
-from hekla.workloads.short_jobs import Entry, short_job
+from hekla.workloads.short_jobs import OVERRIDES, Entry, repeated, short_job, with_overrides
 from hekla.workloads.source import Source
+from hekla.workloads.vcjobs import running, submission_of
 
 KEYS = frozenset(
     {"name", "jobs", "queues", "priorityClasses", "nodes", "objects", "faults", "hazards", "generate"}
 )
 HEAD_KEYS = KEYS - {"jobs"}
+WHOLE_JOB_KEYS = OVERRIDES | {"job", "duration", "count", "every"}
+JOB_HEADER = {"apiVersion": JOB_API_VERSION, "kind": "Job"}
 _WORK = (VolcanoJob, PodGroup, Pod)
 
 
@@ -50,9 +61,10 @@ class Draft:
     work: list[Placed] = field(default_factory=list)
     """Jobs, PodGroups and pods in full."""
     objects: list[Placed] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[tuple[Fault, Spot]] = field(default_factory=list)
     hazards: Hazards = field(default_factory=Hazards)
     settings: tuple[Settings, int, Spot] | None = None
+    changed: Counter[str] = field(default_factory=Counter)
 
     def document(self, document: Document) -> None:
         """One document of a file: a workload in our words, a manifest, or a list of manifests."""
@@ -95,7 +107,8 @@ class Draft:
         added = 0
         for place, item in fields.items("faults"):
             added += isinstance(item, dict) and "add" in item
-            self.faults.append(fault_of(item, place, f"added{added}" if added > 1 else "added"))
+            fault = fault_of(item, place, f"added{added}" if added > 1 else "added")
+            self.faults.append((fault, place))
         if "generate" in fields:
             settings, seed = read_settings(fields.data["generate"], spot.under("generate"))
             self.settings = settings, self.options.seed if seed is None else seed, spot.under("generate")
@@ -103,8 +116,7 @@ class Draft:
     def job(self, item: object, spot: Spot) -> None:
         """A short job, or a whole one."""
         if isinstance(item, dict) and "job" in item:
-            inner = Fields(item, spot, ("job",)).spot.under("job")
-            self.work.append((as_a(VolcanoJob, item["job"], inner), inner))
+            self.entries.append(self._whole_job(Fields(item, spot, WHOLE_JOB_KEYS)))
         elif is_manifest(item):
             manifest = as_manifest(item, spot)
             if not isinstance(manifest, _WORK):
@@ -115,9 +127,20 @@ class Draft:
         else:
             self.entries.append(short_job(item, spot, self.shapes, self.options.duration))
 
+    def _whole_job(self, fields: Fields) -> Entry:
+        """A Job in full; what stands beside it counts more than its annotations."""
+        spot = fields.spot.under("job")
+        given = fields.data["job"]
+        job = as_a(VolcanoJob, {**JOB_HEADER, **given} if isinstance(given, dict) else given, spot)
+        if "duration" in fields:
+            job = running(job, fields.seconds("duration", 0.0, may_be_endless=True))
+        submission = submission_of(job, spot, self.shapes, self.options.duration, self.changed)
+        return repeated(fields, with_overrides(fields, submission))
+
     def content(self) -> Content:
         """The workload, if all that it names is there."""
-        found = sorted_out(self.work, self.shapes, self.options.duration)
+        moment = youngest(manifest for manifest, _ in (*self.objects, *self.work))
+        found = sorted_out(self.work, self.shapes, self.options.duration, moment)
         entries = [*self.entries, *found.entries]
         objects: list[Manifest] = [manifest for manifest, _ in self.objects]
         generated = self._generated(objects)
@@ -126,17 +149,19 @@ class Draft:
         check_objects(self.objects)
         check_names(entries, objects)
         check_dependencies(entries)
-        check_faults(self.faults, [*nodes_among(objects), *self.options.nodes], self.source)
+        if self.settings is not None:
+            check_generated(entries, self.settings[0], self.settings[2])
+        check_faults(self.faults, nodes_among(objects) or self.options.nodes)
         return Content(
             name=self.name,
             jobs=jobs_of(entries, generated),
             objects=(*objects, *found.objects),
-            faults=tuple(sorted(self.faults, key=lambda fault: fault.at)),
+            faults=tuple(sorted((fault for fault, _ in self.faults), key=lambda fault: fault.at)),
             hazards=self.hazards,
             count=count_of(entries, generated),
             has_dependencies=any(entry.submission.after for entry in entries),
             dropped=found.dropped,
-            changed=found.changed,
+            changed=found.changed + self.changed,
         )
 
     def _generated(self, objects: Sequence[Manifest]) -> Workload | None:

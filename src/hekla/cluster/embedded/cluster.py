@@ -22,7 +22,7 @@ from hekla.cluster.embedded.timeline import Arrival, Due, PodDue, Timeline
 from hekla.cluster.interest import Interest, is_visible
 from hekla.cluster.reactions import Reactions
 from hekla.cluster.rooms import Rooms, is_finished
-from hekla.cluster.store import M, Store
+from hekla.cluster.store import M, Store, Watcher
 from hekla.collector import without_collector
 from hekla.controllers import JobController, JobOptions
 from hekla.controllers.requests import follows, job_owner
@@ -87,6 +87,11 @@ class EmbeddedCluster:
         """The moment up to which everything has happened."""
         return self._timeline.now
 
+    @property
+    def state(self) -> LiveState:
+        """What the scheduler goes by."""
+        return self._live
+
     def all_of(self, kind: type[M]) -> list[M]:
         """The objects of a kind, in the order of their arrival."""
         self._quotas.refresh()
@@ -96,6 +101,10 @@ class EmbeddedCluster:
         """The object of this kind and `namespace/name`, or bare name."""
         self._quotas.refresh()
         return self._store.get(kind, key)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Call it after every change from now on."""
+        self._store.watch(watcher)
 
     def submit(self, objects: Iterable[Manifest]) -> None:
         """Hand in objects, now or when their annotation says that they arrive."""

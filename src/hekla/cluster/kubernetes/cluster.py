@@ -169,6 +169,11 @@ class KubernetesCluster:
         """Wait until every kind has been listed: no cycle sees half a cluster."""
         await asyncio.gather(*(reflector.pulse.synced.wait() for reflector in self.reflectors.values()))
 
+    @property
+    def state(self) -> LiveState:
+        """What the engine goes by, without what waits in the inbox."""
+        return self._live
+
     def up_to_date(self) -> LiveState:
         """The engine's state with all that was heard of noted; only for who holds the lock."""
         self._inbox.deliver(self._live)

@@ -74,7 +74,9 @@ function drawGantt(chart) {
 
 // A context in pixels of the style sheet, on a canvas as fine as the screen.
 function sharpContext(canvas, width, height) {
-  const ratio = Math.min(3, Math.max(drawing.isAtOnce ? 2 : 1, devicePixelRatio || 1)); // paper is finer than most screens
+  // Paper is finer than most screens.
+  const least = document.documentElement.dataset.printing ? 2 : 1;
+  const ratio = Math.min(3, Math.max(least, devicePixelRatio || 1));
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.height = `${height}px`;

@@ -1,0 +1,157 @@
+"""Looks: what the ledgers say of a node, as a number; nodes with the same number look the same.
+
+Whoever goes by the ledgers alone says the same of nodes that look alike. So what is said is kept by look,
+not by node: a node that changes takes over what was said of any other that looked like it, now or in an
+earlier cycle, and a large cluster is worked out for the few looks that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+
+from hekla.ledger.arrays import Amounts, Floats, Indices
+from hekla.ledger.nodes import NodeLedger
+from hekla.ledger.pods import PodLedger
+from hekla.ledger.requests import Requests
+from hekla.model.task import Task
+
+MOST_LOOKS = 2**14
+LOOKS_PER_NODE = 4
+MEMORY_FOR_BOARDS = 2**26
+"""Beyond these it is better to start anew."""
+
+
+class Board:
+    """What is said of each look, a line for each request; NaN where nothing was said yet.
+
+    All of the requests ask for the same resources, so that they can be held against a node together.
+    """
+
+    def __init__(self, looks: int) -> None:
+        self.said: Floats = np.full((4, looks), np.nan)
+        self._line_of: dict[Hashable, int] = {}
+        self._requests: Requests | None = None
+
+    def __len__(self) -> int:
+        return len(self._line_of)
+
+    @property
+    def requests(self) -> Requests:
+        assert self._requests is not None, "a board without lines is not asked for its requests"
+        return self._requests
+
+    def line_of(self, key: Hashable, task: Task) -> int:
+        """The line of the task's request; the key tells requests apart."""
+        line = self._line_of.get(key)
+        if line is None:
+            line = self._line_of[key] = len(self._line_of)
+            if self._requests is None:
+                self._requests = Requests(task)
+            else:
+                self._requests.add(task)
+            if line == len(self.said):
+                self.said = np.concatenate([self.said, np.full_like(self.said, np.nan)])
+        return line
+
+    def make_room_for(self, looks: int) -> None:
+        """There may be more looks than there were."""
+        if looks > self.said.shape[1]:
+            more = np.full((len(self.said), 2 * looks - self.said.shape[1]), np.nan)
+            self.said = np.concatenate([self.said, more], axis=1)
+
+
+class Looks:
+    """The look of every node, and boards of what is said of looks; both stay true from cycle to cycle."""
+
+    def __init__(self, nodes: NodeLedger, pods: PodLedger) -> None:
+        self._nodes = nodes
+        self._pods = pods
+        self._of_row: Indices = np.zeros(0, dtype=np.intp)
+        self._is_void = True
+        self._outdated: set[int] = set()
+        self._seen = 0
+        self._number_of: dict[bytes, int] = {}
+        self._build_of_row: list[bytes] = []
+        self._boards: dict[Hashable, Board] = {}
+        self.beginning = 0
+        """Grows when boards are given up for new ones."""
+
+    def __len__(self) -> int:
+        """How many different ones there have been."""
+        return len(self._number_of)
+
+    def start_anew(self) -> None:
+        """Nodes or resources are others than before."""
+        self._is_void = True
+
+    def changes_end(self) -> None:
+        """The list of changed rows is about to be emptied."""
+        self._outdated.update(self._nodes.changed[self._seen :])
+        self._seen = 0
+
+    def take_too_much(self) -> bool:
+        """Whether there is so much by now that most of it is likely to be of the past."""
+        too_many = max(MOST_LOOKS, LOOKS_PER_NODE * len(self._of_row))
+        memory = sum(board.said.nbytes for board in self._boards.values())
+        return len(self) > too_many or memory > MEMORY_FOR_BOARDS
+
+    def of_rows(self) -> Indices:
+        """The look of every node now; do not change the array."""
+        changed = self._nodes.changed
+        if self._is_void:
+            self._look_at_all()
+        elif self._outdated or self._seen < len(changed):
+            self._look_again({*self._outdated, *changed[self._seen :]})
+        self._outdated.clear()
+        self._seen = len(changed)
+        return self._of_row
+
+    def board(self, whose: Hashable) -> Board:
+        """What these say of looks; whoever asks for it fills in what is missing."""
+        board = self._boards.get(whose)
+        if board is None:
+            board = self._boards[whose] = Board(2 * len(self._number_of))
+        return board
+
+    def rows_by_look(self, rows: Indices) -> tuple[Indices, Indices]:
+        """The different looks of these rows, and of each a row that has it."""
+        row_of_look = np.full(len(self), -1, dtype=np.intp)
+        row_of_look[self._of_row[rows]] = rows
+        looks = np.flatnonzero(row_of_look >= 0)
+        return looks, row_of_look[looks]
+
+    def _look_at_all(self) -> None:
+        self._boards.clear()
+        self._number_of.clear()
+        self._is_void = False
+        self.beginning += 1
+        nodes, pods = self._nodes, self._pods
+        build = np.column_stack([nodes.allocatable, nodes.pod_limit, pods.allocatable])
+        state = np.column_stack([nodes.idle, nodes.future, pods.requested, pods.nonzero, pods.count])
+        self._build_of_row = slices(build)
+        looks = zip(self._build_of_row, slices(state), strict=True)
+        self._of_row = np.array([self._number(one + other) for one, other in looks], dtype=np.intp)
+
+    def _look_again(self, rows: Iterable[int]) -> None:
+        nodes, pods = self._nodes, self._pods
+        for row in rows:
+            parts = (
+                self._build_of_row[row],
+                nodes.idle[row].tobytes(),
+                nodes.future[row].tobytes(),
+                pods.requested[row].tobytes(),
+                pods.nonzero[row].tobytes(),
+                pods.count[row].tobytes(),
+            )
+            self._of_row[row] = self._number(b"".join(parts))
+
+    def _number(self, look: bytes) -> int:
+        return self._number_of.setdefault(look, len(self._number_of))
+
+
+def slices(table: Amounts) -> list[bytes]:
+    """Every row as it would lie in memory."""
+    whole, width = table.tobytes(), table.shape[1] * table.itemsize
+    return [whole[start : start + width] for start in range(0, len(whole), width)]

@@ -1,0 +1,243 @@
+"""Plan: would a job start now, where, at whose expense; and if not, what holds it back and what would help.
+
+Nothing is changed: the job is tried out on a copy of the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hekla.conf import Conf
+from hekla.controllers import default_queue, loaded_queue
+from hekla.framework.registry import Registry
+from hekla.model.shard import Shard
+from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
+from hekla.objects.complaint import Complaint
+from hekla.planning.intake import SCHEDULER_NAMES, Desk, moment_after
+from hekla.planning.request import Request, pods_of_request
+from hekla.planning.search import Found, OnTry, Search
+from hekla.planning.stage import Setting, Stage
+from hekla.planning.trial import Loser, Shortage, Start, Trial, bound_without, try_out
+from hekla.scheduler.builtin import BUILTIN
+
+TRIES = 100
+"""How many changes are tried out at most, unless somebody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Delay:
+    """A job that waits and would get more pods started if the planned one were not there."""
+
+    job: str
+    queue: str
+    pods_without: int
+    pods_with: int
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "job": self.job,
+            "queue": self.queue,
+            "podsWithout": self.pods_without,
+            "podsWith": self.pods_with,
+        }
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A change with which the job would start, as it was tried out."""
+
+    kind: str
+    change: str
+    start: Start
+    pods: int
+    """How many of its pods would start."""
+    losers: tuple[Loser, ...] = ()
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "kind": self.kind,
+            "change": self.change,
+            "start": self.start.value,
+            "pods": self.pods,
+            "evicts": [loser.as_data() for loser in self.losers],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer for one job."""
+
+    job: str
+    queue: str
+    pods: int
+    minimum: int
+    start: Start
+    cycles: int
+    placements: Mapping[str, str]
+    """Node by pod."""
+    losers: tuple[Loser, ...]
+    leaving: int
+    """How many pods are on their way out already; they are gone by the second cycle."""
+    delays: tuple[Delay, ...]
+    headline: str
+    reasons: tuple[str, ...]
+    shortages: tuple[Shortage, ...]
+    suggestions: tuple[Suggestion, ...] = ()
+    tries: int = 0
+    is_complete: bool = True
+    """Every single change was tried; otherwise the tries ran out."""
+
+    @property
+    def starts(self) -> bool:
+        return self.start is not Start.NOT
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """How many pods would start on each node."""
+        counts: dict[str, int] = {}
+        for node in self.placements.values():
+            counts[node] = counts.get(node, 0) + 1
+        return dict(sorted(counts.items()))
+
+    def as_data(self) -> dict[str, object]:
+        """The shape that scripts read."""
+        return {
+            "job": self.job,
+            "queue": self.queue,
+            "pods": self.pods,
+            "minimum": self.minimum,
+            "start": self.start.value,
+            "cycles": self.cycles,
+            "placements": dict(self.placements),
+            "evicts": [loser.as_data() for loser in self.losers],
+            "leaving": self.leaving,
+            "delays": [delay.as_data() for delay in self.delays],
+            "headline": self.headline,
+            "reasons": list(self.reasons),
+            "shortages": [shortage.as_data() for shortage in self.shortages],
+            "suggestions": [suggestion.as_data() for suggestion in self.suggestions],
+            "tries": self.tries,
+            "complete": self.is_complete,
+        }
+
+
+class Planner:
+    """Plans jobs on the state of a cluster, one after another."""
+
+    def __init__(
+        self,
+        objects: Iterable[Manifest],
+        conf: Conf,
+        *,
+        registry: Registry = BUILTIN,
+        now: float | None = None,
+        shard: Shard | None = None,
+        scheduler_names: Sequence[str] = SCHEDULER_NAMES,
+    ) -> None:
+        known = list(objects)
+        moment = moment_after(known) if now is None else now
+        self._stage = Stage(known, Setting(conf, moment, registry, shard or Shard()))
+        self._names = scheduler_names
+
+    @property
+    def complaints(self) -> list[Complaint]:
+        """What of the state cannot be used as it is."""
+        return self._stage.complaints
+
+    def plan(
+        self,
+        manifests: Iterable[Manifest],
+        *,
+        together: bool = False,
+        tries: int = TRIES,
+        on_try: OnTry | None = None,
+    ) -> list[Plan]:
+        """The answer for every job among the manifests; what comes with them is supposed to be there, too.
+
+        Each job is planned by itself; `together` lets each find the ones before it in place.
+        """
+        given = list(manifests)
+        for manifest in given:
+            if not isinstance(manifest, (VolcanoJob, PodGroup, Pod)):
+                self._stage.put(_at_load(manifest))
+        self._stage.keep()
+        desk = Desk(self._stage, self._names)
+        return [
+            self._planned(desk, request, together=together, tries=tries, on_try=on_try)
+            for request in desk.requests_in(given)
+        ]
+
+    def _planned(
+        self, desk: Desk, request: Request, *, together: bool, tries: int, on_try: OnTry | None
+    ) -> Plan:
+        objects, uid = desk.objects_of(request)
+        trial = try_out(self._stage, objects, uid)
+        search = Search(self._stage, desk, tries, on_try)
+        found = [] if trial.starts else search.smallest(request)
+        delays = self._delays(trial) if trial.starts else ()
+        if together:
+            try_out(self._stage, objects, uid, keep=True)
+        return Plan(
+            job=request.title,
+            queue=request.queue,
+            pods=pods_of_request(request),
+            minimum=request.minimum,
+            start=trial.start,
+            cycles=trial.cycles,
+            placements=trial.placements,
+            losers=trial.losers,
+            leaving=trial.leaving,
+            delays=delays,
+            headline=trial.headline,
+            reasons=trial.reasons,
+            shortages=trial.shortages,
+            suggestions=tuple(map(_suggestion, found)),
+            tries=search.tries,
+            is_complete=search.is_complete,
+        )
+
+    def _delays(self, trial: Trial) -> tuple[Delay, ...]:
+        """Who would get more pods started in as many cycles without the job."""
+        without = bound_without(self._stage, trial.cycles)
+        groups = self._stage.by_key(PodGroup)
+        return tuple(
+            Delay(_title(groups, uid), groups[uid].spec.queue, count, trial.bound_of_others.get(uid, 0))
+            for uid, count in sorted(without.items())
+            if uid in groups and count > trial.bound_of_others.get(uid, 0)
+        )
+
+
+def plan(
+    objects: Iterable[Manifest],
+    job: Iterable[Manifest],
+    conf: Conf,
+    *,
+    registry: Registry = BUILTIN,
+    now: float | None = None,
+    shard: Shard | None = None,
+    together: bool = False,
+    tries: int = TRIES,
+    on_try: OnTry | None = None,
+) -> list[Plan]:
+    """Would the jobs start on a cluster of these objects; one answer for each."""
+    planner = Planner(objects, conf, registry=registry, now=now, shard=shard)
+    return planner.plan(job, together=together, tries=tries, on_try=on_try)
+
+
+def _at_load(manifest: Manifest) -> Manifest:
+    """A queue that comes with a job is open, below root, and has its defaults."""
+    return loaded_queue(default_queue(manifest)) if isinstance(manifest, Queue) else manifest
+
+
+def _title(groups: Mapping[str, PodGroup], uid: str) -> str:
+    meta = groups[uid].metadata
+    owner = next(
+        (each.name for each in meta.owner_references if each.controller and each.kind == "Job"), None
+    )
+    return f"{meta.namespace}/{owner or meta.name}"
+
+
+def _suggestion(found: Found) -> Suggestion:
+    trial, change = found.trial, found.change
+    return Suggestion(change.kind, change.line, trial.start, len(trial.placements), trial.losers)

@@ -1,0 +1,134 @@
+"""Search: the smallest changes with which a job would start, each tried out before it is told.
+
+On a scale the search halves: it ends at a value that works whose next larger one does not. Where a larger
+value might work again beyond that, it is not looked for. Two changes at once are tried only where no single
+one works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from hekla.planning.changes import Change, Ladder, ladders, queues
+from hekla.planning.intake import Desk
+from hekla.planning.request import Request
+from hekla.planning.scales import Scale, scales
+from hekla.planning.stage import Stage
+from hekla.planning.trial import Start, Trial, try_out
+
+MOST_SHOWN = 6
+ENOUGH_PAIRS = 3
+
+OnTry = Callable[[int, str], None]
+"""Hears how many tries there were so far, and what is tried now."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A change that works, and what would happen with it."""
+
+    change: Change
+    trial: Trial
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """What comes first: a start at once, nobody's loss, a small change."""
+        trial = self.trial
+        return (
+            trial.start is not Start.NOW,
+            trial.pods_lost > 0,
+            round(self.change.cost, 6),
+            self.change.line,
+        )
+
+
+class Spent(Exception):
+    """No more tries are left."""
+
+
+class Search:
+    """Tries changes out, as many as are allowed."""
+
+    def __init__(self, stage: Stage, desk: Desk, tries: int, on_try: OnTry | None = None) -> None:
+        self._stage = stage
+        self._desk = desk
+        self._allowed = tries
+        self._on_try = on_try
+        self._found: list[Found] = []
+        self.tries = 0
+        self.is_complete = True
+
+    def smallest(self, request: Request) -> list[Found]:
+        """The changes that work, the smallest first."""
+        try:
+            self._singly(request)
+            if not self._found:
+                self._in_pairs(request)
+        except Spent:
+            self.is_complete = False
+        return sorted(self._found, key=lambda found: found.rank)[:MOST_SHOWN]
+
+    def _singly(self, request: Request) -> None:
+        self._climb(ladders(request, self._stage))
+        for scale in scales(request):
+            self._weigh(scale)
+        # Last: there may be hundreds of them.
+        self._climb(queues(request, self._stage))
+
+    def _in_pairs(self, request: Request) -> None:
+        """Something else together with less of it, or two things else."""
+        found = [*ladders(request, self._stage), *queues(request, self._stage)]
+        firsts = [change for ladder in found for change in ladder]
+        for first in sorted(firsts, key=lambda change: (change.cost, change.line)):
+            for scale in scales(first.request):
+                self._weigh(scale, first)
+            others = [*ladders(first.request, self._stage), *queues(first.request, self._stage)]
+            self._climb([ladder for ladder in others if ladder and ladder[0].kind > first.kind], first)
+            if len(self._found) >= ENOUGH_PAIRS:
+                return
+
+    def _climb(self, found: Iterable[Ladder], first: Change | None = None) -> None:
+        for ladder in found:
+            for change in ladder:
+                if self._works(change, first):
+                    break
+
+    def _weigh(self, scale: Scale, first: Change | None = None) -> None:
+        """The largest value that works: the least first, which tells whether it is worth searching."""
+        best, least, most = None, 0, len(scale.values)
+        middle = 0
+        while middle < most:
+            change = scale.change(scale.values[middle])
+            trial = self._try(change)
+            if trial.starts:
+                best, least = Found(joined(first, change), trial), middle
+            elif best is None:
+                return
+            else:
+                most = middle
+            middle = (least + most + 1) // 2 if most - least > 1 else most
+        if best is not None:
+            self._found.append(best)
+
+    def _works(self, change: Change, first: Change | None) -> bool:
+        trial = self._try(change)
+        if trial.starts:
+            self._found.append(Found(joined(first, change), trial))
+        return trial.starts
+
+    def _try(self, change: Change) -> Trial:
+        if self.tries >= self._allowed:
+            raise Spent
+        self.tries += 1
+        if self._on_try is not None:
+            self._on_try(self.tries, change.line)
+        return try_out(self._stage, *self._desk.objects_of(change.request))
+
+
+def joined(first: Change | None, second: Change) -> Change:
+    """Two changes as one."""
+    if first is None:
+        return second
+    kind, line = f"{first.kind} and {second.kind}", f"{first.line}; {second.line}"
+    return Change(kind, line, first.cost + second.cost, second.request)

@@ -1,0 +1,239 @@
+"""Trial: let cycles decide on a job until it has started, or until nothing changes without pods ending.
+
+A job has started once as many of its pods are bound as its gang needs. Evictions take a second cycle, in
+which the room they made must really go to the job: being promised room is not enough.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hekla.framework.decisions import Bind, Evict
+from hekla.framework.explain import explain
+from hekla.model.diagnosis import Diagnosis
+from hekla.model.job import Job
+from hekla.model.status import READY_SET
+from hekla.objects import Manifest
+from hekla.planning.stage import Stage
+from hekla.scheduler.cycle import CycleReport
+
+MOST_CYCLES = 50
+"""More than any plan needs; jobs that evict each other in turns end sooner, when nobody new is evicted."""
+
+
+class Start(Enum):
+    """When a job would start."""
+
+    NOW = "now"
+    LATER = "later"
+    NOT = "not"
+
+
+@dataclass(frozen=True)
+class Loser:
+    """A job that loses pods to the planned one."""
+
+    job: str
+    queue: str
+    action: str
+    """The action that takes them: preempt, reclaim, ..."""
+    pods: tuple[str, ...]
+    left: int
+    """How many pods it has on nodes afterwards."""
+    minimum: int
+
+    @property
+    def is_broken(self) -> bool:
+        """Too few of it are left to go on as a gang."""
+        return self.left < self.minimum
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "job": self.job,
+            "queue": self.queue,
+            "action": self.action,
+            "pods": list(self.pods),
+            "left": self.left,
+            "minimum": self.minimum,
+        }
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """One reason that keeps pods off nodes, and how many nodes it speaks for."""
+
+    reason: str
+    nodes: int
+    of: int
+
+    def as_data(self) -> dict[str, object]:
+        return {"reason": self.reason, "nodes": self.nodes, "of": self.of}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a job, and of the others meanwhile."""
+
+    start: Start
+    cycles: int
+    placements: Mapping[str, str]
+    """Node by pod."""
+    losers: tuple[Loser, ...] = ()
+    leaving: int = 0
+    """How many pods were on their way out already."""
+    headline: str = ""
+    reasons: tuple[str, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
+    bound_of_others: Mapping[str, int] = field(default_factory=dict)
+    """How many pods of each other job were bound meanwhile."""
+
+    @property
+    def starts(self) -> bool:
+        return self.start is not Start.NOT
+
+    @property
+    def pods_lost(self) -> int:
+        return sum(len(loser.pods) for loser in self.losers)
+
+
+def try_out(stage: Stage, objects: Sequence[Manifest], uid: str, *, keep: bool = False) -> Trial:
+    """What would become of the job that these objects make up; the stage is left as it was, or kept."""
+    run = _Run(stage, uid)
+    for manifest in objects:
+        stage.put(manifest)
+    try:
+        trial = run.to_the_end()
+        if keep:
+            stage.carry_out(run.last.decisions)
+    finally:
+        if keep:
+            stage.keep()
+        else:
+            stage.take_back()
+    return trial
+
+
+def bound_without(stage: Stage, cycles: int) -> Counter[str]:
+    """How many pods of each job would be bound in so many cycles if nothing else came."""
+    bound: Counter[str] = Counter()
+    memory: dict[str, float] = {}
+    try:
+        for number in range(1, cycles + 1):
+            report = stage.cycle(number, memory)
+            bound.update(d.job for d in report.decisions if isinstance(d, Bind))
+            if number < cycles:
+                stage.carry_out(report.decisions)
+    finally:
+        stage.take_back()
+    return bound
+
+
+class _Run:
+    """One job on its way through the cycles."""
+
+    def __init__(self, stage: Stage, uid: str) -> None:
+        self._stage = stage
+        self._uid = uid
+        self._placements: dict[str, str] = {}
+        self._bound: Counter[str] = Counter()
+        self._victims: dict[str, Evict] = {}
+        self._owner_of: dict[str, str] = {}
+        self._evicted: set[str] = set()
+        self._makes_room = False
+        self._leaving = stage.leaving_pods
+        self.last: CycleReport
+
+    def to_the_end(self) -> Trial:
+        memory: dict[str, float] = {}
+        for number in range(1, MOST_CYCLES + 1):
+            self.last = self._stage.cycle(number, memory)
+            self._note(self.last)
+            if self._has_started() or number == MOST_CYCLES or not self._may_go_on():
+                break
+            self._stage.carry_out(self.last.decisions)
+        return self._trial(number)
+
+    def _note(self, report: CycleReport) -> None:
+        evicted = {decision.pod for decision in report.decisions if isinstance(decision, Evict)}
+        self._makes_room = not evicted <= self._evicted
+        self._evicted |= evicted
+        for decision in report.decisions:
+            if isinstance(decision, Bind):
+                self._bound[decision.job] += 1
+                if decision.job == self._uid:
+                    self._placements[decision.pod] = decision.node
+            elif isinstance(decision, Evict) and decision.beneficiary == self._uid:
+                self._victims.setdefault(decision.pod, decision)
+                task = report.session.tasks.get(decision.pod)
+                self._owner_of[decision.pod] = "" if task is None else task.job
+
+    @property
+    def _job(self) -> Job | None:
+        return self.last.session.jobs.get(self._uid)
+
+    def _has_started(self) -> bool:
+        job = self._job
+        return job is not None and len(self._placements) >= max(job.minimum, 1)
+
+    def _may_go_on(self) -> bool:
+        """Whether the next cycle may see the job in a better light: room is made, or it was let in late."""
+        job = self._job
+        if job is None:
+            return False
+        actions = self._stage.setting.conf.actions
+        is_let_in_late = not job.is_pending and bool(actions) and actions[0] != "enqueue"
+        was_let_in = is_let_in_late and job.pod_group.status.phase != job.phase
+        return self._makes_room or was_let_in or self._stage.leaving_pods > 0
+
+    def _trial(self, cycles: int) -> Trial:
+        started = self._has_started()
+        others = {uid: count for uid, count in self._bound.items() if uid != self._uid}
+        start = (Start.NOW if cycles == 1 else Start.LATER) if started else Start.NOT
+        headline, reasons, shortages = self._why()
+        return Trial(
+            start,
+            cycles,
+            dict(sorted(self._placements.items())),
+            self._losers(),
+            self._leaving,
+            headline,
+            reasons,
+            shortages,
+            others,
+        )
+
+    def _why(self) -> tuple[str, tuple[str, ...], tuple[Shortage, ...]]:
+        session, job = self.last.session, self._job
+        if job is None:
+            group = f"podgroup {self._uid}"
+            told = [c.message for c in session.snapshot.complaints if c.subject == group]
+            return "cannot be used as it is", tuple(told), ()
+        explanation = explain(session, job)
+        notes = session.story.jobs.get(job.uid, ())
+        diagnoses = [note.diagnosis for note in notes if note.diagnosis is not None]
+        return explanation.headline, explanation.reasons, shortages_in(diagnoses)
+
+    def _losers(self) -> tuple[Loser, ...]:
+        pods: dict[tuple[str, str], list[str]] = {}
+        for pod, eviction in self._victims.items():
+            pods.setdefault((self._owner_of[pod], eviction.reason), []).append(pod)
+        return tuple(self._loser(uid, action, lost) for (uid, action), lost in sorted(pods.items()))
+
+    def _loser(self, uid: str, action: str, pods: list[str]) -> Loser:
+        job = self.last.session.jobs.get(uid)
+        if job is None:
+            return Loser("", "", action, tuple(sorted(pods)), 0, 0)
+        left, name = job.roster.count(READY_SET), f"{job.namespace}/{job.title}"
+        return Loser(name, job.queue, action, tuple(sorted(pods)), left, job.minimum)
+
+
+def shortages_in(diagnoses: Sequence[Diagnosis]) -> tuple[Shortage, ...]:
+    """What the diagnosis of the first pod that found no node counts, most nodes first."""
+    for diagnosis in diagnoses:
+        if diagnosis.reasons:
+            counted = sorted(diagnosis.reasons, key=lambda r: (-r.count, r.plain or r.text))
+            return tuple(Shortage(r.plain or r.text, r.count, diagnosis.nodes) for r in counted)
+    return ()

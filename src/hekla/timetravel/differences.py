@@ -1,0 +1,117 @@
+"""Differences between two lists of decisions: what became of whom in the one, and in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hekla.framework.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    OpenGate,
+    Tell,
+    UpdatePodGroup,
+    UpdateQueue,
+    UpdateShard,
+)
+from hekla.objects import Condition
+
+NOTHING = "nothing"
+TELLING = (Bind, Evict, Nominate, OpenGate)
+"""What happens to pods; the rest tells of it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One pod, pod group or queue: what was decided about it first, and second."""
+
+    subject: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.before} -> {self.after}"
+
+    def as_data(self) -> dict[str, str]:
+        return {"subject": self.subject, "before": self.before, "after": self.after}
+
+
+def differences(
+    before: Sequence[Decision], after: Sequence[Decision], *, only_pods: bool = False
+) -> list[Difference]:
+    """By subject, in the order of the first list; the same decisions in another order are one difference."""
+    if only_pods:
+        before, after = _about_pods(before), _about_pods(after)
+    first, second = _by_subject(before), _by_subject(after)
+    found = [
+        Difference(subject, first.get(subject, NOTHING), second.get(subject, NOTHING))
+        for subject in {**first, **second}
+        if first.get(subject) != second.get(subject)
+    ]
+    if not found and not only_pods and list(before) != list(after):
+        return [next(_order(before, after))]
+    return found
+
+
+def fates(decisions: Sequence[Decision]) -> dict[str, str]:
+    """By pod, what is to happen to it."""
+    return _by_subject(_about_pods(decisions))
+
+
+def _about_pods(decisions: Sequence[Decision]) -> list[Decision]:
+    return [decision for decision in decisions if isinstance(decision, TELLING)]
+
+
+def _by_subject(decisions: Sequence[Decision]) -> dict[str, str]:
+    said: dict[str, list[str]] = {}
+    for decision in decisions:
+        subject, text = spoken(decision)
+        said.setdefault(subject, []).append(text)
+    return {subject: ", ".join(texts) for subject, texts in said.items()}
+
+
+def _order(before: Sequence[Decision], after: Sequence[Decision]) -> Iterator[Difference]:
+    for number, (one, other) in enumerate(zip(before, after, strict=False), start=1):
+        if one != other:
+            yield Difference(f"decision {number} in order", " ".join(spoken(one)), " ".join(spoken(other)))
+    # Whatever is left is equal but for what no comparison looks at.
+    yield Difference("decisions", "as recorded", "equal, but written otherwise")
+
+
+def spoken(decision: Decision) -> tuple[str, str]:
+    """Whom it is about, and what it says."""
+    match decision:
+        case Bind():
+            return f"pod {decision.pod}", f"bound to {decision.node}"
+        case Evict():
+            purpose = f" for {decision.beneficiary}" if decision.beneficiary else ""
+            return f"pod {decision.pod}", f"evicted from {decision.node}{purpose} ({decision.reason})"
+        case Nominate():
+            where = f"room promised on {decision.node}" if decision.node else "promise withdrawn"
+            return f"pod {decision.pod}", where
+        case OpenGate():
+            return f"pod {decision.pod}", "gate opened"
+        case Tell():
+            return f"message of pod {decision.pod}", f"{decision.reason}: {decision.message}"
+        case UpdatePodGroup():
+            return f"podgroup {decision.pod_group}", _status(decision)
+        case UpdateQueue():
+            return f"queue {decision.queue}", f"holds {decision.allocated}"
+        case UpdateShard():
+            return (
+                f"nodeshard {decision.shard}",
+                f"uses {', '.join(decision.status.nodes_in_use) or 'no node'}",
+            )
+
+
+def _status(decision: UpdatePodGroup) -> str:
+    status = decision.status
+    counts = f"{status.running} running, {status.succeeded} succeeded, {status.failed} failed"
+    return f"{status.phase} ({counts}{''.join(map(_condition, status.conditions))})"
+
+
+def _condition(one: Condition) -> str:
+    since = f"{one.transition_id}, {one.last_transition_time}"
+    return f"; {one.type} {one.status} {one.reason}: {one.message} ({since})"

@@ -1,0 +1,237 @@
+"""Problems: what a cycle shows that somebody wants to understand, and a smaller one is to show as well.
+
+Numbers change when a cluster shrinks, so that reasons are compared without them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from hekla.conf import Conf
+from hekla.errors import InputError
+from hekla.framework.explain import explain, waits
+from hekla.framework.session import Session
+from hekla.model.job import Job
+from hekla.model.status import Status
+from hekla.scheduler.outcome import explanations
+from hekla.timetravel.cases import Case, Ending
+from hekla.timetravel.differences import NOTHING, differences, fates, spoken
+from hekla.timetravel.invariants import Breach, breaches
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_RAISED = re.compile(r"^.*?failed: \w+")
+LEFT_ALONE = "left alone"
+WAITS = "waits"
+
+
+class Problem(Protocol):
+    """Something that one cycle shows and another does not; `str` says what."""
+
+    def shows(self, case: Case) -> bool: ...
+
+
+@dataclass(frozen=True)
+class JobWaits:
+    """A job does not get all it wants, for this reason."""
+
+    job: str
+    is_pending: bool
+    ground: str
+
+    def __str__(self) -> str:
+        return f"{self.job} waits: {self.ground}"
+
+    def shows(self, case: Case) -> bool:
+        report = case.decide().report
+        job = None if report is None else report.session.jobs.get(self.job)
+        return (
+            report is not None
+            and job is not None
+            and waits(job)
+            and job.is_pending == self.is_pending
+            and any(self.ground in ground for ground in grounds(report.session, job))
+        )
+
+
+@dataclass(frozen=True)
+class PodFares:
+    """This is to become of a pod."""
+
+    pod: str
+    fate: str
+
+    def __str__(self) -> str:
+        return f"{self.pod}: {self.fate}"
+
+    def shows(self, case: Case) -> bool:
+        return fate_of(case.decide(), self.pod) == self.fate
+
+
+@dataclass(frozen=True)
+class CycleFails:
+    """The cycle raises something like this."""
+
+    error: str
+
+    def __str__(self) -> str:
+        return f"the cycle fails: {self.error}"
+
+    def shows(self, case: Case) -> bool:
+        return self.error in skeleton(case.decide().error)
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """The cycle breaks a rule of this kind."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return self.kind
+
+    def shows(self, case: Case) -> bool:
+        return any(breach.kind == self.kind for breach in breaches_of(case.decide()))
+
+
+@dataclass(frozen=True)
+class ConfsDiffer:
+    """Another configuration decides otherwise, about anything or about these pods."""
+
+    other: Conf
+    subject: str = ""
+
+    def __str__(self) -> str:
+        return f"the configurations differ on {self.subject or 'some pod'}"
+
+    def shows(self, case: Case) -> bool:
+        return (
+            self.subject in _differing(case, self.other)
+            if self.subject
+            else bool(_differing(case, self.other))
+        )
+
+
+@dataclass(frozen=True)
+class Says:
+    """These words appear in what is told of the cycle."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f'"{self.text}" is said'
+
+    def shows(self, case: Case) -> bool:
+        return self.text in account_of(case.decide())
+
+
+# What there is to say
+
+
+def grounds(session: Session, job: Job) -> list[str]:
+    """Why the job waits, the most telling reason first, without numbers."""
+    found: dict[str, int] = {}
+    for diagnosis in job.fit_errors.values():
+        for reason in diagnosis.reasons:
+            text = skeleton(reason.plain or reason.text)
+            found[text] = found.get(text, 0) + reason.count
+    by_weight = sorted(found, key=lambda text: (-found[text], text))
+    told = explain(session, job)
+    # That a gang is incomplete follows from something else, if anything else is said.
+    reasons = sorted(told.reasons, key=lambda reason: reason.startswith("gang: "))
+    return [*by_weight, *map(skeleton, reasons), skeleton(told.headline)]
+
+
+def skeleton(text: str) -> str:
+    """The words without their numbers."""
+    return _NUMBER.sub("#", text)
+
+
+def fate_of(ending: Ending, pod: str) -> str:
+    """What becomes of the pod; empty where nobody knows it, or the cycle failed."""
+    if ending.report is None:
+        return ""
+    task = ending.report.session.tasks.get(pod)
+    if task is None:
+        return ""
+    decided = fates(ending.report.decisions).get(f"pod {pod}")
+    return decided or (WAITS if task.status in (Status.PENDING, Status.PIPELINED) else LEFT_ALONE)
+
+
+def breaches_of(ending: Ending) -> list[Breach]:
+    return [] if ending.report is None else breaches(ending.report)
+
+
+def account_of(ending: Ending) -> str:
+    """Everything that is told of a cycle."""
+    if ending.report is None:
+        return ending.error
+    decided = (": ".join(spoken(decision)) for decision in ending.report.decisions)
+    told = (str(explanation) for explanation in explanations(ending.report))
+    return "\n".join([*decided, *told, *map(str, breaches(ending.report))])
+
+
+def _differing(case: Case, other: Conf) -> set[str]:
+    one, two = case.decide().report, case.decide(other).report
+    if one is None or two is None:
+        return set() if one is two else {NOTHING}
+    return {
+        difference.subject.removeprefix("pod ")
+        for difference in differences(one.decisions, two.decisions, only_pods=True)
+    }
+
+
+# What a case shows
+
+
+def job_waits(case: Case, job: str, text: str = "") -> Problem:
+    """That the job waits for its main reason, or for one with these words in it."""
+    report = case.decide().report
+    found = None if report is None else report.session.jobs.get(job)
+    if report is None or found is None or not waits(found):
+        raise InputError(f'job "{job}" does not wait in this cycle; there is nothing to keep')
+    known = grounds(report.session, found)
+    ground = skeleton(text) or known[0]
+    if not any(ground in one for one in known):
+        raise InputError(
+            f'job "{job}" does not wait because of "{text}"; it waits because of: {"; ".join(known)}'
+        )
+    return JobWaits(job, found.is_pending, ground)
+
+
+def pod_fares(case: Case, pod: str) -> Problem:
+    """That the same becomes of the pod."""
+    fate = fate_of(case.decide(), pod)
+    if not fate:
+        raise InputError(f'no pod "{pod}" in this cycle; write it as namespace/name')
+    return PodFares(pod, fate)
+
+
+def confs_differ(case: Case, other: Conf, pod: str = "") -> Problem:
+    """That another configuration decides otherwise."""
+    problem = ConfsDiffer(other, pod)
+    if not problem.shows(case):
+        raise InputError(f"the configurations decide alike on {pod or 'all pods'}; there is nothing to keep")
+    return problem
+
+
+def says(case: Case, text: str) -> Problem:
+    """That these words are told of the cycle."""
+    problem = Says(text)
+    if not problem.shows(case):
+        raise InputError(f'"{text}" is not said of this cycle; there is nothing to keep')
+    return problem
+
+
+def evident_problem(case: Case) -> Problem:
+    """What is plainly wrong: the cycle fails, or breaks a rule."""
+    ending = case.decide()
+    if ending.report is None:
+        raised = _RAISED.match(ending.error)
+        return CycleFails(skeleton(raised.group() if raised else ending.error))
+    for breach in breaches(ending.report):
+        return Breaks(breach.kind)
+    raise InputError(
+        "this cycle neither fails nor breaks a rule; say what to keep with --job, --pod, --keep or --conf"
+    )

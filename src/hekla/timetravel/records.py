@@ -1,0 +1,194 @@
+"""Records: what stands in a recording, one JSON object per line.
+
+A header, then for every cycle what changed before it, the rest of its inputs where that differs from the
+cycle before, and what was decided. A configuration stands before the first cycle that goes by it. Now and
+then a checkpoint holds everything that is there, so that nobody has to begin at the beginning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from hekla.framework.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    OpenGate,
+    Tell,
+    UpdatePodGroup,
+    UpdateQueue,
+    UpdateShard,
+)
+from hekla.model.load import NodeLoad
+from hekla.model.queue import DEFAULT_QUEUE
+from hekla.model.shard import Shard
+from hekla.objects import KINDS, Manifest
+from hekla.state.live import LiveState, Noted
+
+FORMAT = 1
+"""Raised when an older hekla could not make sense of a file any more."""
+
+Batches = msgspec.Raw
+"""Lists of changes, each a list of `[kind, object]`, or `[kind, "namespace/name"]` where it is gone."""
+NOTHING = msgspec.Raw(b"[]")
+
+
+class Record(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag_field="record"
+):
+    """One line."""
+
+
+class Header(Record, frozen=True, kw_only=True, tag="header"):
+    """The first line: who wrote the file, and what does not change from cycle to cycle."""
+
+    format: int = 0
+    hekla: str = ""
+    schedulers: tuple[str, ...] = ()
+    default_queue: str = DEFAULT_QUEUE
+    plugins: tuple[str, ...] = ()
+    """Plugins and actions that were named on the command line."""
+
+
+def header(
+    hekla: str,
+    schedulers: Sequence[str] = (),
+    *,
+    default_queue: str = DEFAULT_QUEUE,
+    plugins: Sequence[str] = (),
+) -> Header:
+    """The header of a recording that this hekla writes."""
+    return Header(
+        format=FORMAT,
+        hekla=hekla,
+        schedulers=tuple(schedulers),
+        default_queue=default_queue,
+        plugins=tuple(plugins),
+    )
+
+
+class Configuration(Record, frozen=True, kw_only=True, tag="configuration"):
+    """From the next cycle on, this holds."""
+
+    text: str
+
+
+class Sharding(msgspec.Struct, frozen=True):
+    """A Shard, its nodes in order."""
+
+    mode: str
+    nodes: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def of(cls, shard: Shard) -> Sharding:
+        return cls(shard.mode, tuple(sorted(shard.nodes)), shard.name)
+
+    def shard(self) -> Shard:
+        return Shard(self.mode, frozenset(self.nodes), self.name)
+
+
+class Checkpoint(Record, frozen=True, kw_only=True, tag="checkpoint"):
+    """Everything there is when the cycle of this number begins, with the changes before it."""
+
+    number: int
+    objects: Batches
+    sharding: Sharding
+    load: dict[str, NodeLoad]
+    memory: dict[str, float]
+
+
+class Cycle(Record, frozen=True, kw_only=True, tag="cycle"):
+    """One cycle; of `sharding`, `load` and `memory` None means: as in the cycle before."""
+
+    number: int
+    uid: str
+    now: float
+    changes: Batches = NOTHING
+    count: int = 0
+    """How many objects changed."""
+    sharding: Sharding | None = None
+    load: dict[str, NodeLoad] | None = None
+    memory: dict[str, float] | None = None
+    decisions: msgspec.Raw = NOTHING
+    digest: str = ""
+    error: str | None = None
+    """What the cycle raised, if it did."""
+
+
+Line = Header | Configuration | Checkpoint | Cycle
+
+_QUOTE = ord('"')
+_ENCODER = msgspec.json.Encoder()
+_LINE: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+_BATCHES = msgspec.json.Decoder(list[list[tuple[str, msgspec.Raw]]])
+_KIND_OF_NAME: Mapping[str, type[Manifest]] = {kind.__name__: kind for kind in KINDS.values()}
+_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in _KIND_OF_NAME.items()}
+_DECISIONS: tuple[type[Decision], ...] = (
+    Bind,
+    Evict,
+    Nominate,
+    OpenGate,
+    Tell,
+    UpdatePodGroup,
+    UpdateQueue,
+    UpdateShard,
+)
+_DECISION_OF_NAME: Mapping[str, type[Decision]] = {kind.__name__: kind for kind in _DECISIONS}
+_NAMED = msgspec.json.Decoder(list[tuple[str, msgspec.Raw]])
+
+
+def written(line: Line) -> bytes:
+    """The record as a line of the file."""
+    return _ENCODER.encode(line) + b"\n"
+
+
+def read_line(line: bytes) -> Line:
+    """The record in a line; raises msgspec.MsgspecError where there is none."""
+    return _LINE.decode(line)
+
+
+# Objects
+
+
+def written_batches(batches: Iterable[Noted]) -> Batches:
+    """Changes, batch by batch; each object by itself, so that other threads get their turn."""
+    return msgspec.Raw(b"[" + b",".join(map(_batch, batches)) + b"]")
+
+
+def _batch(noted: Noted) -> bytes:
+    encode = _ENCODER.encode
+    changes = [
+        b'["%b",%b]' % (kind.__name__.encode(), encode(key if manifest is None else manifest))
+        for kind, of_kind in noted.items()
+        for key, manifest in of_kind.items()
+    ]
+    return b"[" + b",".join(changes) + b"]"
+
+
+def read_batches(batches: Batches, state: LiveState) -> None:
+    """Let the state take the changes in as another one did, batch by batch."""
+    for batch in _BATCHES.decode(batches):
+        for name, raw in batch:
+            if memoryview(raw)[0] == _QUOTE:
+                state.lose(_KIND_OF_NAME[name], msgspec.json.decode(raw, type=str))
+            else:
+                state.note(_DECODERS[name].decode(raw))
+        state.take_in()
+
+
+# Decisions
+
+
+def written_decisions(decisions: Sequence[Decision]) -> tuple[msgspec.Raw, str]:
+    """The decisions in order, and the SHA-256 of their text."""
+    raw = _ENCODER.encode([(type(decision).__name__, decision) for decision in decisions])
+    return msgspec.Raw(raw), hashlib.sha256(raw).hexdigest()
+
+
+def read_decisions(raw: msgspec.Raw) -> list[Decision]:
+    return [msgspec.json.decode(part, type=_DECISION_OF_NAME[name]) for name, part in _NAMED.decode(raw)]

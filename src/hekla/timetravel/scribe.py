@@ -1,0 +1,146 @@
+"""Scribe: looks on while cycles run, and has everything written down that they go by.
+
+On the engine's thread that is a matter of keeping references; the work is the pen's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hekla.conf import Catalogue, Conf
+from hekla.errors import InputError
+from hekla.framework.decisions import Decision
+from hekla.objects import Manifest, Pod
+from hekla.state.live import Changes, LiveState, Noted
+from hekla.state.snapshot import Snapshot
+from hekla.timetravel.pen import Entry, Pen, older
+from hekla.timetravel.records import Header
+
+CHECKPOINT_EVERY = 100
+
+
+class Scribe:
+    """A witness of a loop's cycles; `limit` is how many bytes may lie on the disk, in two files.
+
+    A patient one has the engine wait rather than miss a cycle.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: Header,
+        catalogue: Catalogue,
+        *,
+        is_patient: bool = True,
+        limit: int | None = None,
+        checkpoint_every: int = CHECKPOINT_EVERY,
+        on_trouble: Callable[[str], None] | None = None,
+    ) -> None:
+        self.trouble = ""
+        """Why nothing is recorded any more, if that is so."""
+        self.missed = 0
+        """How many cycles are not in the recording."""
+        self._is_patient = is_patient
+        self._limit = limit
+        self._every = checkpoint_every
+        self._tell = on_trouble
+        self._pen = Pen(path, header, catalogue, self._note_trouble)
+        self._number = 0
+        self._batches: list[Noted] = []
+        self._entry: Entry | None = None
+        self._checkpoint_at = 1
+        self._changes_since = 0
+        self._lacks_cycles = False
+        self._turns = 0
+        """How often the pen was asked to turn the page; it may not have come to that yet."""
+
+    def follow(self, state: LiveState) -> None:
+        """Hear of all changes to the state; before its first cycle, or some are missing."""
+        state.on_take_in = self._hear
+
+    def _hear(self, noted: Noted) -> None:
+        self._batches.append(noted)
+
+    def cycle_begins(
+        self, snapshot: Snapshot, conf: Conf, *, now: float, uid: str, memory: Mapping[str, float]
+    ) -> None:
+        self._number += 1
+        batches, self._batches = self._batches, []
+        self._changes_since += sum(len(changes) for noted in batches for changes in noted.values())
+        turns = self._is_page_full()
+        is_due = turns or self._lacks_cycles or self._is_checkpoint_due(snapshot.state)
+        self._entry = Entry(
+            number=self._number,
+            uid=uid,
+            now=now,
+            conf=conf,
+            batches=batches,
+            shard=snapshot.shard,
+            load=snapshot.load,
+            memory=dict(memory),
+            everything=everything_in(snapshot.state) if is_due else None,
+            turns_the_page=turns,
+        )
+        if is_due or self._number == 1:  # the first cycle hears of everything
+            self._checkpoint_at, self._changes_since = self._number, 0
+
+    def cycle_ends(self, decisions: Sequence[Decision]) -> None:
+        self._hand_in(decisions=tuple(decisions))
+
+    def cycle_fails(self, error: Exception) -> None:
+        self._hand_in(error=str(error))
+
+    def close(self) -> None:
+        """Everything is written; raises InputError where something could not be, and nobody was told."""
+        self._pen.close()
+        if self.trouble and self._tell is None:
+            raise InputError(self.trouble)
+
+    def _hand_in(self, *, decisions: Sequence[Decision] = (), error: str | None = None) -> None:
+        if self._entry is None:
+            return
+        entry, self._entry = replace(self._entry, decisions=decisions, error=error), None
+        is_taken = self._pen.take(entry, patiently=self._is_patient)
+        self._lacks_cycles = not is_taken
+        self._turns += is_taken and entry.turns_the_page
+        self.missed += not is_taken
+
+    def _is_page_full(self) -> bool:
+        """Half the limit is used, and turning the page gains something: it is more than one checkpoint."""
+        pen = self._pen
+        if self._limit is None or pen.turned < self._turns:
+            return False
+        return pen.size > self._limit // 2 and pen.size > 2 * pen.page_size > 0
+
+    def _is_checkpoint_due(self, state: LiveState) -> bool:
+        """From time to time, but not while next to nothing changes: a checkpoint is as long as the state."""
+        if self._number - self._checkpoint_at < self._every:
+            return False
+        return 4 * self._changes_since >= sum(map(len, state.manifests.values()))
+
+    def _note_trouble(self, text: str) -> None:
+        self.trouble = text
+        if self._tell is not None:
+            self._tell(text)
+
+
+def put_aside(path: Path) -> None:
+    """A recording that is there already stays, under another name."""
+    try:
+        if path.exists():
+            path.replace(older(path))
+    except OSError as error:
+        raise InputError(f'cannot put "{path}" aside: {error.strerror}') from error
+
+
+def everything_in(state: LiveState) -> dict[type[Manifest], Changes]:
+    """All objects of a state as changes that lead to it, in an order that leads to the same places.
+
+    Pods stand as their tasks do: one that became another job's, or readable, joined the others last.
+    """
+    found: dict[type[Manifest], Changes] = {kind: dict(known) for kind, known in state.manifests.items()}
+    if Pod in found:
+        found[Pod] = {**{task.key: task.pod for task in state.tasks}, **found[Pod]}
+    return found

@@ -1,0 +1,118 @@
+"""JSON lines: one short job per line; the first line may say what is there at the start instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from hekla.errors import InputError
+from hekla.workloads.checks import Names
+from hekla.workloads.fields import Spot
+from hekla.workloads.model import Account, Submission
+from hekla.workloads.options import Options
+from hekla.workloads.selection import Content
+from hekla.workloads.shapes import Shapes
+from hekla.workloads.short_jobs import short_job
+from hekla.workloads.source import Piece, Source
+from hekla.workloads.trace import Broken, Reading, Trace
+from hekla.workloads.written import HEAD_KEYS, Draft
+
+_DECODER = msgspec.json.Decoder()
+
+
+def read_lines(source: Source, options: Options) -> Content:
+    """The workload of a file of JSON lines."""
+    draft = Draft(source.name, options, name=source.stem)
+    has_head = read_head(source, draft)
+    content, shapes = draft.content(), Shapes()
+    names = Names(content.objects)
+
+    waits: dict[str, int] = {}
+
+    def parse(piece: Piece) -> Submission:
+        job = job_in(piece, source, names, shapes, options)
+        if job.after:
+            waits.setdefault(job.after, piece.line)
+        return job
+
+    def build(rows: Sequence[Submission], _: float, __: Account) -> Submission:
+        return rows[0]
+
+    trace = Trace[Submission](
+        source,
+        pieces=lambda: job_lines(source, skip_first=has_head),
+        parse=parse,
+        time=lambda job: job.submitted,
+        builder=lambda: build,
+        starts_at_zero=True,
+    )
+    reading = Reading(trace, options)
+    check_keys(trace, reading, waits)
+    return Content(
+        name=content.name,
+        jobs=reading.jobs,
+        objects=content.objects,
+        faults=content.faults,
+        hazards=content.hazards,
+        count=len(reading.survey.keys),
+        has_dependencies=bool(waits),
+    )
+
+
+def read_head(source: Source, draft: Draft) -> bool:
+    """Whether the first line is no job; what it says goes into the draft."""
+    first = next(job_lines(source), None)
+    data = None if first is None else decoded(first, source)
+    if first is None or not isinstance(data, dict) or not data.keys() & (HEAD_KEYS - {"name"}):
+        return False
+    draft.head(data, Spot(source.name, line=first.line), HEAD_KEYS)
+    if draft.settings is not None:
+        raise source.wrong(first.line, '"generate" has no place among JSON lines; write it in YAML')
+    return True
+
+
+def job_lines(source: Source, *, skip_first: bool = False) -> Iterator[Piece]:
+    for piece in source.lines():
+        if not piece.content.strip():
+            continue
+        if skip_first:
+            skip_first = False
+            continue
+        yield piece
+
+
+def job_in(piece: Piece, source: Source, names: Names, shapes: Shapes, options: Options) -> Submission:
+    spot = Spot(source.name, line=piece.line)
+    try:
+        entry = short_job(decoded(piece, source), spot, shapes, options.duration)
+        if entry.count > 1:
+            raise spot.under("count").wrong("one line is one job; write repeated jobs in YAML")
+        names.check(entry.submission, spot)
+    except InputError as error:
+        raise Broken(
+            "a line that is no job", str(error).removeprefix(f"{source.name}:{piece.line}: ")
+        ) from error
+    return entry.submission
+
+
+def decoded(piece: Piece, source: Source) -> object:
+    try:
+        return _DECODER.decode(piece.content)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise source.wrong(piece.line, f"not JSON: {error}") from error
+
+
+def check_keys(trace: Trace[Submission], reading: Reading[Submission], waits: dict[str, int]) -> None:
+    """No two jobs have one name, and those that others wait for are there."""
+    twice, seen = reading.survey.keys_seen_twice(), set[str]()
+    for piece in trace.pieces() if twice else ():
+        key = trace.parse(piece).key
+        if key in seen:
+            raise trace.source.wrong(piece.line, f'two jobs are called "{key}"')
+        if hash(key) in twice:
+            seen.add(key)
+    there = set(reading.survey.keys) if waits else set()
+    for key, line in waits.items():
+        if hash(key) not in there:
+            raise trace.source.wrong(line, f'after: no job "{key}"')

@@ -1,0 +1,191 @@
+"""`hekla plan` as users and scripts meet it: what is printed, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fakes.http_api import ApiThread
+from hekla.cli.plan import DEFAULT_TRIES
+from hekla.planning import TRIES
+from hekla.testing.builders import job as group_with_pods
+from hekla.testing.builders import node, queue
+
+STATE = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: 4, pods: 10}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+status: {allocatable: {cpu: 2, pods: 10}}
+"""
+JOB = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train}
+spec:
+  tasks:
+  - name: worker
+    replicas: %d
+    template: {spec: {containers: [{name: main, resources: {requests: {cpu: 1}}}]}}
+"""
+
+
+def hekla(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    file = tmp_path / "state.yaml"
+    file.write_text(STATE)
+    return file
+
+
+def job(tmp_path: Path, pods: int, cpu: int = 1) -> Path:
+    file = tmp_path / f"job{pods}.yaml"
+    file.write_text((JOB % pods).replace("cpu: 1", f"cpu: {cpu}"))
+    return file
+
+
+def test_yes_is_the_first_line_and_exits_with_0(tmp_path: Path, state: Path) -> None:
+    told = hekla("plan", job(tmp_path, 3), "--state", state)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout == "job default/train: would start now, 3 pods on 2 nodes: n1 (2), n2\n"
+
+
+def test_no_is_the_first_line_with_reasons_and_changes_and_exits_with_4(tmp_path: Path, state: Path) -> None:
+    told = hekla("plan", job(tmp_path, 8), "--state", state)
+    assert (told.returncode, told.stderr) == (4, "")
+    assert told.stdout.startswith("job default/train: would not start: ")
+    assert "what holds it back: " in told.stdout
+    assert "  2. spec.tasks[0].replicas: 6 (was 8)\n" in told.stdout
+    assert all(len(line) <= 100 for line in told.stdout.splitlines())
+
+
+@pytest.mark.parametrize(("pods", "cpu", "headline"), [(2, 3, "admitted"), (8, 1, "waits to be admitted")])
+def test_explain_tells_the_same_reasons(
+    tmp_path: Path, state: Path, pods: int, cpu: int, headline: str
+) -> None:
+    file = job(tmp_path, pods, cpu)
+    [planned] = json.loads(hekla("plan", file, "--state", state, "-o", "json").stdout)
+    [waits] = json.loads(hekla("explain", state, file, "--cycles", "2", "-o", "json").stdout)
+    assert planned["reasons"] == waits["reasons"]
+    assert planned["headline"].startswith(headline)
+    assert waits["headline"].startswith(headline)
+
+
+def test_machines_get_a_list_of_answers(tmp_path: Path, state: Path) -> None:
+    files = (job(tmp_path, 3), "--state", state, "--tries", "0")
+    [answer] = json.loads(hekla("plan", *files, "-o", "json").stdout)
+    assert answer["start"] == "now"
+    assert answer["placements"].keys() == {f"default/train-worker-{i}" for i in range(3)}
+    assert yaml.safe_load(hekla("plan", *files, "-o", "yaml").stdout) == [answer]
+
+
+def test_a_scenario_brings_its_own_configuration(tmp_path: Path) -> None:
+    objects = [*yaml.safe_load_all(STATE)]
+    objects += [
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "metadata": {"name": "default"},
+            "status": {"state": "Open"},
+        }
+    ]
+    # Without gang there is no reason to wait for the whole job, but its minimum is not reached.
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps({"conf": 'actions: "enqueue"\ntiers: []\n', "objects": objects}))
+    assert hekla("plan", job(tmp_path, 1), "--state", file, "--tries", "0").returncode == 4
+    assert hekla("plan", job(tmp_path, 1), "--state", file, "--preset", "basic").returncode == 0
+
+
+def test_planning_writes_nothing(tmp_path: Path, state: Path) -> None:
+    file = job(tmp_path, 8)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    hekla("plan", file, "--state", state)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_rest_of_an_elastic_job_is_explained(tmp_path: Path, state: Path) -> None:
+    file = job(tmp_path, 7)
+    file.write_text(file.read_text().replace("  tasks:", "  minAvailable: 2\n  tasks:"))
+    told = hekla("plan", file, "--state", state)
+    assert told.returncode == 0
+    assert told.stdout.startswith(
+        "job default/train: would start now, 6 of 7 pods (at least 2 start together) on 2 nodes: n1 (4),\n"
+        "  n2 (2)\n"
+    )
+    assert "what holds the rest back: " in told.stdout
+    assert "changes" not in told.stdout
+
+
+def test_the_command_tries_as_often_as_the_library() -> None:
+    """Written twice, so that --help need not import the library."""
+    assert DEFAULT_TRIES == TRIES
+
+
+def test_a_job_may_come_from_standard_input(state: Path) -> None:
+    assert hekla("plan", "-", "--state", state, stdin=JOB % 1).returncode == 0
+
+
+def test_together_the_second_job_finds_the_first_in_place(tmp_path: Path, state: Path) -> None:
+    two = tmp_path / "two.yaml"
+    two.write_text(f"{JOB % 4}---{(JOB % 4).replace('train', 'other')}")
+    assert hekla("plan", two, "--state", state).returncode == 0
+    told = hekla("plan", two, "--state", state, "--together", "--tries", "0")
+    assert told.returncode == 4
+    assert "train: would start now" in told.stdout
+    assert "other: would not start" in told.stdout
+
+
+def test_on_a_live_cluster_nothing_is_written(tmp_path: Path) -> None:
+    old = group_with_pods("old", cpu=1, running={"n1": 1})
+    with ApiThread(node("n1", cpu=4), queue("default"), *old.objects) as server:
+        kubeconfig = server.kubeconfig(tmp_path)
+        told = hekla("plan", job(tmp_path, 3), "--from-cluster", "--kubeconfig", kubeconfig)
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout == "job default/train: would start now, 3 pods on 1 node: n1 (3)\n"
+        assert server.api.methods == {"GET"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 2, "Missing argument"),
+        (("job.yaml",), 2, "either --state FILE or --from-cluster"),
+        (("job.yaml", "--state", "state.yaml", "--from-cluster"), 2, "either --state FILE or --from-cluster"),
+        (("job.yaml", "--state", "state.yaml", "--context", "x"), 2, "need --from-cluster"),
+        (("job.yaml", "--state", "nowhere.yaml"), 1, 'no file or folder "nowhere.yaml"'),
+        (("nowhere.yaml", "--state", "state.yaml"), 1, 'no file or folder "nowhere.yaml"'),
+        (("empty.yaml", "--state", "state.yaml"), 1, 'no usable object in "empty.yaml"'),
+        (("state.yaml", "--state", "state.yaml"), 1, "no job to plan"),
+    ],
+)
+def test_wrong_calls(
+    tmp_path: Path,
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
+) -> None:
+    job(tmp_path, 1).rename(tmp_path / "job.yaml")
+    (tmp_path / "empty.yaml").write_text("")
+    assert state.exists()
+    monkeypatch.chdir(tmp_path)
+    told = hekla("plan", *arguments)
+    assert told.returncode == code
+    assert message in told.stderr
+    assert "Traceback" not in told.stderr

@@ -1,0 +1,62 @@
+"""What is supposed can be taken back without a trace, and costs what it is."""
+
+from __future__ import annotations
+
+from hekla.clock import stopwatch
+from hekla.framework.decisions import Bind, Evict
+from hekla.objects import Manifest, Pod
+from hekla.planning import Planner, Start
+from hekla.planning.stage import Setting, Stage
+from hekla.testing.builders import job, node, priority_class, queue
+from hekla.testing.pods import stamped
+from hekla.testing.story import conf_of
+
+GENEROUS_SECONDS = 60.0
+"""About ten times of what it takes on a quiet machine."""
+
+
+def stage_of(*objects: Manifest) -> Stage:
+    return Stage(stamped(list(objects)), Setting(conf_of(), now=2e9))
+
+
+def test_an_evicted_pod_waits_again_and_a_bound_one_runs() -> None:
+    old = job("old", tasks=2, cpu=1, running={"n1": 1})
+    stage = stage_of(queue("default"), node("n1", cpu=2), *old.objects)
+    stage.carry_out(
+        [
+            Evict("default/old-0", "default-old-0", "n1", "preempt"),
+            Bind("default/old-1", "default-old-1", "n1"),
+        ]
+    )
+    stage.cycle(2, {})
+    pods = stage.by_key(Pod)
+    assert (pods["default/old-0"].spec.node_name, pods["default/old-0"].status.phase) == ("", "Pending")
+    assert (pods["default/old-1"].spec.node_name, pods["default/old-1"].status.phase) == ("n1", "Running")
+
+
+def test_taking_back_restores_every_object() -> None:
+    old = job("old", tasks=2, cpu=1, running={"n1": 1}, releasing={"n1": 1})
+    stage = stage_of(queue("default"), node("n1", cpu=4), *old.objects)
+    before = {kind: dict(stage.by_key(kind)) for kind in (Pod,)}
+    decisions = stage.cycle(1, {}).decisions
+    for manifest in job("new", cpu=1).objects:
+        stage.put(manifest)
+    stage.carry_out(stage.cycle(1, {}).decisions)
+    stage.cycle(2, {})
+    stage.take_back()
+    assert {kind: dict(stage.by_key(kind)) for kind in (Pod,)} == before
+    assert stage.cycle(1, {}).decisions == decisions
+
+
+def test_a_large_cluster_answers_in_seconds() -> None:
+    objects: list[Manifest] = [queue("default"), queue("other"), priority_class("high", 100)]
+    objects += [node(f"n{i}", cpu=64, memory="256Gi", gpu=8) for i in range(5_000)]
+    for i in range(2_500):
+        on = {f"n{(8 * i + k) % 5_000}": 1 for k in range(8)}
+        objects += job(f"j{i}", tasks=8, cpu=14, gpu=2, memory="32Gi", running=on).objects
+    began = stopwatch()
+    planner = Planner(stamped(objects), conf_of())
+    [answer] = planner.plan(job("new", tasks=64, cpu=16, gpu=4).objects, tries=50)
+    assert stopwatch() - began < GENEROUS_SECONDS
+    assert answer.start is Start.NOT
+    assert answer.tries > 5
