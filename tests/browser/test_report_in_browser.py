@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fakes.made_runs import empty_run, made_run
+from hekla.measures.words import spoken_seconds
 from hekla.report import Table
 from hekla.sim.run import Run
 
@@ -121,6 +122,16 @@ def test_search_and_filters_narrow_the_table_down(opened: Opener, run: Run) -> N
     page.fill("#search", "nobody is called like this")
     settle(page)
     assert page.locator("#jobs-table tbody tr[data-job]").count() == 0
+
+
+def test_the_table_says_times_as_the_figures_do(opened: Opener, run: Run) -> None:
+    page = opened(run)
+    page.get_by_role("columnheader", name=re.compile("^Waited")).get_by_role("button").click()
+    settle(page)
+    waits = run.jobs.started - run.jobs.submitted
+    for row in page.locator("#jobs-table tbody tr[data-job]").all():
+        name, waited = row.locator("td").nth(0).inner_text(), row.locator("td").nth(5).inner_text()
+        assert waited == spoken_seconds(float(waits[run.jobs.names.index(name)]))
 
 
 def test_a_click_on_a_header_sorts(opened: Opener, run: Run) -> None:

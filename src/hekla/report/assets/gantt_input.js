@@ -96,7 +96,7 @@ function tellBar(chart, event) {
     tooltipRow("user", run.jobs.users[run.jobs.user[job]] || "-"),
     tooltipRow("node", run.nodes[node]),
     tooltipRow("pods here", `${numberText(model.pods[bar])} of ${numberText(run.jobs.pods[job])}`),
-    tooltipRow("from", spanText(model.began[bar])),
+    tooltipRow("from", momentText(model.began[bar])),
     tooltipRow("for", spanText(model.ended[bar] - model.began[bar])),
     tooltipRow("ended", data.endings[model.ending[bar]]),
   ]);

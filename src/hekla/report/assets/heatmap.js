@@ -73,7 +73,7 @@ function tellHeat(chart, event) {
   const nodes = run.nodes.slice(row * nodesPerRow, (row + 1) * nodesPerRow);
   tooltip.show(event, [
     tooltipTitle(nodes.length > 1 ? `${nodes[0]} to ${nodes.at(-1)}` : nodes[0]),
-    tooltipRow("at", spanText(time)),
+    tooltipRow("at", momentText(time)),
     tooltipRow(`${chart.data.resources[chosen.resource].label} in use`, value === away ? "out of service" : percentText(value / full)),
   ]);
 }

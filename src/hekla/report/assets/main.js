@@ -53,7 +53,7 @@ function legends(data) {
   const fill = () => gantt.replaceChildren(...ganttKeysOf(data, queues), away());
   listen("colouring", fill);
   fill();
-  document.getElementById("heat-legend").append(element("span", {}, "0 %", element("i", { class: "ramp" }), "100 %"), away());
+  document.getElementById("heat-legend").append(element("span", {}, "0%", element("i", { class: "ramp" }), "100%"), away());
 }
 
 function ganttKeysOf(data, queues) {
@@ -166,10 +166,7 @@ function windowControls() {
   act("farther", () => zoomTime(2));
   act("everything", wholeSpan);
   const say = () => {
-    const length = chosen.to - chosen.from;
-    const exact = (end) => tickText(length > 60 ? Math.round(end) : end, [end, end + length / 100]);
-    const ends = isWholeSpan() ? [0, chosen.span].map(spanText) : [chosen.from, chosen.to].map(exact);
-    text.textContent = ends.join(" – ");
+    text.textContent = [chosen.from, chosen.to].map(isWholeSpan() ? spanText : momentText).join(" – ");
     document.getElementById("everything").disabled = isWholeSpan();
   };
   listen("window", say);

@@ -25,6 +25,12 @@ function chooseWindow(from, to) {
   choose("window", { from: start, to: start + length });
 }
 
+// A moment, told as exactly as the window is narrow.
+function momentText(seconds) {
+  const fine = (chosen.to - chosen.from) / 500;
+  return tickText(fine >= 1 ? Math.round(seconds) : seconds, [seconds, seconds + fine]);
+}
+
 const wholeSpan = () => chooseWindow(0, chosen.span);
 
 const isWholeSpan = () => chosen.to - chosen.from >= chosen.span * 0.9999;

@@ -36,7 +36,7 @@ function jobMarks(run, box, x) {
   const moments = [["submitted", submittedOf(run, job)], ["started", startedOf(run, job)], ["ended", endedOf(run, job)]];
   return moments.filter(([, at]) => at >= chosen.from && at <= chosen.to).map(([what, at], row) => {
     const place = x(at);
-    const mark = shape("g", {}, shape("title", {}, `${run.jobs.names[job]} ${what}: ${spanText(at)}`));
+    const mark = shape("g", {}, shape("title", {}, `${run.jobs.names[job]} ${what}: ${momentText(at)}`));
     const isRight = place > box.right - 70;
     mark.append(
       shape("line", { class: "of-job", x1: place, x2: place, y1: box.top, y2: box.bottom }),
@@ -63,7 +63,7 @@ function followPointer(run, plot, tell) {
     if (!plot.scale) return;
     const time = timeAt(event);
     markTime(plot, start ?? time, time);
-    tooltip.show(event, [tooltipTitle(`at ${spanText(time)}`), ...tell(time)]);
+    tooltip.show(event, [tooltipTitle(`at ${momentText(time)}`), ...tell(time)]);
   });
   plot.addEventListener("pointerup", (event) => {
     const end = start === null ? null : timeAt(event);

@@ -1,15 +1,21 @@
 // Numbers and times as people read them.
 
-// "0.25 s", "45 s", "3.2 min", "3.2 h", "2.5 d": one unit, as in the figures.
+// "0.25 s", "45 s", "3.2 min", "3.2 h", "2.5 d": said as the figures say it, which Python writes.
 function spanText(seconds) {
   if (!Number.isFinite(seconds)) return "-";
   const size = Math.abs(seconds);
-  if (size < 120) return `${numberText(seconds)} s`;
-  if (size < 7200) return `${numberText(seconds / 60)} min`;
-  return size < 172800 ? `${numberText(seconds / 3600)} h` : `${numberText(seconds / 86400)} d`;
+  if (size < 120) return `${twoDigits(seconds)} s`;
+  if (size < 7200) return `${twoDigits(seconds / 60)} min`;
+  return size < 172800 ? `${twoDigits(seconds / 3600)} h` : `${twoDigits(seconds / 86400)} d`;
 }
 
-// Two or three digits that matter: "0.25", "3.2", "45", "1,234".
+function twoDigits(value) {
+  const size = Math.abs(value);
+  const digits = size >= 9.95 || !size ? 0 : size >= 0.995 ? 1 : 2;
+  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+// "0.25", "3.2", "45", "1,234".
 function numberText(value) {
   if (!Number.isFinite(value)) return "-";
   const size = Math.abs(value);
