@@ -99,7 +99,10 @@ def compare(  # noqa: PLR0917 - one parameter per option
     made, unless --resample or --jitter makes others of it. Ctrl-C stops and tells what there is so far.
     """
     from hekla.comparison import compare as compare_all  # noqa: PLC0415 - --help stays quick
+    from hekla.comparison import form_of  # noqa: PLC0415
 
+    for saved in save_to:
+        form_of(saved)  # hours of work are not to end in a name that says nothing
     registry = registry_with(plugins)
     entrants = chosen_entrants(conf_files, presets, registry, strict=strict)
     nodes = chosen_nodes(node_texts, given)

@@ -21,7 +21,7 @@ from hekla.comparison.compare import Against, Comparison, RunSummary, compare
 from hekla.comparison.differences import Difference, Judgement
 from hekla.comparison.intervals import Estimate
 from hekla.comparison.page import write_comparison_report
-from hekla.comparison.records import comparison_data, save_comparison
+from hekla.comparison.records import comparison_data, form_of, save_comparison
 from hekla.comparison.text import comparison_lines
 from hekla.comparison.trials import Entrant
 from hekla.comparison.verdict import Verdict, verdict_of
@@ -43,6 +43,7 @@ __all__ = [
     "compare",
     "comparison_data",
     "comparison_lines",
+    "form_of",
     "save_comparison",
     "verdict_of",
     "write_comparison_report",

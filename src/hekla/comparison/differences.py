@@ -155,7 +155,8 @@ class Tally:
         self.meetings[seed] = Meeting(
             figures.of(),
             figures.groups,
-            *(run_figures(side, span) for side, span in zip((base, candidate), pair.makespans, strict=True)),
+            run_figures(base, pair.makespans[0]),
+            run_figures(candidate, pair.makespans[1]),
             pair.outcome,
             pair.is_identical,
             resources,

@@ -63,16 +63,21 @@ def _span(comparison: Comparison) -> float | None:
 
 def save_comparison(comparison: Comparison, path: Path) -> None:
     """`.csv`, `.parquet`: one row per run and group of jobs. `.json`: the comparison and all summaries."""
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in ("json", *TABLE_FORMS):
-        raise InputError(f'cannot write a comparison to "{path}": a name ends in .json, .csv or .parquet')
     try:
-        if kind == "json":
+        if form_of(path) == "json":
             path.write_text(json.dumps(_with_summaries(comparison)) + "\n", "utf-8")
         else:
             save_table(summary_columns(comparison), path)
     except OSError as error:
         raise InputError(f'cannot write "{path}": {error.strerror}') from error
+
+
+def form_of(path: Path) -> str:
+    """What the name asks for; one that asks for nothing known is refused."""
+    form = path.suffix.lower().removeprefix(".")
+    if form not in ("json", *TABLE_FORMS):
+        raise InputError(f'cannot write a comparison to "{path}": a name ends in .json, .csv or .parquet')
+    return form
 
 
 def _with_summaries(comparison: Comparison) -> dict[str, Any]:

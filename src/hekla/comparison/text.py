@@ -95,8 +95,8 @@ def cautions(comparison: Comparison) -> Iterator[str]:
     expected = round(judged * (1 - comparison.confidence))
     if expected:
         yield (
-            f"each interval stands for itself: of {judged} that may or may not exclude zero, about {expected} "
-            "would do so by chance alone"
+            f"each interval stands for itself: of {judged} that may or may not exclude zero, about "
+            f"{expected} would do so by chance alone"
         )
 
 

@@ -17,8 +17,6 @@ from hekla.sim.run import Ending, Floats, Run, State
 
 MOMENTS = 400
 """In so many parts of the run shares are compared, and at so many moments splinters are looked for."""
-ROUNDING = 1e-6
-"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -203,11 +201,13 @@ def lost_work(run: Run) -> Floats:
 
 
 def lost_seconds(run: Run) -> Floats:
-    """(stints,) Seconds of each that were lost: none where it came to its end or was cut off by the run's."""
-    unkept = _lengths(run) - run.stints.kept
+    """(stints,) Seconds of each that did not count.
+
+    Nothing is lost of a stint that came to its end or that the end of the run cut off.
+    """
+    unkept = np.maximum(_lengths(run) - run.stints.kept, 0.0)
     is_disturbed = ~np.isin(run.stints.ending, (Ending.DONE, Ending.CUT))
-    # Lengths and work done are sums of other numbers: what is left of them by rounding was never lost.
-    return np.where(is_disturbed & (unkept >= ROUNDING), unkept, 0.0)
+    return np.where(is_disturbed, unkept, 0.0)
 
 
 def _lengths(run: Run) -> Floats:
