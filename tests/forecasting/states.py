@@ -20,7 +20,9 @@ NOW = seconds(BEGINNING) + HOUR
 """An hour after the first object was created."""
 
 
-def runs(name: str, span: float | None = None, *, on: str = "", cpu: int = 4, **more: object) -> list[Manifest]:
+def runs(
+    name: str, span: float | None = None, *, on: str = "", cpu: int = 4, **more: object
+) -> list[Manifest]:
     """A job of one pod, which says how long it runs."""
     notes = {} if span is None else {RUN_SECONDS: f"{span:g}"}
     placed = {"running": {on: 1}} if on else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from hekla.errors import InputError
 from hekla.forecasting import Forecast, Past, Rolling, WrittenArrivals, forecast
 from hekla.forecasting.past import likeness_of
 from hekla.forecasting.run_times import Source
-from hekla.objects import Manifest, ObjectMeta, Pod, VolcanoJob
+from hekla.objects import Condition, Manifest, ObjectMeta, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
 from hekla.testing.builders import job, node, pod, queue
+from hekla.testing.pods import BEGINNING
 from hekla.workloads import Role, Submission
 
 FEW = Rolling(rolls=5)
@@ -170,7 +172,9 @@ def vcjob(name: str, run_seconds: float, estimate: str | None = None) -> Volcano
         spec=JobSpec(
             min_available=1,
             running_estimate=estimate,
-            tasks=(TaskSpec(name="w", replicas=1, template=PodTemplate(spec=PodSpec(containers=(container,)))),),
+            tasks=(
+                TaskSpec(name="w", replicas=1, template=PodTemplate(spec=PodSpec(containers=(container,)))),
+            ),
         ),
     )
 
@@ -293,10 +297,5 @@ def test_a_finished_pod_teaches_how_long_its_like_runs() -> None:
 
 
 def _ended(which: Pod, after: float) -> Pod:
-    from datetime import timedelta
-
-    from hekla.objects import Condition
-    from hekla.testing.pods import BEGINNING
-
     ended = Condition(type="Ready", status="False", last_transition_time=BEGINNING + timedelta(seconds=after))
     return replace(which, status=replace(which.status, start_time=BEGINNING, conditions=(ended,)))

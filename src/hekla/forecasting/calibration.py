@@ -321,7 +321,8 @@ def verdict_on(trust: Trust, tolerance: float) -> str:
         return f"a little hopeful: {seen}; {off}"
     middle = f"{spoken_part(trust.before_p50)} by their P50"
     if trust.within_band < 0.6:
-        return f"too cautious: {seen}, {middle}, and only {spoken_part(trust.within_band)} within the band; {off}"
+        within = f"only {spoken_part(trust.within_band)} within the band"
+        return f"too cautious: {seen}, {middle}, {within}; {off}"
     if trust.before_p50 > 0.75:
         return f"a little cautious: {seen}, {middle}; {off}"
     return f"trust the band: {seen}, {middle}; {off}"
