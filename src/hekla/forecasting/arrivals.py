@@ -94,6 +94,7 @@ def _kind_of(job: StandingJob, pods: Sequence[Pod]) -> Submission:
         queue=job.queue,
         namespace=job.key.partition("/")[0],
         min_available=job.minimum,
+        priority_class=pods[0].spec.priority_class_name,
     )
 
 

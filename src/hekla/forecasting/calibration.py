@@ -319,6 +319,10 @@ def verdict_on(trust: Trust, tolerance: float) -> str:
         return f"too hopeful: only {seen}; plan with more; {off}"
     if trust.before_p90 < 0.85:
         return f"a little hopeful: {seen}; {off}"
-    if trust.before_p90 > 0.97 and trust.before_p50 > 0.7:
-        return f"cautious: {seen}, {spoken_part(trust.before_p50)} by their P50; {off}"
-    return f"trust the band: {seen}, {spoken_part(trust.before_p50)} by their P50; {off}"
+    middle = f"{spoken_part(trust.before_p50)} by their P50"
+    if trust.within_band < 0.6:
+        within = f"only {spoken_part(trust.within_band)} within the band"
+        return f"too cautious: {seen}, {middle}, {within}; {off}"
+    if trust.before_p50 > 0.75:
+        return f"a little cautious: {seen}, {middle}; {off}"
+    return f"trust the band: {seen}, {middle}; {off}"

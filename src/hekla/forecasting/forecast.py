@@ -16,7 +16,7 @@ from hekla.forecasting.arrivals import Arrivals, NoArrivals, steady
 from hekla.forecasting.history import ended_in
 from hekla.forecasting.past import Past
 from hekla.forecasting.reasons import reasons_for
-from hekla.forecasting.rolls import OnRoll, Setting, rolled
+from hekla.forecasting.rolls import OnRoll, Setting, alone, rolled
 from hekla.forecasting.run_times import Question, RunTimes, Source
 from hekla.forecasting.standing import Known, Standing, StandingJob, standing
 from hekla.framework.registry import Registry
@@ -170,8 +170,17 @@ def forecast(
             setting, moment, rolling, starts=np.empty((rolling.rolls, 0)), hopeless=frozenset(), reasons={}
         )
     starts, hopeless = rolled(setting, rolling.rolls, processes=rolling.processes, on_roll=on_roll)
-    reasons = reasons_for(state, conf, registry) if with_reasons else {}
+    reasons = _reasons(setting, hopeless) if with_reasons else {}
     return _told(setting, moment, rolling, starts=starts, hopeless=hopeless, reasons=reasons)
+
+
+def _reasons(setting: Setting, hopeless: Iterable[str]) -> dict[str, str]:
+    """What each job waits for now; of those that never start, what is missing even where nothing else is."""
+    state, conf, registry = setting.standing, setting.conf, setting.registry
+    reasons = reasons_for(state.objects, (job.key for job in state.waiting), conf, registry)
+    for key in hopeless:
+        reasons |= reasons_for(list(alone(state, key)), [key], conf, registry)
+    return reasons
 
 
 def _arrivals(given: Arrivals | float | None, state: Standing, run_times: RunTimes) -> Arrivals:

@@ -151,7 +151,11 @@ def _of_records(rows: Iterable[Any], source: str) -> Iterator[Past]:
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
             raise InputError(f"{source}: jobs[{number}]: expected a map, got {spoken(row)}")
-        yield from _of_row({**row, "run_seconds": row.get("runSeconds")}, f"{source}: jobs[{number}]")
+        # Pods may stand among what a job asks for, as a resource.
+        requests = row.get("requests")
+        asked = requests if isinstance(requests, dict) else {}
+        known = {"pods": asked.get("pods"), **row, "run_seconds": row.get("runSeconds")}
+        yield from _of_row(known, f"{source}: jobs[{number}]")
 
 
 def _of_row(row: Mapping[str, Any], place: str) -> Iterator[Past]:

@@ -183,7 +183,7 @@ ALONE_CYCLES = 5
 def starts_alone(setting: Setting, job: StandingJob) -> bool:
     """Whether the job starts where nothing else is."""
     simulation = Simulation(
-        Workload("", lambda: iter(()), tuple(alone(setting.standing, job))),
+        Workload("", lambda: iter(()), tuple(alone(setting.standing, job.key))),
         setting.conf,
         registry=setting.registry,
         options=Options(period=1.0, until=float(ALONE_CYCLES)),
@@ -194,11 +194,11 @@ def starts_alone(setting: Setting, job: StandingJob) -> bool:
     return jobs[job.key].has_started
 
 
-def alone(standing: Standing, job: StandingJob) -> Iterator[Manifest]:
+def alone(standing: Standing, job: str) -> Iterator[Manifest]:
     """The cluster with this job on it only, and that not placed yet."""
     for each in standing.objects:
         if isinstance(each, Pod):
-            if group_key(each) == job.key and each.metadata.deletion_timestamp is None:
+            if group_key(each) == job and each.metadata.deletion_timestamp is None:
                 yield replace(each, spec=replace(each.spec, node_name=""), status=PodStatus())
-        elif not isinstance(each, PodGroup) or each.key == job.key:
+        elif not isinstance(each, PodGroup) or each.key == job:
             yield each

@@ -121,16 +121,17 @@ class _Builder:
 
     def _expand_jobs(self) -> None:
         """Pods of Jobs that have none yet."""
-        with_pods = {
-            f"{pod.metadata.namespace}/{pod.metadata.annotations.get(JOB_NAME, '')}"
-            for pod in _all_of(Pod, self.given)
-        }
+        pods = _all_of(Pod, self.given)
+        named = {f"{pod.metadata.namespace}/{pod.metadata.annotations.get(JOB_NAME, '')}" for pod in pods}
+        grouped = {group_key(pod) for pod in pods}
         queues = {queue.metadata.name: queue for queue in _all_of(Queue, self.given)}
         queues |= {queue.metadata.name: queue for queue in standing_queues(set(queues))}
         for job in self._jobs.values():
-            if job.status.state.phase in ENDED_JOBS or job.key in with_pods:
+            if job.status.state.phase in ENDED_JOBS or job.key in named:
                 continue
             whole = self._stamped(default_job(job, self.scheduler_names[0]))
+            if self._group_of(whole) in grouped:
+                continue
             if problems := problems_of_job(whole, queues):
                 self.notes.append(f"job {job.key}: left out: {problems[0]}")
             else:
@@ -138,11 +139,17 @@ class _Builder:
 
     def _take(self, job: VolcanoJob) -> None:
         values = {each.metadata.name: each.value for each in self._classes}
-        key = next((key for key in (pod_group_key(job), job.key) if key in self._groups), None)
-        group = self._groups[key] if key is not None else pod_group_of(job, values)
-        stamped = replace(group.metadata, creation_timestamp=job.metadata.creation_timestamp)
-        self._groups[group.key] = group if key is not None else replace(group, metadata=stamped)
-        self._pods += pods_of(job, group.metadata.name)
+        key = self._group_of(job)
+        if key is None:
+            group = pod_group_of(job, values)
+            created = replace(group.metadata, creation_timestamp=job.metadata.creation_timestamp)
+            key = group.key
+            self._groups[key] = replace(group, metadata=created)
+        self._pods += pods_of(job, self._groups[key].metadata.name)
+
+    def _group_of(self, job: VolcanoJob) -> str | None:
+        """Its PodGroup, if there is one: under its name of today, or that of older versions."""
+        return next((key for key in (pod_group_key(job), job.key) if key in self._groups), None)
 
     def _group_loose_pods(self) -> None:
         for place, pod in enumerate(self._pods):

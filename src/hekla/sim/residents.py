@@ -72,7 +72,7 @@ def _job_of(key: str, group: PodGroup | None, pods: list[Pod], book: Book, remai
     job = SimJob(
         key=key,
         row=book.enter_job(
-            key,
+            pods[0].key if group is None else key,
             user="",
             queue=group.spec.queue or "default" if group is not None else "default",
             submitted=0.0,
