@@ -37,5 +37,9 @@ CLUSTER = {"nodes": "4 x cpu=64,memory=512Gi,nvidia.com/gpu=8", "plugins": [Smal
 CONFS = {policy: CONF.format(policy=policy) for policy in ("drf", "small-first")}
 
 jobs = frame(simulate(WORK, CONFS["small-first"], **CLUSTER))
-print(jobs.group_by("pods").agg(jobs=col("name").len(), wait=(col("started") - col("submitted")).mean()).sort("pods"))
+print(
+    jobs.group_by("pods")
+    .agg(jobs=col("name").len(), wait=(col("started") - col("submitted")).mean())
+    .sort("pods")
+)
 print("\n".join(comparison_lines(compare(WORK, CONFS, seeds=3, **CLUSTER))))
