@@ -133,18 +133,25 @@ class Stage:
         # Seconds since the start are exact where seconds since 1970 are rounded.
         end = round(to - self._start, 6)
         while (due := self._next_due()) is not None and due <= end:
-            self._timeline.move_to(due)
-            self._happen()
-            self._settle_ends()
-            self._arrive()
+            self._pass_to(due)
         self._timeline.move_to(end)
 
     def next_event_at(self) -> float | None:
-        """When something happens next, if nobody interferes."""
-        due = self._next_due()
-        if self._options.precision and not self._is_settled:
-            due = self.now
-        return None if due is None else self._start + max(due, self.now * (1 + self._options.precision))
+        """When something happens that a cycle would decide on; what nobody waits for happens on the way."""
+        while (due := self._next_due()) is not None and due <= self._options.until:
+            if self._restless or self._is_watchful or not self._is_settled:
+                break
+            self._pass_to(due)
+            if not self._is_settled:
+                return self._start + due
+        return None if due is None else self._start + due
+
+    def _pass_to(self, due: float) -> None:
+        """Let everything happen that is due at this moment."""
+        self._timeline.move_to(due)
+        self._happen()
+        self._settle_ends()
+        self._arrive()
 
     def _next_due(self) -> float | None:
         arrival = math.inf if self._upcoming is None else self._upcoming.submitted
