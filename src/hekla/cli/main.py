@@ -12,10 +12,12 @@ from hekla.errors import ConfError, HeklaError
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
+    "compare": "hekla.cli.compare:compare",
     "conf": "hekla.cli.conf:conf",
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",
+    "forecast": "hekla.cli.forecast:forecast",
     "install": "hekla.cli.install:install",
     "job": "hekla.cli.job:job",
     "node": "hekla.cli.node:node",
@@ -32,10 +34,12 @@ COMMANDS = {
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
+    "compare": "Run a workload under several configurations and tell which is better.",
     "conf": "Check and show scheduler configurations.",
     "decide": "Run one scheduling cycle and print the decisions.",
     "demo": "Watch all six actions at work on a built-in cluster.",
     "explain": "Tell why pod groups are pending.",
+    "forecast": "Tell when jobs that wait will start, and how far to trust that.",
     "install": "Print or apply what a cluster needs to run hekla.",
     "job": "Look at the jobs of a Kubernetes cluster.",
     "node": "Look at the nodes of a Kubernetes cluster.",

@@ -17,6 +17,18 @@ from hekla.scheduler.builtin import BUILTIN
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+strict_option = click.option(
+    "--strict", is_flag=True, help="Treat warnings about the configuration as errors."
+)
+plugin_option = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="MODULE:CLASS",
+    help="Add a plugin or action of your own (also file.py:Class).",
+)
+
+
 def configuration(command: Command) -> Command:
     """`--conf`, `--preset`, `--strict` and `--plugin`."""
     for option in reversed(
@@ -27,14 +39,8 @@ def configuration(command: Command) -> Command:
             click.option(
                 "--preset", type=click.Choice(sorted(PRESETS)), help="A built-in configuration instead."
             ),
-            click.option("--strict", is_flag=True, help="Treat warnings about the configuration as errors."),
-            click.option(
-                "--plugin",
-                "plugins",
-                multiple=True,
-                metavar="MODULE:CLASS",
-                help="Add a plugin or action of your own (also file.py:Class).",
-            ),
+            strict_option,
+            plugin_option,
         )
     ):
         command = option(command)
@@ -57,6 +63,11 @@ def chosen_conf(conf_file: Path | None, preset: str | None, registry: Registry, 
         return usable_conf(read_text(conf_file), str(conf_file), registry, strict=strict)
     text = PRESETS[preset].text if preset else BUILT_IN_DEFAULT
     return usable_conf(text, preset or "default", registry, strict=strict)
+
+
+def named_conf(conf_file: Path | None, preset: str | None) -> str:
+    """What the configuration is called in results."""
+    return preset or "default" if conf_file is None else conf_file.name
 
 
 def usable_conf(text: str, source: str, registry: Registry, *, strict: bool) -> Conf:

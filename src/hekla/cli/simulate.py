@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hekla.cli.options import chosen_conf, configuration, registry_with, warn
+from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with, warn
 from hekla.cli.spans import SPAN
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.workload_options import chosen_workload, workload_options
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hekla.objects import Node
     from hekla.sim.options import Options
     from hekla.sim.run import Run
-    from hekla.workloads import Workload
+    from hekla.workloads import Account, Workload
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
 INTERRUPTED = 130
@@ -97,7 +97,7 @@ def simulate(  # noqa: PLR0917 - one parameter per option
         conf_name=named_conf(conf_file, preset),
     )
     run = watched(simulation.run, quiet=output in (Style.JSON, Style.YAML))
-    tell_account(workload)
+    tell_account(workload.account)
     warn(run.notes)
     _save(run, report_file, save_to)
     _echo(run, output, lists_jobs=lists_jobs)
@@ -134,11 +134,6 @@ def chosen_options(given: dict[str, Any]) -> Options:
     )
 
 
-def named_conf(conf_file: Path | None, preset: str | None) -> str:
-    """What the configuration is called in results."""
-    return preset or "default" if conf_file is None else conf_file.name
-
-
 def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> Run:
     """The run, with a bar on a terminal; Ctrl-C ends it at the next cycle."""
     from hekla.cli.simulation_progress import interruptible, progress_bar  # noqa: PLC0415
@@ -147,9 +142,8 @@ def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> Run:
         return simulate_with(show, is_stopped)
 
 
-def tell_account(workload: Workload) -> None:
-    """What reading the workload left out or assumed."""
-    account = workload.account
+def tell_account(account: Account) -> None:
+    """What reading a workload left out or assumed."""
     warn(f"left out: {count:,} x {why}" for why, count in account.dropped.items())
     warn(f"assumed: {count:,} x {what}" for what, count in account.changed.items())
 

@@ -1,1 +1,50 @@
-"""Comparison: the same arrivals under several configurations, and what the difference is worth."""
+"""Comparison: the same arrivals under several configurations, and what the difference is worth.
+
+compare        every configuration with every seed: `compare`
+arrivals       other arrivals out of a trace: drawn anew in blocks, or shifted
+chance         what differs from seed to seed
+trials         one configuration with one seed; `workers` runs many at a time
+pairs          every job under two configurations
+figures        what is held against each other
+intervals      how far from zero a difference may be by chance
+differences    each figure of a candidate against that of the base
+verdict        in words; `text` for people, `records` as data and files, `page` as a report
+
+docs/concepts/comparison.md says what the intervals mean.
+"""
+
+from __future__ import annotations
+
+from hekla.comparison.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
+from hekla.comparison.chance import Chance
+from hekla.comparison.compare import Against, Comparison, RunSummary, compare
+from hekla.comparison.differences import Difference, Judgement
+from hekla.comparison.intervals import Estimate
+from hekla.comparison.page import write_comparison_report
+from hekla.comparison.records import comparison_data, form_of, save_comparison
+from hekla.comparison.text import comparison_lines
+from hekla.comparison.trials import Entrant
+from hekla.comparison.verdict import Verdict, verdict_of
+
+__all__ = [
+    "Against",
+    "Arrivals",
+    "AsTheyAre",
+    "Chance",
+    "Comparison",
+    "Difference",
+    "Entrant",
+    "Estimate",
+    "Jittered",
+    "Judgement",
+    "Resampled",
+    "RunSummary",
+    "Verdict",
+    "compare",
+    "comparison_data",
+    "comparison_lines",
+    "form_of",
+    "save_comparison",
+    "verdict_of",
+    "write_comparison_report",
+]

@@ -36,7 +36,7 @@ def save(run: Run, path: Path, form: str = "csv") -> list[Path]:
         if kind == "json":
             path.write_text(json.dumps(run_data(run)) + "\n", "utf-8")
         elif kind in TABLE_FORMS:
-            _save_table(job_columns(run), path)
+            save_table(job_columns(run), path)
         else:
             raise InputError(
                 f'cannot write a run to "{path}": a name ends in .json, .csv or .parquet, or is a folder'
@@ -58,11 +58,12 @@ def _save_folder(run: Run, folder: Path, form: str) -> list[Path]:
     }
     paths = [folder / f"{name}.{form}" for name in tables]
     for path, columns in zip(paths, tables.values(), strict=True):
-        _save_table(columns, path)
+        save_table(columns, path)
     return paths
 
 
-def _save_table(columns: Columns, path: Path) -> None:
+def save_table(columns: Columns, path: Path) -> None:
+    """One table, as Parquet or else as CSV."""
     if path.suffix.lower() == ".parquet":
         frame(columns).write_parquet(path)
     else:

@@ -196,13 +196,18 @@ def used_work(run: Run) -> Floats:
 
 
 def lost_work(run: Run) -> Floats:
-    """(R,) Amount-seconds of stints that were disturbed and did not count.
+    """(R,) Amount-seconds of stints that were disturbed and did not count."""
+    return _work(run, lost_seconds(run))
+
+
+def lost_seconds(run: Run) -> Floats:
+    """(stints,) Seconds of each that did not count.
 
     Nothing is lost of a stint that came to its end or that the end of the run cut off.
     """
     unkept = np.maximum(_lengths(run) - run.stints.kept, 0.0)
     is_disturbed = ~np.isin(run.stints.ending, (Ending.DONE, Ending.CUT))
-    return _work(run, np.where(is_disturbed, unkept, 0.0))
+    return np.where(is_disturbed, unkept, 0.0)
 
 
 def _lengths(run: Run) -> Floats:

@@ -9,7 +9,7 @@ See docs/adr/0016-the-stage-is-a-cluster-of-its-own.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -142,7 +142,9 @@ class Stage:
     def next_event_at(self) -> float | None:
         """When something happens next, if nobody interferes."""
         due = self._next_due()
-        return None if due is None else self._start + due
+        if self._options.precision and not self._is_settled:
+            due = self.now
+        return None if due is None else self._start + max(due, self.now * (1 + self._options.precision))
 
     def _next_due(self) -> float | None:
         arrival = math.inf if self._upcoming is None else self._upcoming.submitted
@@ -152,7 +154,18 @@ class Stage:
 
     def is_settled(self) -> bool:
         """Nothing has changed since the last snapshot that another cycle would decide anything on."""
-        return self._is_settled
+        # Where precision is limited, what has changed waits like what is still to happen.
+        return self._is_settled or self._options.precision > 0
+
+    @property
+    def jobs(self) -> Collection[SimJob]:
+        """The jobs that are there now: they wait, run, or leave."""
+        return self._jobs.values()
+
+    @property
+    def nodes(self) -> Collection[Node]:
+        """The nodes that are up now."""
+        return self._nodes.values()
 
     @property
     def now(self) -> float:

@@ -1,0 +1,239 @@
+"""`hekla compare`: a workload under several configurations, and which of them is better at what."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hekla.cli.options import chosen_conf, plugin_option, registry_with, strict_option, warn
+from hekla.cli.simulate import (
+    INTERRUPTED,
+    chosen_nodes,
+    chosen_options,
+    default_nodes,
+    nodes_option,
+    stage_options,
+    tell_account,
+)
+from hekla.cli.spans import SPAN
+from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.workload_options import chosen_workload, workload_options
+from hekla.conf import PRESETS
+
+if TYPE_CHECKING:
+    from hekla.cli.comparison_progress import Watch
+    from hekla.comparison import Arrivals, Comparison, Entrant
+    from hekla.framework.registry import Registry
+    from hekla.objects import Node
+    from hekla.workloads import Workload
+
+STDIN = "-"
+
+
+@click.command()
+@click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
+@click.option(
+    "--conf", "conf_files", multiple=True, type=click.Path(path_type=Path),
+    help="A volcano-scheduler.conf; repeatable. The first is the base.",
+)  # fmt: skip
+@click.option(
+    "--preset", "presets", multiple=True, type=click.Choice(sorted(PRESETS)),
+    help="A built-in configuration; repeatable. Files come before presets.",
+)  # fmt: skip
+@strict_option
+@plugin_option
+@nodes_option
+@click.option(
+    "--seeds", "seed_count", type=click.IntRange(min=1), default=5, show_default=True,
+    help="How many seeds, where a seed changes anything.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first; others follow it."
+)
+@click.option("--resample", type=SPAN, metavar="SPAN", help="Draw blocks of such length of the trace anew.")
+@click.option("--jitter", type=SPAN, metavar="SPAN", help="Put arrivals off by chance, up to such a span.")
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
+    show_default=True, help="Of the intervals.",
+)  # fmt: skip
+@click.option(
+    "--jobs", "processes", type=click.IntRange(min=1), metavar="N",
+    help="Processes at a time; else as many as there are processors.",
+)  # fmt: skip
+@stage_options
+@click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
+@click.option(
+    "--save", "save_to", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+    help="Write the figures of all runs: .json, .csv or .parquet; repeatable.",
+)  # fmt: skip
+@workload_options
+@output_option
+def compare(  # noqa: PLR0917 - one parameter per option
+    workload_file: Path,
+    conf_files: tuple[Path, ...],
+    presets: tuple[str, ...],
+    strict: bool,
+    plugins: tuple[str, ...],
+    node_texts: tuple[str, ...],
+    seed_count: int,
+    seed: int,
+    processes: int | None,
+    report_file: Path | None,
+    save_to: tuple[Path, ...],
+    output: Style | None,
+    **given: Any,
+) -> None:
+    """Run WORKLOAD under several configurations and tell which is better at what, and how surely.
+
+    The first configuration is the base. All see the same arrivals. A generated workload has other jobs with
+    every seed, and hazards strike elsewhere; a trace is the same every time, so that one run each is
+    made, unless --resample or --jitter makes others of it. Ctrl-C stops and tells what there is so far.
+    """
+    from hekla.comparison import compare as compare_all  # noqa: PLC0415 - --help stays quick
+    from hekla.comparison import form_of  # noqa: PLC0415
+
+    for saved in save_to:
+        form_of(saved)  # hours of work are not to end in a name that says nothing
+    registry = registry_with(plugins)
+    entrants = chosen_entrants(conf_files, presets, registry, strict=strict)
+    nodes = chosen_nodes(node_texts, given)
+    with readable_again(workload_file) as path:
+        source = WorkloadFile(path, given, nodes)
+        some = source(seed)
+        with watched([entrant.name for entrant in entrants], seed, output) as watch:
+            comparison = compare_all(
+                source,
+                entrants,
+                seeds=range(seed, seed + seed_count),
+                nodes=nodes or default_nodes(some),
+                options=chosen_options(given),
+                arrivals=chosen_arrivals(given),
+                confidence=given["confidence"],
+                processes=processes or os.cpu_count() or 1,
+                plugins=plugins,
+                on_progress=watch.show,
+                is_stopped=watch.is_stopped,
+            )
+    tell_account(comparison.account)
+    warn(comparison.notes)
+    if not comparison.against:
+        click.echo("stopped before two runs of one seed were complete: nothing to compare", err=True)
+        sys.exit(INTERRUPTED)
+    _save(comparison, report_file, save_to)
+    _echo(comparison, output)
+    if not comparison.is_complete:
+        sys.exit(INTERRUPTED)
+
+
+def watched(names: Sequence[str], first_seed: int, output: Style | None) -> AbstractContextManager[Watch]:
+    from hekla.cli.comparison_progress import watching  # noqa: PLC0415 - --help stays quick
+
+    return watching(names, first_seed, quiet=is_for_machines(output))
+
+
+@dataclass(frozen=True)
+class WorkloadFile:
+    """A workload that every process reads for itself."""
+
+    path: Path
+    given: Mapping[str, Any]
+    nodes: Sequence[Node]
+
+    def __call__(self, seed: int) -> Workload:
+        """What is generated by chance differs with the seed; a sample of a trace is one and the same."""
+        first = self.given["sample_seed"]
+        chosen = first if self.given["sample"] < 1 else first + seed
+        return chosen_workload(self.path, {**self.given, "sample_seed": chosen}, self.nodes)
+
+
+@contextmanager
+def readable_again(path: Path) -> Iterator[Path]:
+    """The file, or one with what comes from standard input."""
+    if str(path) != STDIN:
+        yield path
+        return
+    with TemporaryDirectory(prefix="hekla-") as folder:
+        copy = Path(folder) / "stdin"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield copy
+
+
+def chosen_entrants(
+    conf_files: Sequence[Path], presets: Sequence[str], registry: Registry, *, strict: bool
+) -> list[Entrant]:
+    from hekla.comparison import Entrant  # noqa: PLC0415
+
+    if len(conf_files) + len(presets) < 2:
+        raise click.UsageError(
+            "give two configurations or more, by --conf or --preset; the first is the base"
+        )
+    names = [*names_of(conf_files), *presets]
+    chosen: list[tuple[Path | None, str | None]] = [
+        *((path, None) for path in conf_files),
+        *((None, preset) for preset in presets),
+    ]
+    return [
+        Entrant(name, chosen_conf(*one, registry, strict=strict), registry)
+        for name, one in zip(numbered(names), chosen, strict=True)
+    ]
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """The names of the files; with their folders where two have the same."""
+    names = [path.name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """The second of one name gets a number."""
+    counts: dict[str, int] = {}
+    result = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        result.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return result
+
+
+def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
+    from hekla.comparison import AsTheyAre, Jittered, Resampled  # noqa: PLC0415
+
+    resample, jitter = given["resample"], given["jitter"]
+    if resample is not None and jitter is not None:
+        raise click.UsageError("give either --resample or --jitter, not both")
+    if resample is not None:
+        return Resampled(resample)
+    return AsTheyAre() if jitter is None else Jittered(jitter)
+
+
+def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Path]) -> None:
+    from hekla.comparison import save_comparison, write_comparison_report  # noqa: PLC0415
+
+    for path in save_to:
+        save_comparison(comparison, path)
+        click.echo(f"wrote {path}", err=True)
+    if report_file is not None:
+        write_comparison_report(comparison, report_file)
+        click.echo(f"wrote {report_file}", err=True)
+
+
+def _echo(comparison: Comparison, output: Style | None) -> None:
+    from hekla.comparison import comparison_data, comparison_lines  # noqa: PLC0415
+
+    if output is not None and is_for_machines(output):
+        echo_data(comparison_data(comparison), output)
+    else:
+        click.echo("\n".join(comparison_lines(comparison)))
+
+
+def is_for_machines(output: Style | None) -> bool:
+    return output in (Style.JSON, Style.YAML)

@@ -1,0 +1,119 @@
+"""Arrivals: other ones out of a trace, where a trace is all there is. Same seed, same arrivals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hekla.errors import InputError
+from hekla.workloads import Account, Submission, Workload
+
+_OF_BLOCKS, _OF_SHIFTS = range(2)
+
+
+@dataclass(frozen=True)
+class AsTheyAre:
+    """The arrivals of the workload itself."""
+
+    def __call__(self, workload: Workload, seed: int) -> Workload:  # noqa: ARG002 - one of three
+        return workload
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """The workload cut into blocks of time, of which as many are drawn, some of them more than once.
+
+    What happens within a block stays as it was; a block of a day keeps the hours of the day. Jobs get the
+    place of their block as a suffix, `train` becomes `train-3`.
+    """
+
+    block_seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.block_seconds > 0:
+            raise InputError(f'resample: expected a span above 0, got "{self.block_seconds:g}"')
+
+    def __call__(self, workload: Workload, seed: int) -> Workload:
+        return _made_of(workload, lambda jobs, account: self._drawn(jobs, account, seed))
+
+    def _drawn(self, jobs: Iterable[Submission], account: Account, seed: int) -> Iterator[Submission]:
+        blocks: dict[int, list[Submission]] = {}
+        for job in jobs:
+            blocks.setdefault(int(job.submitted // self.block_seconds), []).append(job)
+        if not blocks:
+            return
+        first, last = min(blocks), max(blocks)
+        dice = np.random.default_rng((seed, _OF_BLOCKS))
+        drawn = dice.integers(first, last + 1, last + 1 - first)
+        for place, block in enumerate(drawn.tolist()):
+            yield from self._placed(blocks.get(block, []), place - block, place, account)
+
+    def _placed(
+        self, jobs: Iterable[Submission], moved: int, place: int, account: Account
+    ) -> Iterator[Submission]:
+        seen: set[str] = set()
+        for job in jobs:
+            seen.add(job.key)
+            is_alone = bool(job.after) and job.after not in seen
+            account.changed["the job that it waits for is in another block: it does not wait"] += is_alone
+            yield replace(
+                job,
+                name=f"{job.name}-{place}",
+                submitted=round(job.submitted + moved * self.block_seconds, 3),
+                after=f"{job.after}-{place}" if job.after and not is_alone else "",
+                think_seconds=0.0 if is_alone else job.think_seconds,
+            )
+
+
+@dataclass(frozen=True)
+class Jittered:
+    """The workload with every arrival put off by chance, up to a span; who waits for another goes with it."""
+
+    most_seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.most_seconds > 0:
+            raise InputError(f'jitter: expected a span above 0, got "{self.most_seconds:g}"')
+
+    def __call__(self, workload: Workload, seed: int) -> Workload:
+        return _made_of(workload, lambda jobs, _account: self._shifted(jobs, seed))
+
+    def _shifted(self, jobs: Iterable[Submission], seed: int) -> list[Submission]:
+        given = list(jobs)
+        dice = np.random.default_rng((seed, _OF_SHIFTS))
+        shifts: list[float] = dice.uniform(0.0, self.most_seconds, len(given)).tolist()
+        by_key: dict[str, float] = {}
+        moved = []
+        for job, shift in zip(given, shifts, strict=True):
+            by_key[job.key] = by_key.get(job.after, shift)
+            moved.append(replace(job, submitted=round(job.submitted + by_key[job.key], 3)))
+        return sorted(moved, key=lambda job: job.submitted)
+
+
+Arrivals = AsTheyAre | Resampled | Jittered
+
+
+def _made_of(
+    workload: Workload, jobs_of: Callable[[Iterable[Submission], Account], Iterable[Submission]]
+) -> Workload:
+    account = Account()
+
+    def jobs() -> Iterator[Submission]:
+        account.clear()
+        made = list(jobs_of(workload.jobs(), account))
+        account.dropped.update(workload.account.dropped)
+        account.changed.update(workload.account.changed)
+        _without_zeros(account.changed)
+        account.taken = len(made)
+        yield from made
+
+    return replace(workload, jobs=jobs, count=None, account=account)
+
+
+def _without_zeros(counts: Counter[str]) -> None:
+    told: Mapping[str, int] = +counts
+    counts.clear()
+    counts.update(told)

@@ -1,0 +1,239 @@
+"""Compare: the same arrivals through several configurations, and what the differences are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hekla.comparison.arrivals import Arrivals, AsTheyAre
+from hekla.comparison.chance import Chance, chance_of
+from hekla.comparison.differences import Difference, Tally
+from hekla.comparison.pairs import Outcome, paired
+from hekla.comparison.trials import Entrant, Listed, Result, Setup, Trial, WorkloadOf, trials_of
+from hekla.comparison.workers import OnProgress, in_processes, in_turn
+from hekla.conf import Conf
+from hekla.errors import InputError
+from hekla.framework.registry import Registry
+from hekla.measures import Summary
+from hekla.objects import Node
+from hekla.scheduler.builtin import BUILTIN
+from hekla.sim.options import Options
+from hekla.sim.run import Run
+from hekla.workloads import Account, Workload
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The figures of one run."""
+
+    conf: str
+    seed: int
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Against:
+    """A candidate against the base."""
+
+    base: str
+    name: str
+    seeds: tuple[int, ...]
+    """Those of which both runs are there."""
+    differences: tuple[Difference, ...]
+    outcome: Outcome
+    is_identical: bool
+    """Whether no job fared otherwise under any seed."""
+    blocks: int
+    """How many blocks the intervals rest on; 0 where they rest on seeds."""
+    neighbour_correlation: float
+    """How much a block of jobs is like the one before; of no concern where intervals rest on seeds."""
+
+    def difference(self, key: str, queue: str = "", size: str = "") -> Difference:
+        """One of them, by the key of its measure."""
+        for each in self.differences:
+            if (each.measure.key, each.queue, each.size) == (key, queue, size):
+                return each
+        raise KeyError((key, queue, size))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of several configurations."""
+
+    title: str
+    names: tuple[str, ...]
+    """The base first."""
+    chance: Chance
+    arrivals: Arrivals
+    confidence: float
+    seeds: tuple[int, ...]
+    """Those that were wanted, less those that would have changed nothing."""
+    against: tuple[Against, ...]
+    """One for every configuration but the base; those without a complete pair are left out."""
+    summaries: tuple[RunSummary, ...]
+    runs: tuple[Run, ...]
+    """Of the first seed, as far as they are there."""
+    account: Account
+    notes: tuple[str, ...]
+    """What runs left out or assumed, and which of them."""
+    is_complete: bool
+
+
+@dataclass
+class Collection:
+    """Results as they come in, and pairs of them as soon as both are there."""
+
+    setup: Setup
+    results: dict[Trial, Result] = field(default_factory=dict)
+    """Jobs are forgotten with the last pair that needs them."""
+    tallies: dict[int, Tally] = field(default_factory=dict)
+    summaries: dict[tuple[int, int], RunSummary] = field(default_factory=dict)
+    runs: dict[int, Run] = field(default_factory=dict)
+    account: Account = field(default_factory=Account)
+
+    def add(self, result: Result) -> None:
+        trial = result.trial
+        name = self.setup.entrants[trial.entrant].name
+        self.results[trial] = result
+        self.summaries[trial.seed, trial.entrant] = RunSummary(name, trial.seed, result.summary)
+        if result.run is not None:
+            self.runs[trial.entrant] = result.run
+            self.account = result.account
+        self._pair_up(trial.seed)
+
+    def _pair_up(self, seed: int) -> None:
+        base = self.results.get(Trial(0, seed))
+        if base is None:
+            return
+        candidates = range(1, len(self.setup.entrants))
+        for candidate in candidates:
+            result = self.results.pop(Trial(candidate, seed), None)
+            if result is not None:
+                pair = paired(base.jobs, result.jobs)
+                self.tallies.setdefault(candidate, Tally()).add(seed, pair, base.summary, result.summary)
+        if all(seed in self.tallies.get(each, Tally()).meetings for each in candidates):
+            del self.results[base.trial]
+
+    def against(self, chance: Chance, confidence: float) -> list[Against]:
+        return [self._against(number, chance, confidence) for number in sorted(self.tallies)]
+
+    def _against(self, number: int, chance: Chance, confidence: float) -> Against:
+        tally = self.tallies[number]
+        differences = tally.differences(
+            confidence,
+            is_spread=chance is Chance.RESAMPLED,
+            resolution=self.setup.options.period,
+        )
+        is_alone = len(tally.meetings) == 1
+        return Against(
+            base=self.setup.entrants[0].name,
+            name=self.setup.entrants[number].name,
+            seeds=tuple(sorted(tally.meetings)),
+            differences=tuple(differences),
+            outcome=tally.outcome,
+            is_identical=all(meeting.is_identical for meeting in tally.in_order),
+            blocks=tally.blocks if is_alone else 0,
+            neighbour_correlation=tally.neighbour_correlation if is_alone else 0.0,
+        )
+
+
+def _no_progress(_number: int, _progress: object) -> None:
+    pass
+
+
+def compare(
+    workload: Workload | WorkloadOf,
+    confs: Mapping[str, Conf] | Sequence[Entrant],
+    *,
+    seeds: Sequence[int] = (0,),
+    nodes: Sequence[Node] = (),
+    registry: Registry = BUILTIN,
+    options: Options | None = None,
+    arrivals: Arrivals = AsTheyAre(),  # noqa: B008 - it holds nothing
+    confidence: float = 0.95,
+    processes: int = 1,
+    plugins: Sequence[str] = (),
+    on_progress: OnProgress = _no_progress,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Comparison:
+    """Every configuration with every seed; the first one is the base that the others are held against.
+
+    A workload as a function of the seed brings other arrivals with every seed, and all configurations see the
+    same. `registry` is that of configurations given by name; an `Entrant` brings its own, so that two
+    versions of a plugin can be compared. With several processes all of it is sent to them: classes are found
+    by their modules, and `plugins` are references (`file.py:Class`) that they load first.
+    """
+    entrants = _entrants(confs, registry)
+    workload_of = _workload_of(workload, processes)
+    chance = chance_of(workload_of, arrivals, _checked_seeds(seeds))
+    needed = tuple(seeds[:1] if chance is Chance.NONE else seeds)
+    setup = Setup(workload_of, arrivals, entrants, tuple(nodes), options or Options(), needed[0])
+    trials = trials_of(entrants, needed)
+    _check_confidence(confidence)
+    collection = Collection(setup)
+    results = (
+        in_turn(setup, trials, on_progress, is_stopped)
+        if processes == 1
+        else in_processes(setup, trials, on_progress, is_stopped, processes=processes, plugins=plugins)
+    )
+    for result in results:
+        collection.add(result)
+    return _concluded(collection, chance, confidence, needed)
+
+
+def _concluded(
+    collection: Collection, chance: Chance, confidence: float, seeds: tuple[int, ...]
+) -> Comparison:
+    setup = collection.setup
+    names = tuple(entrant.name for entrant in setup.entrants)
+    runs = tuple(collection.runs[number] for number in sorted(collection.runs))
+    return Comparison(
+        title=runs[0].title if runs else "",
+        names=names,
+        chance=chance,
+        arrivals=setup.arrivals,
+        confidence=confidence,
+        seeds=seeds,
+        against=tuple(collection.against(chance, confidence)),
+        summaries=tuple(
+            summary for _, summary in sorted(collection.summaries.items(), key=lambda item: item[0])
+        ),
+        runs=runs,
+        account=collection.account,
+        notes=tuple(dict.fromkeys(f"{run.conf}: {note}" for run in runs for note in run.notes)),
+        is_complete=len(collection.summaries) == len(names) * len(seeds),
+    )
+
+
+def _entrants(confs: Mapping[str, Conf] | Sequence[Entrant], registry: Registry) -> tuple[Entrant, ...]:
+    if isinstance(confs, Mapping):
+        entrants = tuple(Entrant(name, conf, registry) for name, conf in confs.items())
+    else:
+        entrants = tuple(confs)
+    names = [entrant.name for entrant in entrants]
+    if len(names) < 2:
+        raise InputError(f"a comparison needs two configurations or more, got {len(names)}")
+    if len(set(names)) < len(names):
+        raise InputError(f'two configurations of one name: "{max(names, key=names.count)}"; rename one')
+    return entrants
+
+
+def _workload_of(workload: Workload | WorkloadOf, processes: int) -> WorkloadOf:
+    if not isinstance(workload, Workload):
+        return workload
+    if processes > 1:
+        return Listed.of(workload)
+    return lambda _seed: workload
+
+
+def _checked_seeds(seeds: Sequence[int]) -> Sequence[int]:
+    if not seeds:
+        raise InputError("a comparison needs a seed or more, got none")
+    if len(set(seeds)) < len(seeds):
+        raise InputError("a seed that comes twice would count twice; give each once")
+    return seeds
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise InputError(f'confidence: expected a number between 0 and 1, got "{confidence:g}"')

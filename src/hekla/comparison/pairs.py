@@ -1,0 +1,170 @@
+"""Pairs: every job under two configurations, side by side; who ended in only one is counted apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.measures.spans import Mask, Rows, totals
+from hekla.measures.summary import lost_seconds
+from hekla.measures.waits import responses, size_classes, slowdowns, waits
+from hekla.measures.words import plain_amount
+from hekla.sim.run import Floats, Run
+
+SPREAD_OUT = ("wait", "completion", "slowdown")
+"""Quantities of jobs that are told as mean and percentiles."""
+
+
+@dataclass(frozen=True)
+class JobFigures:
+    """What a comparison needs to know of the jobs of a run, one row each."""
+
+    names: list[str]
+    queues: list[str]
+    resources: tuple[str, ...]
+    queue: Rows
+    size: Rows
+    submitted: Floats
+    finished: Floats
+    """NaN where the job did not complete."""
+    spread_out: dict[str, Floats]
+    """Each of `SPREAD_OUT`; NaN where a job has none."""
+    evictions: Floats
+    lost: Floats
+    """(J, R) Amount-seconds of work that did not count, in cores, bytes, devices."""
+
+
+def job_figures(run: Run) -> JobFigures:
+    stints, jobs = run.stints, run.jobs
+    is_of_job = stints.job >= 0
+    seconds = lost_seconds(run)[is_of_job, None] * run.shapes[stints.shape[is_of_job]]
+    lost = [
+        plain_amount(name, 1.0) * totals(stints.job[is_of_job], seconds[:, column], len(jobs))
+        for column, name in enumerate(run.resources)
+    ]
+    return JobFigures(
+        names=jobs.names,
+        queues=run.queues,
+        resources=run.resources,
+        queue=jobs.queue.astype(np.int64),
+        size=size_classes(run),
+        submitted=jobs.submitted,
+        finished=jobs.submitted + responses(run),
+        spread_out={"wait": waits(run), "completion": responses(run), "slowdown": slowdowns(run)},
+        evictions=jobs.evictions.astype(np.float64),
+        lost=np.array(lost, np.float64).reshape(len(run.resources), len(jobs)).T,
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many jobs came to their end in both runs, in one, in none."""
+
+    both: int
+    only_base: int
+    only_candidate: int
+    neither: int
+    unmatched_base: int
+    """Jobs that only the base was handed: those that they wait for never ended in the other."""
+    unmatched_candidate: int
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(*(mine + its for mine, its in zip(self.counts, other.counts, strict=True)))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return (
+            self.both,
+            self.only_base,
+            self.only_candidate,
+            self.neither,
+            self.unmatched_base,
+            self.unmatched_candidate,
+        )
+
+    def as_data(self) -> dict[str, int]:
+        keys = ("both", "onlyBase", "onlyCandidate", "neither", "unmatchedBase", "unmatchedCandidate")
+        return dict(zip(keys, self.counts, strict=True))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs of the same arrivals: the rows of the same jobs, in the order of the base's submissions."""
+
+    base: JobFigures
+    candidate: JobFigures
+    base_rows: Rows
+    candidate_rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.base_rows)
+
+    def values(self, quantity: str) -> tuple[Floats, Floats]:
+        """Of every job in both runs; NaN where it is missing in either."""
+        base = self.base.spread_out[quantity][self.base_rows]
+        candidate = self.candidate.spread_out[quantity][self.candidate_rows]
+        is_known = ~np.isnan(base) & ~np.isnan(candidate)
+        return np.where(is_known, base, np.nan), np.where(is_known, candidate, np.nan)
+
+    @property
+    def outcome(self) -> Outcome:
+        base = ~np.isnan(self.base.spread_out["completion"])[self.base_rows]
+        candidate = ~np.isnan(self.candidate.spread_out["completion"])[self.candidate_rows]
+        return Outcome(
+            both=_count(base & candidate),
+            only_base=_count(base & ~candidate),
+            only_candidate=_count(~base & candidate),
+            neither=_count(~base & ~candidate),
+            unmatched_base=len(self.base.names) - len(self),
+            unmatched_candidate=len(self.candidate.names) - len(self),
+        )
+
+    @property
+    def makespans(self) -> tuple[float, float]:
+        """From the first submission to the last completion, of the jobs that completed in both runs."""
+        sides = ((self.base, self.base_rows), (self.candidate, self.candidate_rows))
+        is_done = ~np.isnan(self.values("completion")[0])
+        if not is_done.any():
+            return np.nan, np.nan
+        base, candidate = (
+            float(side.finished[rows][is_done].max() - side.submitted[rows].min()) for side, rows in sides
+        )
+        return base, candidate
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether not one job fared otherwise."""
+        return len(self.base.names) == len(self.candidate.names) == len(self) and all(
+            np.array_equal(
+                self.base.spread_out[quantity][self.base_rows],
+                self.candidate.spread_out[quantity][self.candidate_rows],
+                equal_nan=True,
+            )
+            for quantity in SPREAD_OUT
+        )
+
+
+def paired(base: JobFigures, candidate: JobFigures) -> Pair:
+    """By name, and by number where a name comes again."""
+    if base.names == candidate.names:
+        rows = np.arange(len(base.names))
+        return Pair(base, candidate, rows, rows)
+    row_of_job = {job: row for row, job in enumerate(_numbered(candidate.names))}
+    found = [row_of_job.get(job, -1) for job in _numbered(base.names)]
+    candidate_rows = np.array(found, np.int64)
+    base_rows = np.flatnonzero(candidate_rows >= 0)
+    return Pair(base, candidate, base_rows, candidate_rows[base_rows])
+
+
+def _numbered(names: list[str]) -> list[tuple[str, int]]:
+    seen: dict[str, int] = {}
+    numbered = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        numbered.append((name, seen[name]))
+    return numbered
+
+
+def _count(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))

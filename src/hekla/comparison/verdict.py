@@ -1,0 +1,259 @@
+"""Verdict: which configuration is better at what, by how much, how surely, and for whom it is worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hekla.comparison.compare import Against
+from hekla.comparison.differences import Difference, Judgement, of_queues_and_sizes
+from hekla.comparison.figures import ALL, Group, Unit, plain_name
+
+MOST_GROUPS = 4
+"""Queues and sizes that are named for one thing; the rest is counted."""
+LARGEST_PART = 10.0
+"""Beyond, a part of the base says less than the amount."""
+
+HEADLINES = ("wait.mean", "wait.p95", "completion.mean", "slowdown.mean", "completed", "makespan")
+OF_GROUPS = ("wait.mean", "completion.mean")
+
+_VERBS = {
+    "wait.mean": ("wait", "less", "longer"),
+    "completion.mean": ("take", "less from submission to end", "longer from submission to end"),
+}
+_SUBJECTS = {
+    "wait.p95": ("the wait that 95 % of jobs stay below is", "shorter", "longer"),
+    "slowdown.mean": ("mean slowdown is", "less", "more"),
+    "makespan": ("makespan is", "shorter", "longer"),
+}
+_PLAIN = {
+    "wait.mean": "mean wait",
+    "wait.p95": "95 % wait",
+    "completion.mean": "mean completion time",
+    "slowdown.mean": "mean slowdown",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be said about a candidate."""
+
+    name: str
+    headline: str
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    same: tuple[str, ...]
+    unsure: tuple[str, ...]
+    """What may be chance."""
+    unjudged: tuple[str, ...]
+    """What differs, and has no interval to judge by."""
+    apart: tuple[str, ...]
+    """Jobs that are in no pair."""
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """Label and text; the headline has no label."""
+        labelled = (
+            ("better", self.better),
+            ("worse", self.worse),
+            ("same", self.same),
+            ("unsure", self.unsure),
+            ("no interval", self.unjudged),
+            ("apart", self.apart),
+        )
+        return [("", self.headline), *((label, "; ".join(said)) for label, said in labelled if said)]
+
+    def __str__(self) -> str:
+        return ". ".join(f"{label}: {text}" if label else text for label, text in self.lines)
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "headline": self.headline,
+            "better": list(self.better),
+            "worse": list(self.worse),
+            "same": list(self.same),
+            "unsure": list(self.unsure),
+            "noInterval": list(self.unjudged),
+            "apart": list(self.apart),
+        }
+
+
+def verdict_of(against: Against) -> Verdict:
+    overall = list(_headlines(against.differences))
+    of_groups = list(_of_groups(against.differences))
+    better, worse = (
+        (*_told(overall, judgement), *_told_of_groups(of_groups, judgement))
+        for judgement in (Judgement.BETTER, Judgement.WORSE)
+    )
+    same = [plain(each) for each in overall if each.judgement is Judgement.SAME]
+    unsure = [_doubtful(each) for each in overall if each.judgement is Judgement.UNSURE]
+    unjudged = [_as_seen(each) for each in overall if each.judgement is Judgement.UNKNOWN]
+    return Verdict(
+        name=against.name,
+        headline=_headline(against, better, worse),
+        better=better,
+        worse=worse,
+        same=() if against.is_identical else tuple(same),
+        unsure=tuple(unsure),
+        unjudged=tuple(text for text in unjudged if text),
+        apart=tuple(_apart(against)),
+    )
+
+
+def considered(against: Against) -> list[Difference]:
+    """The differences that a verdict looks at."""
+    return [*_headlines(against.differences), *_of_groups(against.differences)]
+
+
+def _headline(against: Against, better: Sequence[str], worse: Sequence[str]) -> str:
+    name, base, outcome = against.name, against.base, against.outcome
+    if against.is_identical:
+        return f"{name} makes no difference: every job starts and ends as under {base}"
+    if better and worse:
+        said = f"{name} is better than {base} at some things and worse at others"
+    elif better or worse:
+        said = f"{name} is {'better' if better else 'worse'} than {base}"
+    else:
+        said = f"no difference between {name} and {base} is sure"
+    missing = outcome.only_base - outcome.only_candidate
+    if better and missing > 0:
+        said += f", but {counted(missing, 'job')} fewer came to an end"
+    return said
+
+
+def _headlines(differences: Sequence[Difference]) -> Iterator[Difference]:
+    """What is told of all jobs and of the whole cluster."""
+    for each in differences:
+        key = each.measure.key
+        is_told = (
+            key in HEADLINES or key in ("jain", "evictions") or key.startswith(("utilisation.", "lost."))
+        )
+        if each.group == ALL and is_told and not each.is_nothing:
+            yield each
+
+
+def _of_groups(differences: Sequence[Difference]) -> Iterator[Difference]:
+    """What is told of queues and of sizes."""
+    for key in OF_GROUPS:
+        yield from of_queues_and_sizes(differences, key)
+
+
+def _told(differences: Sequence[Difference], judgement: Judgement) -> Iterator[str]:
+    return (told(each) for each in differences if each.judgement is judgement)
+
+
+def _told_of_groups(differences: Sequence[Difference], judgement: Judgement) -> Iterator[str]:
+    """The largest differences first; a group whose waits are told need not be told again."""
+    found: dict[Group, Difference] = {}
+    for each in differences:
+        if each.judgement is judgement:
+            found.setdefault(each.group, each)
+    ordered = sorted(found.values(), key=lambda each: -abs(each.part) if each.base else -math.inf)
+    yield from (told(each) for each in ordered[:MOST_GROUPS])
+    if len(ordered) > MOST_GROUPS:
+        yield f"and so for {len(ordered) - MOST_GROUPS} more queues and sizes"
+
+
+def told(difference: Difference) -> str:
+    """`jobs of queue research wait 34 % less (12 to 51 %)`."""
+    key = difference.measure.key
+    is_less = difference.estimate.difference < 0
+    if key in _VERBS:
+        verb, less, more = _VERBS[key]
+        return f"{whose(difference.group)} {verb} {_amount(difference, less if is_less else more)}"
+    if key in _SUBJECTS:
+        subject, less, more = _SUBJECTS[key]
+        return f"{subject} {_amount(difference, less if is_less else more)}"
+    if difference.measure.unit in (Unit.PART, Unit.INDEX):
+        return _points(difference)
+    return f"{plain(difference)}: {_amount(difference, 'fewer' if is_less else 'more')}"
+
+
+def whose(group: Group) -> str:
+    queue, size = group
+    if size:
+        return f"jobs of {size} pod{'' if size == '1' else 's'}"
+    return f"jobs of queue {queue}" if queue else "jobs"
+
+
+def plain(difference: Difference) -> str:
+    """The measure in passing."""
+    measure = difference.measure
+    if measure.key.startswith("utilisation."):
+        return f"utilisation of {plain_name(measure.resource)}"
+    return _PLAIN.get(measure.key, measure.label)
+
+
+def _amount(difference: Difference, comparative: str) -> str:
+    """`34 % less (12 to 51 %)`, or amounts where a part says nothing."""
+    estimate = difference.estimate
+    near, far = sorted((abs(estimate.low), abs(estimate.high)))
+    if difference.base and abs(difference.part) <= LARGEST_PART:
+        # Nothing can be more than all of it less.
+        most = 1.0 if estimate.difference < 0 else math.inf
+        parts = [min(abs(difference.as_part(amount)), most) for amount in (estimate.difference, near, far)]
+        middle, low, high = (f"{part:.0%}".removesuffix("%") for part in parts)
+        return f"{middle} % {comparative} ({low} to {high} %)"
+    middle, low, high = (difference.measure.spoken(abs(a)) for a in (estimate.difference, near, far))
+    return f"{middle} {comparative} ({low} to {high})"
+
+
+def _points(difference: Difference) -> str:
+    """`utilisation of cpu falls by 3.2 points to 74.2% (1.0 to 5.4 points)`."""
+    estimate, is_part = difference.estimate, difference.measure.unit is Unit.PART
+    near, far = sorted((abs(estimate.low), abs(estimate.high)))
+    middle, low, high = (
+        f"{amount * 100:.1f}" if is_part else f"{amount:.3f}"
+        for amount in (abs(estimate.difference), near, far)
+    )
+    verb = "falls" if estimate.difference < 0 else "rises"
+    reached, unit = difference.measure.spoken(difference.candidate), " points" if is_part else ""
+    return f"{plain(difference)} {verb} by {middle}{unit} to {reached} ({low} to {high}{unit})"
+
+
+def _doubtful(difference: Difference) -> str:
+    """`mean wait -12 % (-30 to +5 %)`."""
+    estimate = difference.estimate
+    amounts = (estimate.difference, estimate.low, estimate.high)
+    if difference.measure.unit not in (Unit.PART, Unit.INDEX) and difference.base:
+        parts = [difference.as_part(amount) for amount in amounts]
+        if max(map(abs, parts)) <= LARGEST_PART:
+            # Less than nothing is no wait and no work: the interval is cut there.
+            middle, low, high = (f"{max(part, -1.0):+.0%}".removesuffix("%") for part in parts)
+            return f"{plain(difference)} {middle} % ({low} to {high} %)"
+    middle, low, high = (signed(difference, amount) for amount in amounts)
+    return f"{plain(difference)} {middle} ({low} to {high})"
+
+
+def _as_seen(difference: Difference) -> str:
+    """`makespan 2.5 d instead of 2.7 d`; nothing where there is nothing, or where it reads the same."""
+    base, candidate = (difference.measure.spoken(side) for side in (difference.base, difference.candidate))
+    if base == candidate:
+        return "" if base == "-" else f"{plain(difference)} {base} in both"
+    return f"{plain(difference)} {candidate} instead of {base}"
+
+
+def signed(difference: Difference, amount: float) -> str:
+    text = difference.measure.spoken(amount)
+    return f"+{text}" if amount > 0 else text
+
+
+def _apart(against: Against) -> Iterator[str]:
+    """Jobs that are missing in figures of completed jobs, never silently."""
+    outcome = against.outcome
+    for count, where in ((outcome.only_base, against.base), (outcome.only_candidate, against.name)):
+        if count:
+            yield f"{counted(count, 'job')} came to an end under {where} alone"
+    if outcome.neither:
+        yield f"{counted(outcome.neither, 'job')} under neither"
+    for count, where in (
+        (outcome.unmatched_base, against.base),
+        (outcome.unmatched_candidate, against.name),
+    ):
+        if count:
+            yield f"{counted(count, 'job')} handed in under {where} alone"
+
+
+def counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -1,0 +1,170 @@
+"""`hekla compare` as users and scripts meet it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from test_compare import CHANCY, FRAGMENTS, PACKING, SPREADING
+
+COUNTING = """
+from pathlib import Path
+from hekla import Plugin
+
+class Counting(Plugin):
+    name = "counting"
+
+    def on_open(self) -> None:
+        with Path("cycles").open("ab") as file:
+            file.write(b".")
+
+class Failing(Plugin):
+    name = "failing"
+
+    def on_open(self) -> None:
+        raise RuntimeError("no more")
+"""
+COMMAND = [sys.executable, "-c", "from hekla.cli.main import main; main()", "compare"]
+
+
+def hekla(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, input=stdin, capture_output=True, encoding="utf-8", check=False,
+        timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {
+        "spread.conf": SPREADING,
+        "pack.conf": PACKING,
+        "fragments.yaml": FRAGMENTS,
+        "chancy.yaml": CHANCY,
+        "own.py": COUNTING,
+        "counting.conf": PACKING.replace("{name: gang}", "{name: gang}, {name: counting}"),
+        "failing.conf": PACKING.replace("{name: gang}", "{name: gang}, {name: failing}"),
+    }.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+BOTH = ("--conf", "spread.conf", "--conf", "pack.conf")
+
+
+def test_the_verdict_comes_first_and_all_fits_a_hundred_columns(folder: Path) -> None:
+    told = hekla(folder, *BOTH, "fragments.yaml", "--jobs", "1")
+    assert told.returncode == 0
+    assert told.stderr == ""
+    lines = told.stdout.splitlines()
+    assert lines[0].startswith("one run each; 95 % intervals from leaving out each of 8 blocks")
+    assert "pack.conf is better than spread.conf" in lines
+    assert "WAIT, MEAN" in told.stdout
+    assert max(map(len, lines)) <= 100
+
+
+def test_files_and_data_say_the_same_as_the_table(folder: Path) -> None:
+    told = hekla(
+        folder, *BOTH, "fragments.yaml", "--jobs", "1", "-o", "json",
+        "--save", "runs.csv", "--save", "all.json", "--report", "side-by-side.html",
+    )  # fmt: skip
+    assert told.returncode == 0
+    data, saved = json.loads(told.stdout), json.loads((folder / "all.json").read_text())
+    assert {**data, "runs": saved["runs"]} == saved
+    assert data["base"] == "spread.conf"
+    (pack,) = data["comparisons"]
+    assert pack["verdict"]["headline"] == "pack.conf is better than spread.conf"
+    assert pack["jobs"]["both"] == 40
+    with (folder / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    large = [row for row in rows if row["queue"] == "large" and not row["size"]]
+    means = {row["configuration"]: float(row["wait_mean"]) for row in large}
+    (wait,) = (
+        each for each in pack["differences"]
+        if each["measure"] == "wait.mean" and each.get("queue") == "large" and "size" not in each
+    )  # fmt: skip
+    assert (means["spread.conf"], means["pack.conf"]) == (wait["base"], wait["candidate"])
+    page = (folder / "side-by-side.html").read_text()
+    assert "pack.conf is better than spread.conf" in page
+    assert "Differences from spread.conf" in page
+
+
+def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -> None:
+    told = hekla(folder, *BOTH, "-", "--seeds", "2", "--jobs", "2", stdin=CHANCY)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("95 % intervals, paired over 2 seeds: each brings other jobs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--conf", "pack.conf", "fragments.yaml"], 2, "give two configurations or more"),
+        ([*BOTH, "fragments.yaml", "--resample", "1h", "--jitter", "1m"], 2, "not both"),
+        ([*BOTH, "nowhere.yaml"], 1, "error: nowhere.yaml: no such file"),
+        (
+            ["--conf", "pack.conf", "--conf", "nowhere.conf", "fragments.yaml"],
+            1,
+            'cannot read "nowhere.conf"',
+        ),
+        (
+            [*BOTH, "nowhere.yaml", "--save", "runs.txt"],
+            1,
+            "ends in .json, .csv or .parquet",
+        ),
+    ],
+    ids=["one", "two ways", "no workload", "no conf", "no format"],
+)
+def test_what_is_wrong_is_said_in_one_line(folder: Path, arguments: list[str], code: int, said: str) -> None:
+    told = hekla(folder, *arguments)
+    assert told.returncode == code
+    assert said in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_mistake_in_a_configuration_is_told_before_anything_runs(folder: Path) -> None:
+    (folder / "pack.conf").write_text(PACKING.replace("allocate", "alocate"))
+    told = hekla(folder, *BOTH, "fragments.yaml")
+    assert told.returncode == 1
+    assert 'did you mean "allocate"' in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_plugin_that_fails_in_a_process_is_one_message(folder: Path) -> None:
+    confs = ("--conf", "pack.conf", "--conf", "failing.conf", "--plugin", "own.py:Failing")
+    told = hekla(folder, *confs, "chancy.yaml", "--jobs", "2", "--seeds", "3")
+    assert told.returncode == 1
+    assert "no more" in told.stderr
+    assert "failing.conf, seed" in told.stderr
+    assert len(told.stderr.strip().splitlines()) == 1
+
+
+def test_the_same_configuration_twice_gets_a_number(folder: Path) -> None:
+    told = hekla(folder, "--conf", "pack.conf", "--conf", "pack.conf", "fragments.yaml", "--jobs", "1")
+    assert "pack.conf (2) makes no difference: every job starts and ends as under pack.conf" in told.stdout
+
+
+def test_ctrl_c_ends_all_processes_and_tells_the_pairs_that_are_complete(folder: Path) -> None:
+    confs = ("--conf", "counting.conf", "--conf", "pack.conf", "--plugin", "own.py:Counting")
+    started = subprocess.Popen(
+        [*COMMAND, *confs, "chancy.yaml", "--seeds", "5000", "--jobs", "2"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
+    )  # fmt: skip
+    counted = folder / "cycles"
+    while not counted.exists() or counted.stat().st_size < 200:  # several runs of some forty cycles
+        assert started.poll() is None, started.communicate()
+        time.sleep(0.1)
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to all of them
+    output, errors = started.communicate(timeout=120)
+    assert started.returncode == 130
+    assert "of 5,000 seeds complete" in output
+    assert "ALL JOBS" in output
+    assert "Traceback" not in errors
+    with pytest.raises(ProcessLookupError):
+        os.killpg(started.pid, 0)
