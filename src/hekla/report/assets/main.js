@@ -98,7 +98,7 @@ function topsOf(data) {
     waiting: over((run) => [stacked(run.series.waiting)]),
     running: over((run) => [stacked(run.series.running)]),
     share: Math.max(0.05, over((run) => [...run.series.share, ...run.series.deserved, ...run.series.entitled])),
-    wait: Math.max(60, over((run) => run.waits.queue.map((curve) => curve.seconds))),
+    wait: [data.shortestWait, Math.max(60, over((run) => run.waits.queue.map((curve) => curve.seconds)))],
   };
 }
 
