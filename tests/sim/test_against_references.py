@@ -73,7 +73,7 @@ arrivals = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40)
 @given(arrivals)
 def test_on_one_node_whoever_comes_first_and_fits_starts(rows):
     jobs = [
@@ -171,7 +171,7 @@ busy_arrivals = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20)
 @given(busy_arrivals, st.sampled_from([BUILT_IN_DEFAULT, BUSY]))
 def test_the_embedded_cluster_starts_the_same_jobs_at_the_same_moments(rows, conf):
     jobs = [
@@ -200,7 +200,7 @@ def peak_use(run: Run) -> np.ndarray:
     return peak
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20)
 @given(busy_arrivals, st.sampled_from([BUILT_IN_DEFAULT, BUSY]))
 def test_no_node_is_overcommitted_and_no_work_is_lost_or_done_twice(rows, conf):
     jobs = [
