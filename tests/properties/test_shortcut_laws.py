@@ -14,6 +14,7 @@ from hekla.conf import Conf, PluginEntry, Tier
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
+from hekla.framework.standings import MANY_QUESTIONS
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.testing.builders import job, node
@@ -73,11 +74,20 @@ def test_so_it_does_where_every_job_asks_for_something_else(cluster: Cluster, co
     assert told(quick.session) == told(slow.session)
 
 
-@given(cluster=medleys(), conf=medley_confs(), made=st.lists(st.tuples(moves, st.booleans()), max_size=4))
+@given(
+    cluster=medleys(),
+    conf=medley_confs(),
+    made=st.lists(st.tuples(moves, st.booleans()), max_size=4),
+    many_questions=st.sampled_from([0, MANY_QUESTIONS]),
+)
 def test_the_standings_tell_what_a_closer_look_does(
-    cluster: Cluster, conf: Conf, made: Sequence[tuple[Sequence[Move], bool]]
+    cluster: Cluster, conf: Conf, made: Sequence[tuple[Sequence[Move], bool]], many_questions: int
 ) -> None:
+    """Whether looks are worked out for one request, as after few questions, or for all requests at once."""
     session = cluster.session(conf)
+    if session.fitting.has_standings:
+        session.fitting.expect(waiting_tasks(session))
+        session.fitting.expect(waiting_tasks(session)[:1] * many_questions)
     for some_moves, is_undone in made:
         assert told_by_standings(session) == seen_at_a_closer_look(session)
         statement = make_all(session, some_moves)

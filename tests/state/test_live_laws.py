@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from hekla.conf import Conf
 from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.framework.session import Session
+from hekla.framework.shortcuts import NO_SHORTCUT
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of, take_snapshot
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
+from hekla.testing.medleys import medley_confs, medleys
 from hekla.testing.pods import stamped
 from hekla.testing.story import conf_of
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
@@ -70,6 +72,9 @@ def accounts(session: Session) -> dict[str, tuple[object, ...]]:
     """What every node has, has given away and will get back; columns that nobody uses do not matter."""
     nodes, pods, axis = session.nodes, session.pods, session.axis
     tables = (nodes.allocatable, nodes.idle, nodes.used, nodes.releasing, nodes.future, pods.requested)
+    in_all = (nodes.total, nodes.used_in_all, nodes.releasing_in_all)
+    sums = (nodes.allocatable.sum(axis=0), nodes.used.sum(axis=0), nodes.releasing.sum(axis=0))
+    assert [kept.tolist() for kept in in_all] == [counted.tolist() for counted in sums]
     return {
         name: (
             *(axis.resources(table[row]) for table in tables),
@@ -128,6 +133,22 @@ def test_decisions_carried_out_are_changes_like_others(cluster: Cluster, conf: C
         for decision in assert_same(world, conf):
             world.carry_out(decision)
         if turn >= 3:
+            world.end_a_pod()
+
+
+@given(cluster=medleys(), conf=medley_confs())
+def test_what_is_kept_of_looks_decides_as_the_long_way_does(cluster: Cluster, conf: Conf) -> None:
+    """Standings are kept from cycle to cycle; whoever starts anew and takes no shortcut knows none of it."""
+    world = World()
+    for manifest in (*cluster.nodes, *cluster.others):
+        world.put(manifest)
+    for turn in range(5):
+        quick = cycle(snapshot_of(world.live), conf).decisions
+        anew = take_snapshot(world.objects.values())
+        assert quick == run_cycle(anew, conf, now=NOW, memory={}, shortcuts=NO_SHORTCUT).decisions
+        for decision in quick:
+            world.carry_out(decision)
+        if turn >= 1:
             world.end_a_pod()
 
 

@@ -21,6 +21,9 @@ from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.model.job import INQUEUE, Job
 
+MANY_JOBS = 8
+"""With fewer, there is little to prepare for."""
+
 
 @dataclass(frozen=True)
 class AllocateArguments:
@@ -91,6 +94,9 @@ class Agenda(Turns):
                 if job.is_bounded or job.has_policies:
                     self.in_domains.add(job.uid)
                 self.add(job)
+        if len(self.worksheets) >= MANY_JOBS and session.fitting.has_standings:
+            lines = [line for sheet in self.worksheets.values() for line in sheet.tasks_of.values()]
+            session.fitting.expect([task for line in lines for task in line])
 
 
 def has_its_network(session: Session, job: Job) -> bool:

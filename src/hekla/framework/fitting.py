@@ -9,7 +9,7 @@ is asked at every attempt.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -24,6 +24,7 @@ from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Standings
 from hekla.framework.task_class import TaskClass
 from hekla.ledger.arrays import Mask
+from hekla.ledger.requests import kind_of
 from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
 from hekla.model.task import Task
@@ -107,6 +108,16 @@ class Fitting:
     def request_key(self, task: Task) -> Hashable:
         """Equal for tasks that get equal answers from whoever goes by the request and the ledgers alone."""
         return self._keys.of_request(task)
+
+    def board_key(self, task: Task) -> Hashable:
+        """Equal for tasks, in whatever cycle, that ask the same plugins for the same resources."""
+        return self._script, kind_of(task)
+
+    def expect(self, tasks: Sequence[Task]) -> None:
+        """These tasks are about to be placed, one after another."""
+        if self.has_standings:
+            one_of_each = {(id(task.vector), task.nonzero): task for task in tasks}
+            self._standings.expect(one_of_each.values(), len(tasks))
 
     def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:
         """What was asked for longest ago is forgotten when there is too much."""

@@ -143,9 +143,6 @@ class Script:
         return plan
 
 
-NOBODY = Lineup(())
-
-
 class Voice(NamedTuple):
     """One answer in a session: whose it is, how long it stays true, and the answer itself."""
 
@@ -173,6 +170,10 @@ class Panel(dict[Point, list[list[Voice]]]):
     def all(self, point: Point) -> list[Voice]:
         """The same, whatever the tier."""
         return [voice for tier in self[point] for voice in tier]
+
+
+EMPTY_PANEL = Panel(Lineup(()), ())
+"""Until plugins are seated, nobody answers anything."""
 
 
 def listens_to_many(plugin: type[Plugin]) -> bool:

@@ -15,7 +15,7 @@ from hekla.framework import points
 from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
-from hekla.framework.lineup import NOBODY, Lineup, Panel, Script, Voice
+from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose, Scope
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -80,7 +80,7 @@ class Session:
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
         self.fitting = Fitting(self)
-        self._panel = Panel(NOBODY, ())
+        self._panel = EMPTY_PANEL
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
         self._asked = Asked(self._answers_by_tier)
         self._answers: dict[Point, list[Callable[..., Any]]] = {}

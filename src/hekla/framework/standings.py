@@ -8,6 +8,7 @@ against all of them at once, in a few operations on arrays that are as long as t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from math import isnan
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 FEW_LOOKS = 4
 """Up to so many looks are worked out one by one: an array of one costs ten plain numbers."""
 MANY_QUESTIONS = 16
-"""A session that has asked so often goes on asking, of other requests as well."""
+"""A session that has asked so often, or is going to, goes on asking, of other requests as well."""
 
 
 class Standings:
@@ -43,6 +44,14 @@ class Standings:
         self._beginning = self._looks.beginning
         self._places: dict[TaskClass, tuple[Board, int]] = {}
         self._crowds: dict[Board, Crowd] = {}
+
+    def expect(self, requests: Iterable[Task], count: int) -> None:
+        """So many tasks with such requests are going to come."""
+        self._questions += count
+        self._looks.of_rows()
+        for task in requests:
+            board = self._looks.board(self._fitting.board_key(task))
+            board.line_of(self._fitting.request_key(task), task)
 
     def best(self, task: Task, known: TaskClass) -> int | None:
         """The node with room now that tasks of this class like best, the first among equals."""

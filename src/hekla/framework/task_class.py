@@ -15,7 +15,6 @@ import numpy as np
 from hekla.framework.opinions import Score, Verdict, total, united, verdict
 from hekla.framework.sheets import Outlook, Sheet
 from hekla.ledger.arrays import Counts, Floats, Indices, Mask
-from hekla.ledger.requests import kind_of
 from hekla.ledger.states import SupposedStates
 from hekla.model.task import Task
 
@@ -51,7 +50,7 @@ class TaskClass:
     @cached_property
     def board_key(self) -> Hashable:
         """Equal for classes, in whatever cycle, that ask the same plugins for the same resources."""
-        return self._fitting.session.script, kind_of(self._task)
+        return self._fitting.board_key(self._task)
 
     def refresh(self) -> TaskClass:
         """Take over what has changed on the sheet."""
