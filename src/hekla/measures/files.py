@@ -23,12 +23,13 @@ from hekla.sim.run import Run
 TABLE_FORMS = ("csv", "parquet")
 
 
-def save(run: Run, path: Path, form: str = "csv") -> list[Path]:
+def save(run: Run, path: Path | str, form: str = "csv") -> list[Path]:
     """The files written.
 
     `.json`: summary and jobs. `.csv`, `.parquet`: jobs. A name without a suffix is a folder, which gets jobs,
     stints, series and use, each in the given form ("csv" or "parquet").
     """
+    path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     try:
         if path.is_dir() or not kind:

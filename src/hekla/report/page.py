@@ -41,7 +41,7 @@ INTERRUPTED = (
 
 def write_report(
     runs: Run | Sequence[Run],
-    path: Path,
+    path: Path | str,
     *,
     title: str = "",
     verdict: str = "",
@@ -50,7 +50,7 @@ def write_report(
     """Writes the page; equal runs give equal bytes."""
     page = report_html(runs, title=title, verdict=verdict, differences=differences)
     try:
-        path.write_bytes(page.encode("utf-8", "backslashreplace"))
+        Path(path).write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise InputError(
             f"{path}: the report cannot be written: {error.strerror}; "

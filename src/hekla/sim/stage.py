@@ -139,11 +139,11 @@ class Stage:
     def next_event_at(self) -> float | None:
         """When something happens that a cycle would decide on; what nobody waits for happens on the way."""
         while (due := self._next_due()) is not None and due <= self._options.until:
-            if self._restless or self._is_watchful or not self._is_settled:
+            if self._restless or self._is_watchful:
                 break
             self._pass_to(due)
-            if not self._is_settled:
-                return self._start + due
+            if not self.is_settled():
+                break
         return None if due is None else self._start + due
 
     def _pass_to(self, due: float) -> None:
