@@ -363,6 +363,8 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
     click.echo(table(heads, rows))
     click.echo(f"\n{counted(found.moments, 'moment')}; run times: {found.knowledge.value}")
     click.echo(found.verdict)
+    if found.caveat:
+        click.echo(found.caveat)
 
 
 def calibration_row(trust: Trust) -> tuple[str, ...]:
