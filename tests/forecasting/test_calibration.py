@@ -100,6 +100,19 @@ def test_forecasts_beyond_the_horizon_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
+    ("moments", "forecasts", "is_little"), [(20, 50, False), (20, 49, True), (9, 200, True)]
+)
+def test_a_verdict_from_little_evidence_says_so(moments: int, forecasts: int, is_little: bool) -> None:
+    """One that never started does not count: there was nothing to compare it with."""
+    outcomes = (*[outcome(90.0)] * forecasts, outcome(math.nan))
+
+    found = Calibration("w", Knowledge.HISTORY, moments, outcomes, 1.0)
+
+    said = f"{forecasts} forecasts at {moments} moments say little"
+    assert found.caveat.startswith(said) if is_little else found.caveat == ""
+
+
+@pytest.mark.parametrize(
     ("starts", "said"),
     [
         ([100.0] * 4, "exact: starts were foreseen to within 1.0 s on average"),

@@ -246,6 +246,28 @@ def test_pods_on_nodes_that_are_not_there_are_left_out_and_said_so() -> None:
     assert found.notes[0] == "1 left out: a pod on a node that is not there"
 
 
+def test_with_little_precision_ends_close_to_each_other_are_decided_on_together() -> None:
+    """Ends at 1000 s and 1050 s: with a tenth of precision the second waits until 1100 s are over."""
+    objects = state(
+        node("n1"), node("n2"), runs("a", 1000, on="n1"), runs("b", 1050, on="n2"), runs("c", 9), runs("d", 9)
+    )
+
+    def found(precision: float) -> dict[str, tuple[float, float, float]]:
+        return bands(forecast(objects, CONF, now=NOW, rolling=Rolling(rolls=1, precision=precision)))
+
+    # c is gone after 9 s, and d may have its node at once.
+    assert found(0.0) == {"c": point(1000), "d": point(1009)}
+    assert found(0.1) == {"c": point(1000), "d": point(1100)}
+
+
+def test_a_loose_pod_that_is_called_like_a_pod_group_is_none_of_its_pods() -> None:
+    lone = runs("train", math.inf, on="n2", tasks=1)[1:]
+    stray = [replace(each, metadata=replace(each.metadata, name="gang", annotations={})) for each in lone]
+    objects = state(node("n1"), node("n2"), stray, runs("a", 100, on="n1"), runs("gang", 5))
+
+    assert bands(forecast(objects, CONF, now=NOW, rolling=FEW)) == {"gang": point(100)}
+
+
 def test_a_closed_queue_lets_nothing_start() -> None:
     objects = state(node("n1"), [queue("shut", state="Closed")], runs("b", 50, queue="shut"))
 

@@ -315,8 +315,7 @@ def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
 
     waited = "-" if start.waited is None else spoken_seconds(start.waited)
     if not start.is_possible:
-        why = f"does not fit an empty cluster: {start.why}" if start.why else "does not fit an empty cluster"
-        return start.job, start.queue, waited, "never", "never", why
+        return start.job, start.queue, waited, "never", "never", "does not fit an empty cluster"
     band = (spoken_start(value, found) for value in (start.p50, start.p90))
     return start.job, start.queue, waited, *band, start.why or "-"
 
@@ -364,6 +363,8 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
     click.echo(table(heads, rows))
     click.echo(f"\n{counted(found.moments, 'moment')}; run times: {found.knowledge.value}")
     click.echo(found.verdict)
+    if found.caveat:
+        click.echo(found.caveat)
 
 
 def calibration_row(trust: Trust) -> tuple[str, ...]:

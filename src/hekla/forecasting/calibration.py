@@ -38,6 +38,9 @@ MINUTE, HOUR = 60.0, 3600.0
 EDGES = (0.0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, math.inf)
 """Horizons, by how far ahead the P50 lies."""
 
+ENOUGH_MOMENTS, ENOUGH_FORECASTS = 10, 50
+"""With fewer, parts are too uncertain. Forecasts of one moment share their luck: moments count as well."""
+
 OnMoment = Callable[[int, int], None]
 """Hears how many moments of how many are done."""
 
@@ -132,6 +135,16 @@ class Calibration:
     def verdict(self) -> str:
         return verdict_on(self.overall, self.tolerance)
 
+    @property
+    def caveat(self) -> str:
+        """Where there is too little to go by; empty else."""
+        overall = self.overall
+        judged = overall.forecasts - overall.never_started
+        if self.moments >= ENOUGH_MOMENTS and judged >= ENOUGH_FORECASTS:
+            return ""
+        told = f"{judged} forecasts at {self.moments} moments say little"
+        return f"{told}: a job or two change the picture; take a longer workload, or more moments"
+
     def as_data(self) -> dict[str, object]:
         return {
             "workload": self.workload,
@@ -140,6 +153,7 @@ class Calibration:
             "overall": self.overall.as_data(),
             "byHorizon": [trust.as_data() for trust in self.by_horizon],
             "verdict": self.verdict,
+            "caveat": self.caveat,
         }
 
 

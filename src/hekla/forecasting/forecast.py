@@ -30,7 +30,8 @@ from hekla.workloads.manifests import SCHEDULERS, youngest
 DAY = 86_400.0
 LARGE = 2_000
 """So many nodes and pods make a cluster large: its forecasts are a little coarser."""
-FINE, COARSE = 0.01, 0.1
+GUESS = "an hour is guessed, and taken for a broad guess; give a history, or a run time for such jobs"
+FINE, COARSE = 0.01, 0.05
 
 
 @dataclass(frozen=True)
@@ -210,13 +211,15 @@ def _told(
         for place, job in enumerate(setting.waiting)
     ]
     sources = Counter(prospect.source for prospect in setting.prospects.values())
+    guesses = sum(p.source is Source.ASSUMED and len(p.seconds) > 1 for p in setting.prospects.values())
+    guessed = [f"of {guesses} jobs nothing tells how long they run: {GUESS}"] if guesses else []
     return Forecast(
         now=now,
         horizon=rolling.horizon,
         rolls=rolling.rolls,
         starts=tuple(told),
         sources=sources,
-        notes=setting.standing.notes,
+        notes=(*setting.standing.notes, *guessed),
     )
 
 
