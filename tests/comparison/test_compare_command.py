@@ -15,6 +15,7 @@ import pytest
 from test_compare import CHANCY, FRAGMENTS, PACKING, SPREADING
 
 COUNTING = """
+import os
 from pathlib import Path
 from hekla import Plugin
 
@@ -24,6 +25,12 @@ class Counting(Plugin):
     def on_open(self) -> None:
         with Path("cycles").open("ab") as file:
             file.write(b".")
+
+class Dying(Plugin):
+    name = "dying"
+
+    def on_open(self) -> None:
+        os._exit(9)
 
 class Failing(Plugin):
     name = "failing"
@@ -50,6 +57,7 @@ def folder(tmp_path: Path) -> Path:
         "chancy.yaml": CHANCY,
         "own.py": COUNTING,
         "counting.conf": PACKING.replace("{name: gang}", "{name: gang}, {name: counting}"),
+        "dying.conf": PACKING.replace("{name: gang}", "{name: gang}, {name: dying}"),
         "failing.conf": PACKING.replace("{name: gang}", "{name: gang}, {name: failing}"),
     }.items():
         (tmp_path / name).write_text(text)
@@ -143,6 +151,15 @@ def test_a_plugin_that_fails_in_a_process_is_one_message(folder: Path) -> None:
     assert "no more" in told.stderr
     assert "failing.conf, seed" in told.stderr
     assert len(told.stderr.strip().splitlines()) == 1
+
+
+def test_a_process_that_dies_is_told_without_a_traceback(folder: Path) -> None:
+    confs = ("--conf", "pack.conf", "--conf", "dying.conf", "--plugin", "own.py:Dying")
+    told = hekla(folder, *confs, "fragments.yaml", "--jobs", "2")
+    assert told.returncode == 1
+    assert told.stderr == (
+        "error: a process that simulated ended at once, killed or out of memory; try with fewer at a time\n"
+    )
 
 
 def test_the_same_configuration_twice_gets_a_number(folder: Path) -> None:

@@ -83,8 +83,8 @@ def cautions(comparison: Comparison) -> Iterator[str]:
         if against.widening > 1:
             likeness, times = f"{against.neighbour_correlation:.2f}", f"{against.widening:.1f} times"
             yield (
-                f"{against.name}: blocks are like their neighbours (correlation {likeness}), so the intervals "
-                f"are made {times} as wide; other arrivals would tell more"
+                f"{against.name}: blocks are like their neighbours (correlation {likeness}), so the "
+                f"intervals are made {times} as wide; other arrivals would tell more"
             )
     judged = sum(
         each.judgement in (Judgement.BETTER, Judgement.WORSE, Judgement.UNSURE)
