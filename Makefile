@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve examples clean
+.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples clean
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: $(READY) ## Run the tests
 
 e2e: $(READY) ## Run the tests against a real API server (built with Go on first use)
 	$(BIN)/python -m pytest tests/e2e
+
+browser: $(READY) ## Open reports in a real browser (needs Chromium)
+	$(BIN)/python -m pytest tests/browser
 
 check: $(READY) ## Format, lint, types, import contracts, examples
 	$(BIN)/ruff format --check .
@@ -48,6 +51,9 @@ bench-quick: $(READY) ## Measure the important ones (less than a minute)
 
 bench-serve: $(READY) ## Measure hekla serve against a real API server, from start to last bind
 	$(BIN)/python benchmarks/serving.py
+
+bench-simulate: $(READY) ## Measure how long months of simulated work take
+	$(BIN)/python benchmarks/simulating.py
 
 BASE ?= main
 bench-compare: $(READY) ## Compare the checkout with a commit: make bench-compare BASE=main

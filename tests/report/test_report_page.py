@@ -17,6 +17,7 @@ from fakes.unpacking import unpacked
 from hekla.errors import InputError
 from hekla.report import Table, report_html, write_report
 from hekla.report.page import SCRIPTS, asset, fingerprint, joined_scripts, labels
+from hekla.report.pictures import shortest_wait
 from hekla.sim.run import Run, State
 
 HOSTILE = """</script><img src=x onerror="alert('x')">&amp;<!--"""
@@ -181,6 +182,16 @@ def test_a_job_whose_queue_is_not_there_is_shown_without_one(run: Run) -> None:
     queue[-1], state[-1] = -1, State.REFUSED
     page = report_html(replace(run, jobs=replace(run.jobs, queue=queue, state=state)))
     assert unpacked(data_of(page)["runs"][0]["jobs"]["queue"])[-1] == -1
+
+
+@pytest.mark.parametrize(
+    ("waits", "begins"), [([0, 0.4, 0.9], 0.1), ([0, 5, 700], 1.0), ([0, 90], 10.0), ([0], 0.1)]
+)
+def test_the_axis_of_waits_begins_below_almost_all_of_them(
+    run: Run, waits: list[float], begins: float
+) -> None:
+    started = run.jobs.submitted + np.resize(waits, len(run.jobs))
+    assert shortest_wait([replace(run, jobs=replace(run.jobs, started=started))]) == begins
 
 
 def test_more_queues_than_colours_share_the_last_one() -> None:

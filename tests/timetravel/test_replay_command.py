@@ -61,6 +61,13 @@ def test_a_run_that_is_recorded_prints_what_it_printed_before(tmp_path: Path) ->
     assert hekla("run", *files).output == hekla("run", *files, "--record", tmp_path / "r").output
 
 
+def test_files_that_cannot_be_run_do_not_cost_the_recording_that_is_there(tmp_path: Path) -> None:
+    path = record(tmp_path / "r")
+    content = path.read_bytes()
+    assert isinstance(hekla("run", tmp_path / "nowhere", "--record", path).exception, InputError)
+    assert path.read_bytes() == content
+
+
 def test_a_line_per_cycle_and_a_summary(tmp_path: Path) -> None:
     lines = hekla("replay", record(tmp_path / "r")).stdout.splitlines()
     assert lines[0].split() == ["CYCLE", "TIME", "CHANGES", "BOUND", "EVICTED", "OUTCOME"]

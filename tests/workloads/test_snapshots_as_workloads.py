@@ -140,6 +140,12 @@ def test_a_scenario_is_a_workload_and_keeps_its_name(tmp_path: Path) -> None:
     assert (work.name, arrivals(work)) == ("monday", [("a", 0)])
 
 
+def test_what_names_something_that_was_not_recorded_is_left_out_or_changed(tmp_path: Path) -> None:
+    work = snapshot(tmp_path, *gang("a", 1, queue="gone"), *gang("b", 1, cpu=1), node("n1"))
+    assert arrivals(work) == [("b", 0)]
+    assert work.account.dropped == {'a pod group in a queue that is not there ("gone")': 1}
+
+
 def test_an_object_that_cannot_be_used_is_an_error_or_counted(tmp_path: Path) -> None:
     file = tmp_path / "snap.json"
     broken = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},"status":{"allocatable":{"cpu":"x"}}}'

@@ -250,6 +250,10 @@ class Placer:
             if row is not None:
                 return Choice(row, has_room=True)
         self._run = None
+        is_everywhere = self._domain.name == TOP
+        if is_everywhere and (diagnosis := session.fitting.why_hopeless(task)) is not None:
+            session.refuse(task, diagnosis)
+            return None
         row = self._best_in_the_standings(task)
         if row is not None:
             return Choice(row, has_room=True)
@@ -262,8 +266,11 @@ class Placer:
             task.near = self._near
         choice = choose(session, task, known, feasible)
         if choice is None:
-            hypernode = "" if self._domain.name == TOP else self._domain.name
-            session.refuse(task, session.fitting.diagnose(task, nodes, with_room=True, hypernode=hypernode))
+            hypernode = "" if is_everywhere else self._domain.name
+            diagnosis = session.fitting.diagnose(task, nodes, with_room=True, hypernode=hypernode)
+            session.refuse(task, diagnosis)
+            if is_everywhere and not passes.any():
+                session.fitting.found_none(task, diagnosis)
         elif choice.has_room and nominated is None and self._starts_a_run(task, known, feasible):
             self._run = Run(session, task, known, feasible, self._finder)
         return choice

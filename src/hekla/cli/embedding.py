@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hekla.cli.options import warn
 from hekla.clock import Clock, VirtualClock
@@ -15,9 +14,6 @@ from hekla.errors import InputError
 from hekla.framework.registry import Registry
 from hekla.objects.read import read_manifests
 from hekla.scheduler.loop import Loop
-
-if TYPE_CHECKING:
-    from hekla.timetravel import Scribe
 
 START = 1_767_225_600.0
 """When virtual time begins: the first second of 2026, so that timestamps look like timestamps."""
@@ -40,12 +36,8 @@ def embed(
     clock: Clock | None = None,
     options: Options | None = None,
     period: float = 1.0,
-    scribe: Scribe | None = None,
 ) -> Embedded:
-    """The cluster that these files describe; what in them cannot be used is told on standard error.
-
-    A scribe writes down what every cycle goes by.
-    """
+    """The cluster that these files describe; what in them cannot be used is told on standard error."""
     for file in files:
         if str(file) != "-" and not file.exists():
             raise InputError(f'no file or folder "{file}"')
@@ -55,7 +47,5 @@ def embed(
         raise InputError("no usable object in " + ", ".join(f'"{file}"' for file in files))
     clock = clock or VirtualClock(START)
     cluster = EmbeddedCluster(reading.objects, clock, options=options)
-    if scribe is not None:
-        scribe.follow(cluster.state)
-    loop = Loop(cluster, conf, clock, registry=registry, period=period, witness=scribe)
+    loop = Loop(cluster, conf, clock, registry=registry, period=period)
     return Embedded(cluster, loop, clock)

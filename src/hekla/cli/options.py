@@ -65,6 +65,11 @@ def chosen_conf(conf_file: Path | None, preset: str | None, registry: Registry, 
     return usable_conf(text, preset or "default", registry, strict=strict)
 
 
+def named_conf(conf_file: Path | None, preset: str | None) -> str:
+    """What the configuration is called in results."""
+    return preset or "default" if conf_file is None else conf_file.name
+
+
 def usable_conf(text: str, source: str, registry: Registry, *, strict: bool) -> Conf:
     reading = read_conf(text, source, registry.catalogue())
     conf = require(reading, strict)

@@ -11,8 +11,8 @@ import click
 
 from hekla import __version__
 from hekla.cli.chronicle import Chronicle
-from hekla.cli.embedding import START, embed
-from hekla.cli.options import chosen_conf, configuration, registry_with
+from hekla.cli.embedding import START, Embedded, embed
+from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import counted
 from hekla.cli.watch import watch
@@ -21,7 +21,7 @@ from hekla.cluster.embedded import Options
 from hekla.framework.registry import Registry
 
 if TYPE_CHECKING:
-    from hekla.timetravel import Scribe
+    from hekla.sim.witness import Witness
 
 
 @click.command()
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--until", type=float, help="Stop after so many seconds (of virtual time, unless --wall).")
 @click.option("--max-cycles", type=click.IntRange(1), help="Stop after so many cycles.")
 @click.option("--record", type=click.Path(path_type=Path), help="Keep every cycle for `hekla replay`.")
+@click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
 @output_option
 def run(  # noqa: PLR0917 - one parameter per option
     files: tuple[Path, ...],
@@ -48,6 +49,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     until: float | None,
     max_cycles: int | None,
     record: Path | None,
+    report_file: Path | None,
     output: Style | None,
 ) -> None:
     """Load FILES (manifests, folders, - for standard input) into an embedded cluster and run it until
@@ -61,30 +63,49 @@ def run(  # noqa: PLR0917 - one parameter per option
     clock = WallClock() if wall else VirtualClock(START)
     options = Options(run_seconds=run_seconds)
     is_data = output in (Style.JSON, Style.YAML)
-    with recording(record, options, registry, plugins) as scribe:
-        embedded = embed(files, conf, registry, clock=clock, options=options, period=period, scribe=scribe)
+    embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
+    witness = None if report_file is None else witness_of(embedded, period)
+    with recorded(embedded, record, options, registry, plugins):
         chronicle = watch(
-            embedded, title="hekla run", pace=pace, until=until, max_cycles=max_cycles, quiet=is_data
+            embedded,
+            title="hekla run",
+            pace=pace,
+            until=until,
+            max_cycles=max_cycles,
+            quiet=is_data,
+            before_pause=(lambda _report: None) if witness is None else witness.look,
         )
+    if witness is not None and report_file is not None:
+        from hekla.report import write_report  # noqa: PLC0415 - only a report needs it
+
+        write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
     if output is not None and is_data:
         echo_data(chronicle.as_data(), output)
     else:
         echo_summary(chronicle)
 
 
+def witness_of(embedded: Embedded, period: float) -> Witness:
+    from hekla.sim.witness import Witness  # noqa: PLC0415 - only a report needs it
+
+    return Witness(embedded.cluster, period=period)
+
+
 @contextmanager
-def recording(
-    path: Path | None, options: Options, registry: Registry, plugins: Sequence[str]
-) -> Iterator[Scribe | None]:
-    """Whoever writes the cycles down, if they are to be; complete when it is left, however that happens."""
+def recorded(
+    embedded: Embedded, path: Path | None, options: Options, registry: Registry, plugins: Sequence[str]
+) -> Iterator[None]:
+    """Have its cycles written down, if they are to be; the file is complete however this is left."""
     if path is None:
-        yield None
+        yield
         return
     from hekla.timetravel import Scribe, header  # noqa: PLC0415 - only a recording needs it
 
-    scribe = Scribe(path, header(__version__, options.scheduler_names, plugins=plugins), registry.catalogue())
+    head = header(__version__, options.scheduler_names, plugins=plugins)
+    embedded.loop.witness = scribe = Scribe(path, head, registry.catalogue())
+    scribe.follow(embedded.cluster.state)
     try:
-        yield scribe
+        yield
     finally:
         scribe.close()
 

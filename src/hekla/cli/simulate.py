@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hekla.cli.options import chosen_conf, configuration, registry_with, warn
+from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with, warn
 from hekla.cli.spans import SPAN
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.workload_options import chosen_workload, workload_options
@@ -132,11 +132,6 @@ def chosen_options(given: dict[str, Any]) -> Options:
         grace_seconds=given["grace"],
         until=math.inf if until is None else until,
     )
-
-
-def named_conf(conf_file: Path | None, preset: str | None) -> str:
-    """What the configuration is called in results."""
-    return preset or "default" if conf_file is None else conf_file.name
 
 
 def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> Run:

@@ -16,11 +16,7 @@ class ClassKeys:
 
     def __init__(self, tasks: TaskBook, plugins: Iterable[Plugin]) -> None:
         """Tasks that one of these plugins tells apart have different keys."""
-        self._distinguish: list[Callable[[Task], Hashable]] = [
-            plugin.distinguishes
-            for plugin in dict.fromkeys(plugins)
-            if type(plugin).distinguishes is not Plugin.distinguishes
-        ]
+        self._distinguish: list[Callable[[Task], Hashable]] = [plugin.distinguishes for plugin in plugins]
         self._label_keys = sorted(str(key) for key in tasks.census(selected_labels))
         self._key_of_task: dict[str, Hashable] = {}
         self._latest_of_job: dict[str, Task] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from hekla.framework.messages import histogram, spoken
+from hekla.framework.messages import counts_by_status
 from hekla.framework.session import Session
 from hekla.framework.story import Note
 from hekla.model.job import INQUEUE, Job
@@ -57,7 +57,7 @@ def explain(session: Session, job: Job) -> Explanation:
 
 
 def _headline(job: Job) -> str:
-    counts = ", ".join(sorted(histogram(spoken(task.status).lower() for task in job.tasks.values())))
+    counts = ", ".join(sorted(counts_by_status(job))).lower()
     if not waits(job):
         return f"nothing waits ({counts or 'no tasks'})"
     if job.is_pending:

@@ -9,24 +9,17 @@ is asked at every attempt.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from hekla.framework.class_keys import ClassKeys
-from hekla.framework.opinions import Judge, Refusals, Score, Scorers, Shelf, united, verdict
-from hekla.framework.points import (
-    BATCH_NODE_ORDER,
-    BEST_NODE,
-    NODE_ORDER,
-    PRE_PREDICATE,
-    PREDICATE,
-    Point,
-    Scope,
-)
+from hekla.framework.lineup import Script
+from hekla.framework.opinions import Judge, Scorers, united, verdict
+from hekla.framework.points import BEST_NODE
 from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Standings
 from hekla.framework.task_class import TaskClass
@@ -43,7 +36,6 @@ BYTES_PER_NODE = 32
 """What a sheet keeps of a node, about; a class of tasks keeps less."""
 FEWEST_KEPT = 64
 FEW_RANKED = 4
-ABOUT_NODES = (PREDICATE, NODE_ORDER, BATCH_NODE_ORDER)
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
 
 
@@ -60,42 +52,31 @@ class Fitting:
         self._sheets: OrderedDict[Hashable, Sheet] = OrderedDict()
         self._classes: OrderedDict[Hashable, TaskClass] = OrderedDict()
         self._diagnoses: dict[Hashable, Diagnosis] = {}
+        self._hopeless: dict[Hashable, Diagnosis] = {}
+        self._diagnosed_at = self.changes.now
         self._standings = Standings(self)
 
     @cached_property
     def judges(self) -> list[Judge]:
-        """The plugins that have predicates, in order."""
-        judges: list[Judge] = []
-        for plugin, scope, answer in self.session.voices_on(PREDICATE):
-            if not judges or judges[-1].plugin != plugin.name:
-                judges.append(Judge(plugin=plugin.name))
-            judges[-1].file(plugin, scope, cast("Callable[..., Refusals]", answer))
-        return judges
+        """The predicates of each plugin that has some, in order."""
+        return [Judge(plan, self.session.plugins) for plan in self._script.judges]
 
     @cached_property
     def order(self) -> Scorers:
-        return self._scorers(NODE_ORDER)
+        return Scorers(self._script.order, self.session.plugins)
 
     @cached_property
     def batch(self) -> Scorers:
-        return self._scorers(BATCH_NODE_ORDER)
+        return Scorers(self._script.batch, self.session.plugins)
 
-    def _scorers(self, point: Point) -> Scorers:
-        scorers = Scorers()
-        for plugin, scope, answer in self.session.voices_on(point):
-            scorers.file(plugin, scope, cast("Callable[..., Score]", answer))
-        return scorers
+    @property
+    def _script(self) -> Script:
+        return self.session.script
 
     @cached_property
     def _keys(self) -> ClassKeys:
-        """Tasks that a plugin tells apart whose answers are kept are of different classes."""
-        kept = [voice for point in ABOUT_NODES for voice in self.session.voices_on(point)]
-        kept += [voice for voice in self.session.voices_on(PRE_PREDICATE) if voice.scope is Scope.CLASS]
-        return ClassKeys(self.session.tasks, [voice.plugin for voice in kept])
-
-    @property
-    def _shelves(self) -> list[Shelf[Refusals] | Shelf[Score]]:
-        return [*self.judges, self.order, self.batch]
+        plugins = [self.session.plugins[seat] for seat in self._script.telling_apart]
+        return ClassKeys(self.session.tasks, plugins)
 
     def class_of(self, task: Task) -> TaskClass:
         """The task's class, up to date."""
@@ -116,8 +97,7 @@ class Fitting:
         """The sheet of the task's request; of its class, where plugins also look at something else."""
         if not self.session.shortcuts.sheets:
             return Sheet(self, task)
-        alone = all(shelf.reads_ledgers_alone for shelf in self._shelves)
-        key = self._keys.of_request(task) if alone else self.key_of(task)
+        key = self._keys.of_request(task) if self._script.reads_ledgers_alone else self.key_of(task)
         sheet = self._sheets.get(key)
         if sheet is None:
             return self._keep(self._sheets, key, Sheet(self, task))
@@ -151,15 +131,14 @@ class Fitting:
         """Whether no plugin has to be asked again for every single task."""
         return (
             self.session.shortcuts.runs
-            and not any(judge.always for judge in self.judges)
-            and not self.session.has_answer(BEST_NODE)
+            and self._script.is_steady
             and self.session.snapshot.shard.mode != "soft"
         )
 
     @cached_property
     def is_foreseeable(self) -> bool:
         """Whether it can be worked out beforehand where tasks that look alike would go, one after another."""
-        return self.is_steady() and all(shelf.is_foreseeable for shelf in self._shelves)
+        return self.is_steady() and self._script.is_foreseeable
 
     def narrowed(self, task: Task, is_open: Mask) -> Mask:
         """Of the nodes that are open to the task's class, those that are open to it just now."""
@@ -201,7 +180,7 @@ class Fitting:
             and shortcuts.standings
             and len(self.session.nodes) > 0
             and self.is_steady()
-            and all(shelf.speaks_of_many for shelf in self._shelves)
+            and self._script.speaks_of_many
         )
 
     def best_with_room(self, task: Task) -> int | None:
@@ -238,13 +217,30 @@ class Fitting:
 
     def diagnose(self, task: Task, among: Mask, *, with_room: bool, hypernode: str = "") -> Diagnosis:
         """Why none of these nodes takes the task; `with_room` says whether lack of room counts."""
-        key = (self.key_of(task), len(self.session.nodes.changed), with_room, among.tobytes())
+        self._forget_outdated()
+        key = (self.key_of(task), with_room, hypernode, among.tobytes())
         known = self._diagnoses.get(key)
         if known is None:
-            self._diagnoses.clear()
             known = self._diagnose(task, among, with_room=with_room)
             known = self._diagnoses[key] = replace(known, hypernode=hypernode)
         return known
+
+    def found_none(self, task: Task, diagnosis: Diagnosis) -> None:
+        """No node of the whole cluster takes tasks like this one just now."""
+        if self.is_steady():
+            self._forget_outdated()
+            self._hopeless[self.key_of(task)] = diagnosis
+
+    def why_hopeless(self, task: Task) -> Diagnosis | None:
+        """What kept a task like this off all nodes, where nothing has changed since."""
+        self._forget_outdated()
+        return self._hopeless.get(self.key_of(task)) if self._hopeless else None
+
+    def _forget_outdated(self) -> None:
+        if self._diagnosed_at != self.changes.now:
+            self._diagnosed_at = self.changes.now
+            self._diagnoses.clear()
+            self._hopeless.clear()
 
     def _diagnose(self, task: Task, among: Mask, *, with_room: bool) -> Diagnosis:
         reasons: list[Reason] = []

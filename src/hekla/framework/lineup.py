@@ -7,19 +7,24 @@ actions run. A session only adds the plugins themselves.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from hekla.conf import Conf, read_arguments
 from hekla.conf.model import PluginEntry
 from hekla.framework import points
 from hekla.framework.action import Action
+from hekla.framework.opinions import ShelfPlan, Spoken
 from hekla.framework.plugin import NoArguments, Plugin
 from hekla.framework.points import Point, Scope
 from hekla.framework.registry import Registry
 
 Made = TypeVar("Made")
+Silence = tuple[tuple[Point | str, ...], ...]
+"""By seat, the points or methods that a plugin leaves out."""
+ABOUT_NODES = (points.PREDICATE, points.NODE_ORDER, points.BATCH_NODE_ORDER)
 
 MOST_KEPT = 16
 """Whoever compares configurations goes through several in turn."""
@@ -48,20 +53,13 @@ class Step(NamedTuple):
     arguments: object
 
 
-class Declared(NamedTuple):
-    """One answer of the plugin in a seat."""
-
-    seat: int
-    method: str
-    scope: Scope
-
-
 class Lineup:
     """Seats are numbered through all tiers, in the order in which plugins are asked."""
 
     def __init__(self, tiers: Sequence[Sequence[Seat]]) -> None:
         self.seats = [seat for tier in tiers for seat in tier]
-        self.declared: dict[Point, list[list[Declared]]] = {
+        self._scripts: dict[Silence, Script] = {}
+        self.declared: dict[Point, list[list[Spoken]]] = {
             point: [[] for _ in tiers] for point in points.POINTS
         }
         numbers = iter(range(len(self.seats)))
@@ -76,13 +74,73 @@ class Lineup:
         self.hearing_release = [at for at, c in enumerate(classes) if c.on_release is not Plugin.on_release]
         self.keeps_pods = any(c.keeps_pods for c in classes)
 
+    def script(self, silent_on: Silence) -> Script:
+        """What is left where plugins are silent on these; made once."""
+        known = self._scripts.get(silent_on)
+        if known is None:
+            known = self._scripts[silent_on] = Script(self, silent_on)
+        return known
+
     def _declare(self, tier: int, number: int, seat: Seat) -> None:
         for name, point, scope in points.declared(seat.plugin):
             if points.switches_on(point, seat.is_enabled):
                 assert scope in points.scopes_of(point), (
                     f"{seat.plugin.name}.{name}: no such scope for {point}"
                 )
-                self.declared[point][tier].append(Declared(number, name, scope))
+                self.declared[point][tier].append(Spoken(number, name, scope))
+
+
+class Script:
+    """What of a lineup is said in sessions in which the plugins are silent on the same.
+
+    That is nearly always the same, so that a session has little to work out.
+    """
+
+    def __init__(self, lineup: Lineup, silent_on: Silence) -> None:
+        self.by_point: dict[Point, list[list[Spoken]]] = {
+            point: [
+                [
+                    one
+                    for one in tier
+                    if point not in silent_on[one.seat] and one.method not in silent_on[one.seat]
+                ]
+                for tier in tiers
+            ]
+            for point, tiers in lineup.declared.items()
+        }
+        self._classes = [seat.plugin for seat in lineup.seats]
+        self.judges = [self._shelf(group) for group in self._by_plugin(points.PREDICATE)]
+        self.order = self._shelf(self.all(points.NODE_ORDER))
+        self.batch = self._shelf(self.all(points.BATCH_NODE_ORDER))
+        shelves = (*self.judges, self.order, self.batch)
+        self.is_steady = not any(judge.always for judge in self.judges) and not self.all(points.BEST_NODE)
+        """Whether no plugin has to be asked again for every single task which nodes it may use."""
+        self.reads_ledgers_alone = all(shelf.reads_ledgers_alone for shelf in shelves)
+        self.is_foreseeable = self.is_steady and all(shelf.is_foreseeable for shelf in shelves)
+        self.speaks_of_many = self.is_steady and all(shelf.speaks_of_many for shelf in shelves)
+        self.has_moving_job_order = any(one.scope is Scope.ATTEMPT for one in self.all(points.JOB_ORDER))
+        kept = [one for point in ABOUT_NODES for one in self.all(point)]
+        kept += [one for one in self.all(points.PRE_PREDICATE) if one.scope is Scope.CLASS]
+        self.telling_apart = sorted({one.seat for one in kept if self._tells_apart(one.seat)})
+        """Seats of plugins whose answers are kept by class of tasks, and that tell tasks apart themselves."""
+
+    def all(self, point: Point) -> list[Spoken]:
+        """Who answers, whatever the tier."""
+        return [one for tier in self.by_point.get(point, ()) for one in tier]
+
+    def _tells_apart(self, seat: int) -> bool:
+        return self._classes[seat].distinguishes is not Plugin.distinguishes
+
+    def _by_plugin(self, point: Point) -> list[list[Spoken]]:
+        return [
+            list(group) for _, group in groupby(self.all(point), key=lambda one: self._classes[one.seat].name)
+        ]
+
+    def _shelf(self, spoken: Sequence[Spoken]) -> ShelfPlan:
+        plan = ShelfPlan()
+        for one in spoken:
+            plan.file(one, self._classes[one.seat])
+        return plan
 
 
 NOBODY = Lineup(())
@@ -101,19 +159,14 @@ class Panel(dict[Point, list[list[Voice]]]):
 
     def __init__(self, lineup: Lineup, plugins: Sequence[Plugin]) -> None:
         super().__init__()
-        self._declared = lineup.declared
-        self._plugins = plugins
-        self._silent_on = [plugin.silent_on() for plugin in plugins]
-        self.key: Hashable = (lineup, *map(tuple, self._silent_on))
+        self.plugins = plugins
+        self.script = lineup.script(tuple([tuple(plugin.silent_on()) for plugin in plugins]))
 
     def __missing__(self, point: Point) -> list[list[Voice]]:
+        plugins = self.plugins
         self[point] = found = [
-            [
-                Voice(plugin := self._plugins[seat], scope, getattr(plugin, method))
-                for seat, method, scope in tier
-                if point not in (silent := self._silent_on[seat]) and method not in silent
-            ]
-            for tier in self._declared.get(point, ())
+            [Voice(plugins[seat], scope, getattr(plugins[seat], method)) for seat, method, scope in tier]
+            for tier in self.script.by_point.get(point, ())
         ]
         return found
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from hekla.model.job import Job
 from hekla.model.status import Status
@@ -11,6 +10,8 @@ from hekla.model.task import Attempt, Task
 
 SCHEDULABLE = "Schedulable"
 UNSCHEDULABLE = "Unschedulable"
+SPOKEN = tuple(status.name.capitalize() for status in Status)
+"""How a status is called in messages."""
 
 
 def progress_of(task: Task) -> Attempt:
@@ -18,17 +19,22 @@ def progress_of(task: Task) -> Attempt:
     return task.last or Attempt(task.status, task.node, task.evicted)
 
 
+def furthest(task: Task) -> Status:
+    """The status alone of that."""
+    return task.status if task.last is None else task.last.status
+
+
 def reason_of(job: Job, task: Task, node_names: Sequence[str]) -> tuple[str, str]:
     """Reason and message for one task that does not run yet; the message may be empty."""
+    if task.last is None and task.status is Status.PENDING:
+        entry = job.fit_errors.get(task.uid)
+        return UNSCHEDULABLE, "" if entry is None else str(entry)
     progress = progress_of(task)
     if progress.status is Status.ALLOCATED:
         return SCHEDULABLE, _possible(task, node_names[progress.node], "")
     if progress.status is Status.PIPELINED:
         return UNSCHEDULABLE, _possible(task, node_names[progress.node], "resource is released and ")
-    if progress.status is Status.PENDING:
-        entry = job.fit_errors.get(task.uid)
-        return UNSCHEDULABLE, "" if entry is None else str(entry)
-    return spoken(progress.status), ""
+    return SPOKEN[progress.status], ""
 
 
 def _possible(task: Task, node: str, condition: str) -> str:
@@ -38,25 +44,18 @@ def _possible(task: Task, node: str, condition: str) -> str:
 def status_line(job: Job) -> str:
     """One line on the whole job: ready or not, how many tasks are where, and one reason as a sample."""
     state = "pod group is ready" if job.roster.is_ready else "pod group is not ready"
-    counts = histogram(spoken(task.status) for task in job.tasks.values())
-    line = f"{state}, " + ", ".join(sorted([*counts, f"{job.minimum} minAvailable"]))
-    pending = job.roster.having(Status.PENDING).values()
+    line = f"{state}, " + ", ".join(sorted([*counts_by_status(job), f"{job.minimum} minAvailable"]))
+    pending = job.roster.having(Status.PENDING)
     if pending:
-        reasons = histogram(_reason_word(task) for task in pending)
-        line += "; Pending: " + ", ".join(sorted(reasons))
+        possible = sum([furthest(task) is Status.ALLOCATED for task in pending.values()])
+        words = [(possible, SCHEDULABLE), (len(pending) - possible, UNSCHEDULABLE)]
+        line += "; Pending: " + ", ".join(sorted(f"{count} {word}" for count, word in words if count))
     if job.fit_errors:
         uid = min(job.fit_errors)
         line += f". Origin reason is {job.tasks[uid].name}: {job.fit_errors[uid]}"
     return line
 
 
-def _reason_word(task: Task) -> str:
-    return SCHEDULABLE if progress_of(task).status is Status.ALLOCATED else UNSCHEDULABLE
-
-
-def histogram(words: Iterable[str]) -> list[str]:
-    return [f"{count} {word}" for word, count in Counter(words).items()]
-
-
-def spoken(status: Status) -> str:
-    return status.name.capitalize()
+def counts_by_status(job: Job) -> list[str]:
+    """How many tasks are where."""
+    return [f"{len(tasks)} {SPOKEN[status]}" for status, tasks in job.roster.by_status() if tasks]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,39 +29,47 @@ ForMany = Callable[[Requests], Callable[[int], Any]]
 Said = TypeVar("Said")
 
 
+class Spoken(NamedTuple):
+    """One answer: in which seat the plugin sits, which of its methods it is, and how long it stays true."""
+
+    seat: int
+    method: str
+    scope: Scope
+
+
 @dataclass
-class Shelf(Generic[Said]):
-    """Answers to one point, by how long they stay true.
+class ShelfPlan:
+    """Whose answers stand on a shelf, by how long they stay true; it is the same in every session.
 
     Those `by_row` stand in the order they came in, whether they read node states or, with scope ROW,
     something that the plugin keeps itself.
     """
 
-    once: list[Callable[[Task], Said]] = field(default_factory=list)
-    by_row: list[Callable[[Task, NodeStates], Said]] = field(default_factory=list)
-    always: list[Callable[..., Said]] = field(default_factory=list)
-    for_many: list[ForMany] = field(default_factory=list)
+    once: list[Spoken] = field(default_factory=list)
+    by_row: list[Spoken] = field(default_factory=list)
+    always: list[Spoken] = field(default_factory=list)
+    for_many: list[Spoken] = field(default_factory=list)
     """Those answers by row that can speak of many requests at once, in that form."""
     reads_ledgers_alone: bool = True
     """Whether what is said by row depends on nothing but the task's request and node states."""
     is_foreseeable: bool = True
     """Whether, besides, what is asked always depends on nothing but the candidates."""
 
-    def file(self, plugin: Plugin, scope: Scope, method: Callable[..., Said]) -> None:
-        match scope:
+    def file(self, spoken: Spoken, plugin: type[Plugin]) -> None:
+        match spoken.scope:
             case Scope.CLASS:
-                self.once.append(method)
+                self.once.append(spoken)
             case Scope.LEDGER:
-                self.by_row.append(method)
-                if hasattr(method, "for_many"):
-                    self.for_many.append(getattr(plugin, method.for_many))
+                self.by_row.append(spoken)
+                if (form := getattr(getattr(plugin, spoken.method), "for_many", None)) is not None:
+                    self.for_many.append(spoken._replace(method=form))
             case Scope.ROW:
-                self.by_row.append(_reading_rows(method))
+                self.by_row.append(spoken)
                 self.reads_ledgers_alone = self.is_foreseeable = False
             case Scope.CANDIDATES:
-                self.always.append(method)
+                self.always.append(spoken)
             case Scope.ATTEMPT:
-                self.always.append(method)
+                self.always.append(spoken)
                 self.is_foreseeable = False
 
     @property
@@ -70,17 +78,31 @@ class Shelf(Generic[Said]):
         return not self.always and len(self.for_many) == len(self.by_row)
 
 
+class Shelf(Generic[Said]):
+    """The answers themselves, of the plugins of one session."""
+
+    def __init__(self, plan: ShelfPlan, plugins: Sequence[Plugin]) -> None:
+        self.once: list[Callable[[Task], Said]] = [
+            getattr(plugins[seat], name) for seat, name, _ in plan.once
+        ]
+        self.by_row: list[Callable[[Task, NodeStates], Said]] = [
+            _reading_rows(getattr(plugins[seat], name))
+            if scope is Scope.ROW
+            else getattr(plugins[seat], name)
+            for seat, name, scope in plan.by_row
+        ]
+        self.always: list[Callable[..., Said]] = [
+            getattr(plugins[seat], name) for seat, name, _ in plan.always
+        ]
+        self.for_many: list[ForMany] = [getattr(plugins[seat], name) for seat, name, _ in plan.for_many]
+
+
 def _reading_rows(method: Callable[[Task, Rows], Said]) -> Callable[[Task, NodeStates], Said]:
     return lambda task, states: method(task, states.rows)
 
 
-@dataclass
-class Judge(Shelf[Refusals]):
-    """One plugin's predicates."""
-
-    plugin: str = ""
-
-
+Judge = Shelf[Refusals]
+"""One plugin's predicates."""
 Scorers = Shelf[Score]
 """All answers to one scoring point."""
 

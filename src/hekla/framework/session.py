@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -15,7 +15,7 @@ from hekla.framework import points
 from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
-from hekla.framework.lineup import NOBODY, Lineup, Panel, Voice
+from hekla.framework.lineup import NOBODY, Lineup, Panel, Script, Voice
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose, Scope
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -134,10 +134,10 @@ class Session:
         self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
         self.pods.is_kept = lineup.keeps_pods
 
-    @cached_property
-    def opinions_key(self) -> Hashable:
-        """Equal for sessions in which the same plugins, told the same, speak on the same points."""
-        return self._panel.key
+    @property
+    def script(self) -> Script:
+        """Who has something to say on what; the same object for sessions in which that is the same."""
+        return self._panel.script
 
     def voices_on(self, point: Point) -> list[Voice]:
         """Who answers, one after another, whatever their tier."""
@@ -171,10 +171,10 @@ class Session:
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
 
-    @cached_property
+    @property
     def has_moving_job_order(self) -> bool:
         """Whether a plugin's order of jobs changes while nothing happens to them."""
-        return any(voice.scope is Scope.ATTEMPT for voice in self.voices_on(points.JOB_ORDER))
+        return self.script.has_moving_job_order
 
     @cached_property
     def has_moving_task_order(self) -> bool:

@@ -51,7 +51,7 @@ class TaskClass:
     @cached_property
     def board_key(self) -> Hashable:
         """Equal for classes, in whatever cycle, that ask the same plugins for the same resources."""
-        return self._fitting.session.opinions_key, kind_of(self._task)
+        return self._fitting.session.script, kind_of(self._task)
 
     def refresh(self) -> TaskClass:
         """Take over what has changed on the sheet."""

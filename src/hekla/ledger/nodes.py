@@ -22,6 +22,9 @@ from hekla.model.task import NOWHERE, Task
 
 Thing = TypeVar("Thing")
 
+FEW = 32
+"""So many tasks are counted one by one: for more, it is cheaper to go through all nodes once."""
+
 
 class NodeLedger:
     """One row per node, in snapshot order; `future` is what will be idle once releases are done."""
@@ -114,7 +117,11 @@ class NodeLedger:
         """Put tasks on the nodes whose rows they know, all at once."""
         for task in tasks:
             self.tasks_on[task.node][task.key] = task
-            self.changed.append(task.node)
+        if len(tasks) <= FEW:
+            for task in tasks:
+                self._count(task, task.node, task.status, 1)
+            return
+        self.changed += [task.node for task in tasks]
         for leaving, group in sorted_by_status(tasks):
             amounts = np.zeros_like(self.used)
             np.add.at(amounts, [task.node for task in group], np.stack([task.vector for task in group]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.ledger.arrays import Amounts, Counts, Indices, laid_anew, widened
 from hekla.ledger.axis import Axis
-from hekla.ledger.nodes import NodeLedger
+from hekla.ledger.nodes import FEW, NodeLedger
 from hekla.ledger.tally import Tally, Thing
 from hekla.model.node import Node
 from hekla.model.task import NOWHERE, Task
@@ -80,6 +80,10 @@ class PodLedger:
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
+        if len(tasks) <= FEW:
+            for task in tasks:
+                self.add(task, task.node)
+            return
         rows = [task.node for task in tasks]
         for task in tasks:
             self.pods_on[task.node][task.key] = task

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,10 +51,8 @@ def use_frame(run: Run, buckets: int = 400) -> pl.DataFrame:
 
 def frame(columns: Columns) -> pl.DataFrame:
     """The columns as a data frame, with nulls where there is nothing."""
-    try:
-        import polars as pl  # noqa: PLC0415 - an extra, and not quick to import
-    except ImportError as error:
-        raise InputError('data frames and Parquet need more: pip install "hekla[frames]"') from error
+    require_polars()
+    import polars as pl  # noqa: PLC0415 - see below
 
     def series(name: str, column: Column) -> pl.Series:
         if isinstance(column, list):
@@ -61,3 +60,18 @@ def frame(columns: Columns) -> pl.DataFrame:
         return pl.Series(name, np.ascontiguousarray(column), nan_to_null=column.dtype.kind == "f")
 
     return pl.DataFrame([series(name, column) for name, column in columns.items()])
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Records as a data frame."""
+    require_polars()
+    import polars as pl  # noqa: PLC0415 - see below
+
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def require_polars() -> None:
+    try:
+        import polars  # noqa: F401, PLC0415 - an extra, and not quick to import
+    except ImportError as error:
+        raise InputError('data frames and Parquet need more: pip install "hekla[frames]"') from error

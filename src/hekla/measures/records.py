@@ -18,6 +18,7 @@ from hekla.measures.spans import Series
 from hekla.measures.summary import Summary, summarize
 from hekla.measures.use import use_over_time
 from hekla.measures.words import plain_amount
+from hekla.model.resources import PODS
 from hekla.sim.run import Ending, Floats, Run, State
 
 Column = list[str | None] | npt.NDArray[Any]
@@ -43,7 +44,7 @@ def run_data(run: Run, summary: Summary | None = None) -> dict[str, Any]:
 
 def _job_records(run: Run) -> list[dict[str, Any]]:
     columns = job_columns(run)
-    requests = {name: columns.pop(name) for name in run.resources}
+    requests = {name: columns.pop(name) for name in run.resources if name != PODS}
     rows = records({camel_case(name): column for name, column in columns.items()})
     for row, request in zip(rows, records(requests), strict=True):
         row["requests"] = request
@@ -69,7 +70,11 @@ def job_columns(run: Run) -> Columns:
         "evictions": jobs.evictions,
         "failures": jobs.failures,
         "restarts": jobs.restarts,
-        **{name: plain(name, jobs.requests[:, column]) for column, name in enumerate(run.resources)},
+        **{
+            name: plain(name, jobs.requests[:, column])
+            for column, name in enumerate(run.resources)
+            if name != PODS
+        },
     }
 
 

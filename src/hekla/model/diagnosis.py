@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +59,10 @@ class Diagnosis:
 
     def __str__(self) -> str:
         """The text Volcano writes into conditions."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         text = self.summary or f"0/{self.nodes} nodes are unavailable"
         if self.reasons:
             text += ": " + ", ".join(sorted(f"{r.count} {r.text}" for r in self.reasons)) + "."

@@ -199,10 +199,10 @@ class Job:
         for sub_job in self.sub_jobs.values():
             sub_job.domain = sub_job.nominated = ""
 
-    def means_the_same_as(self, other: Job) -> bool:
+    def says_the_same_as(self, group: PodGroup) -> bool:
         """Nothing but the PodGroup's status may differ."""
-        mine, theirs = self.pod_group, other.pod_group
-        return mine.spec == theirs.spec and mine.metadata == theirs.metadata
+        mine = self.pod_group
+        return mine.spec == group.spec and mine.metadata == group.metadata
 
     def move(self, task: Task, status: Status) -> None:
         """Give a task another status, in the job's counts and in its sub-job's."""

@@ -111,6 +111,10 @@ class Roster:
         """Tasks of one status by UID; a live view, so copy it before moving tasks."""
         return self._by_status[status]
 
+    def by_status(self) -> Iterable[tuple[int, Mapping[str, Task]]]:
+        """Every status, as a number, with its tasks."""
+        return enumerate(self._by_status)
+
     def among(self, statuses: Iterable[Status]) -> Iterator[Task]:
         for status in statuses:
             yield from self._by_status[status].values()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from hekla.model.requests import demand_of
 from hekla.model.resources import Resources, is_empty
@@ -121,6 +122,39 @@ def task_of(pod: Pod) -> Task:
         status=status_of(pod),
         node_name=spec.node_name,
         vector=_UNPLACED,
+    )
+
+
+def moved_on(task: Task, pod: Pod) -> Task | None:
+    """The task of a pod of which only the node and the status are new, laid out as before; None otherwise."""
+    before, spec = task.pod, pod.spec
+    is_resized = bool(pod.status.container_statuses or before.status.container_statuses)
+    if is_resized or pod.metadata != before.metadata:
+        return None
+    if spec is not before.spec and replace(spec, node_name=before.spec.node_name) != before.spec:
+        return None
+    return Task(
+        pod,
+        task.uid,
+        task.key,
+        task.name,
+        task.namespace,
+        task.job,
+        task.role,
+        task.request,
+        task.nonzero,
+        task.priority,
+        task.created,
+        task.index,
+        task.is_best_effort,
+        task.is_preemptable,
+        task.is_gated,
+        task.has_only_queue_gate,
+        task.opens_queue_gate,
+        status_of(pod),
+        spec.node_name,
+        task.vector,
+        task.asked,
     )
 
 

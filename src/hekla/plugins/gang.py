@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.framework.messages import progress_of, status_line
+from hekla.framework.messages import furthest, status_line
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import (
     JOB_ORDER,
@@ -141,7 +141,5 @@ def _waits_for_its_own_leavers(job: Job) -> bool:
 
 def _missing(job: Job) -> int:
     """How many tasks the gang lacks, those not counted that had a place in an undone attempt."""
-    nearly = sum(
-        progress_of(task).status in ALLOCATED_SET for task in job.roster.having(Status.PENDING).values()
-    )
+    nearly = sum([furthest(task) in ALLOCATED_SET for task in job.roster.having(Status.PENDING).values()])
     return job.minimum - job.roster.ready - nearly

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hekla.measures import ResourceUse, Spread, Summary
 from hekla.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
+from hekla.model.resources import PODS
 from hekla.report.tables import Table
 
 Line = tuple[str, str]
@@ -184,8 +185,8 @@ def leading_row(beside: Sequence[Card]) -> list[str]:
 
 
 def known_uses(summary: Summary) -> list[ResourceUse]:
-    """Resources that were there at all."""
-    return [use for use in summary.resources if not math.isnan(use.utilisation)]
+    """Resources that were there at all; places for pods are hardly ever what is short."""
+    return [use for use in summary.resources if not math.isnan(use.utilisation) and use.name != PODS]
 
 
 def most_used(summary: Summary) -> ResourceUse | None:

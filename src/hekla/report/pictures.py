@@ -18,7 +18,7 @@ from hekla.measures import (
     use_over_time,
     wait_distribution,
 )
-from hekla.measures.waits import size_classes, slowdowns
+from hekla.measures.waits import size_classes, slowdowns, waits
 from hekla.report import captions
 from hekla.report.bars import Bars, bars
 from hekla.report.columns import deltas, floats, milliseconds, octets, varints
@@ -36,6 +36,9 @@ HEAT_ROWS = 250
 HEAT_FULL = 200
 """The byte that stands for a node in full use: steps of half a percent."""
 HEAT_AWAY = 255
+
+AXIS_BEGINS = (0.1, 1.0, 10.0)
+"""Seconds."""
 
 TICKS = 1e7
 """Bars are placed to this part of the run, or to milliseconds."""
@@ -61,6 +64,7 @@ def page_data(shown: Sequence[Shown], groups: QueueGroups, units: Sequence[Unit]
         "states": [state.name.lower() for state in State],
         "endings": [ending.name.lower() for ending in Ending],
         "span": max(one.run.end for one in shown),
+        "shortestWait": shortest_wait([one.run for one in shown]),
         "runs": [run_data(one, groups, units) for one in shown],
     }
 
@@ -155,6 +159,14 @@ def waits_data(run: Run, groups: QueueGroups) -> Data:
         ],
         "size": [curve_data(everybody, "all jobs", None), *by_size(run)],
     }
+
+
+def shortest_wait(runs: Sequence[Run]) -> float:
+    """Where the axis of waits begins: at a round time that only a few of those that waited are below."""
+    waited = np.concatenate([waits(run) for run in runs])
+    positive = waited[waited > 0]
+    low = float(np.percentile(positive, 5)) if len(positive) else 0.0
+    return max((seconds for seconds in AXIS_BEGINS if seconds <= low), default=AXIS_BEGINS[0])
 
 
 def by_size(run: Run) -> list[Data]:

@@ -59,11 +59,13 @@ class Loop:
         self.conf = conf
         self.cycles = 0
         self._cluster = cluster
+        # Asked once: looking up whether a class keeps a protocol takes longer than most of what follows.
+        self._timed = cluster if isinstance(cluster, Timed) else None
         self._clock = clock
         self._registry = registry
         self._period = period
         self._longest_nap = longest_nap
-        self._witness = witness
+        self.witness = witness
         self._memory: dict[str, float] = {}
         self._gauge = Gauge(conf)
 
@@ -81,15 +83,15 @@ class Loop:
     def decide(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; whoever asked for it carries out what it decides."""
         now = self._clock.now()
-        if isinstance(self._cluster, Timed):
-            self._cluster.advance(now)
+        if self._timed is not None:
+            self._timed.advance(now)
         self.cycles += 1
         snapshot = self._cluster.snapshot()
         self._gauge.put_into(snapshot, now)
         return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
 
     def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:
-        witness, memory = self._witness, self._memory
+        witness, memory = self.witness, self._memory
         if witness is not None:
             witness.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
         try:
@@ -139,14 +141,14 @@ class Loop:
         if math.isinf(end) or end <= now:
             return
         self._clock.sleep(end - now)
-        if isinstance(self._cluster, Timed):
-            self._cluster.advance(end)
+        if self._timed is not None:
+            self._timed.advance(end)
 
     def _time_to_next(self) -> float | None:
         """How long to sleep before the next cycle; None where another would decide nothing, ever."""
-        if not isinstance(self._cluster, Timed) or not self._cluster.is_settled():
+        if self._timed is None or not self._timed.is_settled():
             return self._period
-        due = self._cluster.next_event_at()
+        due = self._timed.next_event_at()
         if due is None and math.isinf(self._longest_nap):
             return None
         wait = math.inf if due is None else due - self._clock.now()

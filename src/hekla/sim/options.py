@@ -23,3 +23,6 @@ class Options:
     """The simulation ends then, whatever still runs."""
     longest_nap: float = math.inf
     """How long no cycle takes place while nothing changes; some plugins act on time alone."""
+    precision: float = 0.0
+    """What happens within this part of the time that has passed is decided on together: 0.05 means that ten
+    hours after the start there is a cycle every half an hour at most. 0: every change gets its cycle."""

@@ -22,8 +22,15 @@ Remaining = Callable[[Pod, PodGroup | None], float]
 """How long a pod still runs; infinite where nobody knows."""
 
 
+GRACE_SECONDS = 30.0
+"""How long a pod takes to go that does not say; Kubernetes' own."""
+
+
 def stated(pod: Pod, group: PodGroup | None) -> float:
-    """What an annotation of the pod says, else one of its PodGroup."""
+    """What an annotation of the pod says, else one of its PodGroup; one that leaves, its grace period."""
+    if pod.metadata.deletion_timestamp is not None:
+        grace = pod.metadata.deletion_grace_period_seconds
+        return GRACE_SECONDS if grace is None else float(grace)
     for manifest in (pod, group):
         if manifest is not None and RUN_SECONDS in manifest.metadata.annotations:
             try:
@@ -36,13 +43,20 @@ def stated(pod: Pod, group: PodGroup | None) -> float:
 
 
 def residents(objects: Iterable[Manifest], book: Book, remaining: Remaining) -> list[SimJob]:
-    """The jobs of these pods, in the order of their PodGroups; loose pods come last, each on its own."""
+    """The jobs of these pods, in the order of their PodGroups; loose pods come last, each on its own.
+
+    A pod that is being deleted holds its room for a while; what it belonged to goes on without it.
+    """
     manifests = list(objects)
     groups = {group.key: group for group in manifests if isinstance(group, PodGroup)}
     pods_of: dict[str, list[Pod]] = {key: [] for key in groups}
     for pod in manifests:
-        if isinstance(pod, Pod) and not is_finished(pod) and pod.metadata.deletion_timestamp is None:
-            pods_of.setdefault(_group_key(pod, groups) or pod.key, []).append(pod)
+        if not isinstance(pod, Pod) or is_finished(pod):
+            continue
+        if pod.metadata.deletion_timestamp is None:
+            pods_of.setdefault(_group_key(pod, groups) or f"pod {pod.key}", []).append(pod)
+        elif pod.spec.node_name:
+            pods_of[f"leaving pod {pod.key}"] = [pod]
     return [_job_of(key, groups.get(key), pods, book, remaining) for key, pods in pods_of.items() if pods]
 
 
@@ -58,7 +72,7 @@ def _job_of(key: str, group: PodGroup | None, pods: list[Pod], book: Book, remai
     job = SimJob(
         key=key,
         row=book.enter_job(
-            key,
+            pods[0].key if group is None else key,
             user="",
             queue=group.spec.queue or "default" if group is not None else "default",
             submitted=0.0,

@@ -94,6 +94,11 @@ class Simulation:
         self._set_up(objects, dice, remaining)
         self._loop = Loop(self._stage, conf, self._clock, registry=registry, period=self._options.period)
 
+    @property
+    def stage(self) -> Stage:
+        """The cluster as it is now; to look at, between two cycles."""
+        return self._stage
+
     def _set_up(self, objects: Iterable[Manifest], dice: Dice, remaining: Remaining) -> None:
         for manifest in (*self._queues.values(), *objects):
             # Queues have passed admission; nodes and work have doors of their own.

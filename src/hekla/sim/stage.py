@@ -9,7 +9,7 @@ See docs/adr/0016-the-stage-is-a-cluster-of-its-own.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -133,16 +133,25 @@ class Stage:
         # Seconds since the start are exact where seconds since 1970 are rounded.
         end = round(to - self._start, 6)
         while (due := self._next_due()) is not None and due <= end:
-            self._timeline.move_to(due)
-            self._happen()
-            self._settle_ends()
-            self._arrive()
+            self._pass_to(due)
         self._timeline.move_to(end)
 
     def next_event_at(self) -> float | None:
-        """When something happens next, if nobody interferes."""
-        due = self._next_due()
+        """When something happens that a cycle would decide on; what nobody waits for happens on the way."""
+        while (due := self._next_due()) is not None and due <= self._options.until:
+            if self._restless or self._is_watchful or not self._is_settled:
+                break
+            self._pass_to(due)
+            if not self._is_settled:
+                return self._start + due
         return None if due is None else self._start + due
+
+    def _pass_to(self, due: float) -> None:
+        """Let everything happen that is due at this moment."""
+        self._timeline.move_to(due)
+        self._happen()
+        self._settle_ends()
+        self._arrive()
 
     def _next_due(self) -> float | None:
         arrival = math.inf if self._upcoming is None else self._upcoming.submitted
@@ -152,7 +161,18 @@ class Stage:
 
     def is_settled(self) -> bool:
         """Nothing has changed since the last snapshot that another cycle would decide anything on."""
-        return self._is_settled
+        # Where precision is limited, what has changed waits like what is still to happen.
+        return self._is_settled or self._options.precision > 0
+
+    @property
+    def jobs(self) -> Collection[SimJob]:
+        """The jobs that are there now: they wait, run, or leave."""
+        return self._jobs.values()
+
+    @property
+    def nodes(self) -> Collection[Node]:
+        """The nodes that are up now."""
+        return self._nodes.values()
 
     @property
     def now(self) -> float:

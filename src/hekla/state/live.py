@@ -25,7 +25,7 @@ from hekla.model.job import Job, job_of
 from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
 from hekla.model.status import ALLOCATED_SET, status_of
-from hekla.model.task import NOWHERE, Task, task_of
+from hekla.model.task import NOWHERE, Task, moved_on, task_of
 from hekla.objects import HyperNode, Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
@@ -196,7 +196,7 @@ class LiveState:
         nodes = self._read(NodeManifest, noted, node_of)
         queues = self._read(QueueManifest, noted, queue_of)
         jobs = self._read(PodGroup, noted, self._job_of)
-        tasks = self._read(Pod, noted, task_of)
+        tasks = self._read(Pod, noted, self._task_of)
         self._widen(resources_in(nodes, queues, jobs, tasks))
         if nodes:
             self._take_in_nodes(nodes)
@@ -238,7 +238,16 @@ class LiveState:
                     self._faults[kind, key] = Complaint(subject, f"left out: {error}")
         return found
 
+    def _task_of(self, pod: Pod) -> Task:
+        """Mostly a pod has just got a node or another status: then there is little to read."""
+        known = self.tasks.get(pod.key)
+        return (moved_on(known, pod) if known is not None else None) or task_of(pod)
+
     def _job_of(self, group: PodGroup) -> Job:
+        known = self.jobs.get(group.key)
+        if known is not None and known.says_the_same_as(group):
+            known.pod_group, known.phase = group, group.status.phase
+            return known
         job = job_of(group, self._priority_of(group), self._default_queue)
         job.number = self._number_of_group[job.uid]
         return job
@@ -304,9 +313,7 @@ class LiveState:
         for uid, job in changed.items():
             old = self.jobs.get(uid)
             if job is not None and self._has_queue(job):
-                if old is not None and old.means_the_same_as(job):
-                    old.pod_group, old.phase = job.pod_group, job.phase
-                else:
+                if job is not old:
                     self._rolls.put(job)
             elif old is not None:
                 self._rolls.drop(old)
@@ -327,8 +334,11 @@ class LiveState:
                 self._ground.take_off(old)
                 self._touched[old.job] = None
             if task is not None:
-                self._lay_out(task)
                 self._touched[task.job] = None
+                if old is not None and len(task.vector) == len(self.axis):
+                    self._rolls.renew(old, task)
+                    continue
+                self._lay_out(task)
             self._rolls.swap(old, task)
         self._ground.load([task for task in changed.values() if task is not None])
 

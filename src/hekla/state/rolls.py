@@ -47,8 +47,16 @@ class Rolls:
         if new is not None:
             self._join(new)
 
+    def renew(self, old: Task, new: Task) -> None:
+        """A pod has got a node or another status, and is the same otherwise."""
+        self.tasks.renew(new)
+        self._exchange(old, new)
+
     def _replace(self, old: Task, new: Task) -> None:
         self.tasks.put(new)
+        self._exchange(old, new)
+
+    def _exchange(self, old: Task, new: Task) -> None:
         job = self.jobs.get(new.job)
         if job is not None:
             job.swap(old, new)

@@ -15,7 +15,8 @@ class TaskBook:
     """Tasks in the order in which their pods arrived.
 
     Traits and censuses are asked for by function: the first question counts all tasks, and from
-    then on the answer follows every change. Hand in functions of a module, not ones made on the spot.
+    then on the answer follows every change. Hand in functions of a module, not ones made on the spot,
+    that go by the pod's metadata and spec alone, not by where it runs.
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,13 @@ class TaskBook:
         self._by_key[task.key] = task
         self._enter(task)
 
+    def renew(self, task: Task) -> None:
+        """The pod has only moved on: its new task is and carries what the old one was and carried."""
+        self._by_key[task.key] = task
+        for tasks in self._having.values():
+            if task.key in tasks:
+                tasks[task.key] = task
+
     def remove(self, task: Task) -> None:
         del self._by_key[task.key]
         self._strike_out(task)
@@ -70,7 +78,8 @@ class TaskBook:
             if trait(task):
                 tasks[task.key] = task
         for things_of, counts in self._censuses.items():
-            counts.update(things_of(task))
+            for thing in things_of(task):
+                counts[thing] += 1
 
     def _strike_out(self, task: Task) -> None:
         for tasks in self._having.values():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hekla.framework import points
-from hekla.framework.fitting import ABOUT_NODES
+from hekla.framework.lineup import ABOUT_NODES
 from hekla.framework.plugin import Objection, Plugin
 from hekla.framework.points import Point, Scope, Vote, declared
 from hekla.framework.session import Session

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from hekla.cluster.embedded.priorities import BUILT_IN
 from hekla.objects import Manifest, Node, PriorityClass, Queue
 from hekla.objects.complaint import did_you_mean, quoted
 from hekla.workloads.fields import Spot
-from hekla.workloads.manifests import Placed
+from hekla.workloads.manifests import Placed, Sorted
 from hekla.workloads.model import Fault, NodesAdded, Submission
 from hekla.workloads.settings import Settings
 from hekla.workloads.short_jobs import Entry
@@ -70,6 +71,18 @@ class Names:
         self._queues = {each.metadata.name for each in objects if isinstance(each, Queue)} | STANDING_QUEUES
         classes = [each for each in (*objects, *BUILT_IN) if isinstance(each, PriorityClass)]
         self._classes = {each.metadata.name for each in classes} | {""}
+
+    def usable(self, entries: Iterable[Entry], found: Sorted) -> Iterator[Entry]:
+        """Jobs of a recorded cluster: one in a queue that was not recorded is left out, and counted."""
+        for entry in entries:
+            job = entry.submission
+            if job.queue not in self._queues:
+                found.dropped[f"a pod group in a queue that is not there ({quoted(job.queue)})"] += 1
+            elif job.priority_class not in self._classes:
+                found.changed["a priority class that is not there: it has none"] += 1
+                yield replace(entry, submission=replace(job, priority_class=""))
+            else:
+                yield entry
 
     def check(self, job: Submission, spot: Spot) -> None:
         if job.queue not in self._queues:

@@ -116,7 +116,7 @@ class _Sorter:
         runs = run_seconds_of(notes, spot, self._duration, self.result.changed)
         if RUN_SECONDS in notes and pod.status.start_time is not None:
             runs = max(1.0, runs - max(0.0, self._moment - seconds(pod.status.start_time)))
-        said = "forever" if runs == float("inf") else f"{runs:g}"
+        said = "forever" if runs == float("inf") else f"{round(runs, 3):.15g}"
         annotations = {**pod.metadata.annotations, RUN_SECONDS: said}
         return replace(pod, metadata=replace(pod.metadata, annotations=annotations))
 

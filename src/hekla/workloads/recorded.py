@@ -28,7 +28,7 @@ def read_manifests(source: Source, options: Options) -> Content:
         return read_written(source, options)
     reader = Reader()
     name = _take(source, reader)
-    draft = Draft(source.name, options, name=name or source.stem)
+    draft = Draft(source.name, options, name=name or source.stem, is_recorded=True)
     for manifest in reader.reading.objects:
         draft.manifest(manifest, Spot(source.name))
     content = draft.content()

@@ -13,6 +13,7 @@ from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup, VolcanoJob
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
 from hekla.workloads.checks import (
+    Names,
     check_dependencies,
     check_faults,
     check_generated,
@@ -65,6 +66,8 @@ class Draft:
     hazards: Hazards = field(default_factory=Hazards)
     settings: tuple[Settings, int, Spot] | None = None
     changed: Counter[str] = field(default_factory=Counter)
+    is_recorded: bool = False
+    """Whether it is what a cluster was found to be, and not what somebody has written."""
 
     def document(self, document: Document) -> None:
         """One document of a file: a workload in our words, a manifest, or a list of manifests."""
@@ -141,8 +144,9 @@ class Draft:
         """The workload, if all that it names is there."""
         moment = youngest(manifest for manifest, _ in (*self.objects, *self.work))
         found = sorted_out(self.work, self.shapes, self.options.duration, moment)
-        entries = [*self.entries, *found.entries]
         objects: list[Manifest] = [manifest for manifest, _ in self.objects]
+        handed_in = Names(objects).usable(found.entries, found) if self.is_recorded else found.entries
+        entries = [*self.entries, *handed_in]
         generated = self._generated(objects)
         if generated is not None:
             objects += without_known(generated.objects, objects)

@@ -7,12 +7,14 @@ const ENDING_COLOURS = [2, 4, 3, 1, 6, 0]; // done, evicted, lost, failed, stopp
 
 function ganttChart(data, run, host) {
   const model = ganttModel(run);
-  const canvas = element("canvas", { tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": ganttLabel(run) });
+  const said = { role: "application", "aria-roledescription": "chart", "aria-label": ganttLabel(run) };
+  const canvas = element("canvas", { tabindex: 0, ...said });
   const status = element("span", { "aria-live": "polite" });
   const buttons = element("div", { class: "small-buttons" });
   host.append(element("div", { class: "gantt-box" }, canvas), buttons);
   const height = Math.min(GANTT_HEIGHT, Math.max(120, run.nodes.length * 44 + GANTT_BOTTOM + 4));
-  const chart = { data, run, model, canvas, status, height, width: 0, rows: new RowView(run.nodes.length, height - GANTT_BOTTOM) };
+  const rows = new RowView(run.nodes.length, height - GANTT_BOTTOM);
+  const chart = { data, run, model, canvas, status, rows, height, width: 0 };
   chart.draw = oncePerFrame(() => chart.width && drawGantt(chart));
   addRowButtons(chart, buttons);
   onWidth(canvas.parentElement, (width) => { chart.width = width; chart.draw(); });
@@ -24,7 +26,8 @@ function ganttChart(data, run, host) {
 
 function ganttLabel(run) {
   const bars = run.gantt.job.length;
-  return `Gantt chart: ${counted(bars, "bar")} on ${counted(run.nodes.length, "node")} over ${spanText(run.end)}. The table of jobs below has the same jobs as text.`;
+  const size = `${counted(bars, "bar")} on ${counted(run.nodes.length, "node")} over ${spanText(run.end)}`;
+  return `Gantt chart: ${size}. The table of jobs below has the same jobs as text.`;
 }
 
 function addRowButtons(chart, buttons) {
@@ -90,20 +93,22 @@ function ganttColours({ data, run, model }) {
   const background = colourOf("--grid");
   const isFaded = selectedRow(run) >= 0;
   const rgb = Array.from({ length: 9 }, (_, number) => mixed(colourOf(`--c${number}`), background, isFaded ? 0.3 : 1));
-  return { background, rgb, css: rgb.map((colour) => colour.css), text: rgb.map(readableOn), of: colouringRule(data, run, model) };
+  const [css, text] = [rgb.map((colour) => colour.css), rgb.map(readableOn)];
+  return { background, rgb, css, text, of: colouringRule(data, run, model) };
 }
 
 function colouringRule(data, run, model) {
   const colourOfQueue = run.groupOfQueue.map((group) => data.groups[group].colour);
   return {
-    queue: (bar) => colourOfQueue[run.jobs.queue[model.job[bar]]],
-    job: (bar) => model.job[bar] % 8,
+    queue: (bar) => colourOfQueue[run.jobs.queue[model.job[bar]]] ?? 8,
+    job: (bar) => (model.job[bar] < 0 ? 8 : model.job[bar] % 8),
     ending: (bar) => ENDING_COLOURS[model.ending[bar]],
   }[chosen.colouring];
 }
 
 function mixed(colour, other, part) {
-  const [red, green, blue] = ["red", "green", "blue"].map((name) => Math.round(colour[name] * part + other[name] * (1 - part)));
+  const mix = (name) => Math.round(colour[name] * part + other[name] * (1 - part));
+  const [red, green, blue] = ["red", "green", "blue"].map(mix);
   return { red, green, blue, css: `rgb(${red} ${green} ${blue})` };
 }
 
@@ -129,7 +134,8 @@ function paintSelected(context, { run, model, rows }, area, colours) {
   for (let at = first[job]; at < first[job + 1]; at++) {
     const bar = order[at];
     const node = nodeOf(model, bar);
-    if (model.ended[bar] < chosen.from || model.began[bar] > chosen.to || node < rows.first() || node >= rows.last()) continue;
+    if (model.ended[bar] < chosen.from || model.began[bar] > chosen.to) continue;
+    if (node < rows.first() || node >= rows.last()) continue;
     const box = barBox(model, rows, area, per, bar, node);
     const [width, height] = [Math.max(3, box.width), Math.max(2, box.height)];
     context.fillStyle = accent;
@@ -165,13 +171,14 @@ function ganttTimeAxis(context, chart, area) {
   const line = colourOf("--line").css;
   const bottom = area.top + area.height;
   const ticks = timeTicks(chosen.from, chosen.to, area.width / 90);
+  const alignments = { start: "left", end: "right", middle: "center" };
   context.fillStyle = colourOf("--soft").css;
   context.strokeStyle = line;
   context.textBaseline = "top";
   context.font = "12px system-ui, sans-serif";
   for (const tick of ticks) {
     const place = area.left + (tick - chosen.from) * per;
-    context.textAlign = { start: "left", end: "right", middle: "center" }[anchor(place, { left: area.left, right: area.left + area.width })];
+    context.textAlign = alignments[anchor(place, { left: area.left, right: area.left + area.width })];
     context.fillText(tickText(tick, ticks), place, bottom + 7);
     context.fillRect(place, bottom, 1, 4);
   }
@@ -181,7 +188,7 @@ function ganttTimeAxis(context, chart, area) {
 
 function sayRows({ run, rows, status }) {
   const [first, last] = [rows.first() + 1, Math.min(rows.last(), run.nodes.length)];
-  status.textContent = run.nodes.length ? `nodes ${numberText(first)} to ${numberText(last)} of ${numberText(run.nodes.length)}` : "no nodes";
+  status.textContent = `nodes ${numberText(first)} to ${numberText(last)} of ${numberText(run.nodes.length)}`;
 }
 
 // A job that was selected elsewhere is looked for: its first bar comes into view, unless another one is.

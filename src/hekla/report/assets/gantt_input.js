@@ -5,7 +5,8 @@ function ganttPointer(chart) {
   let drag = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    drag = { ...placeOn(chart, event), from: chosen.from, to: chosen.to, top: chart.rows.top, isBox: event.shiftKey, hasMoved: false };
+    const before = { from: chosen.from, to: chosen.to, top: chart.rows.top };
+    drag = { ...placeOn(chart, event), ...before, isBox: event.shiftKey, hasMoved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -81,7 +82,7 @@ function barBelow(chart, event) {
 
 function selectBar(chart, event) {
   const bar = barBelow(chart, event);
-  chooseJob(bar < 0 ? null : chart.run.jobs.names[chart.model.job[bar]]);
+  chooseJob(chart.run.jobs.names[chart.model.job[bar]] ?? null);
 }
 
 function tellBar(chart, event) {
@@ -91,15 +92,23 @@ function tellBar(chart, event) {
   const job = model.job[bar];
   const node = nodeOf(model, bar);
   tooltip.show(event, [
-    tooltipTitle(run.jobs.names[job]),
-    tooltipRow("queue", queueOf(run, job), `c${data.groups[groupOf(run, job)].colour}`),
-    tooltipRow("user", run.jobs.users[run.jobs.user[job]] || "-"),
+    tooltipTitle(nameOf(run, job)),
+    ...(job < 0 ? [] : ownerRows(data, run, job)),
     tooltipRow("node", run.nodes[node]),
-    tooltipRow("pods here", `${numberText(model.pods[bar])} of ${numberText(run.jobs.pods[job])}`),
+    tooltipRow("pods here", numberText(model.pods[bar])),
     tooltipRow("from", momentText(model.began[bar])),
     tooltipRow("for", spanText(model.ended[bar] - model.began[bar])),
     tooltipRow("ended", data.endings[model.ending[bar]]),
   ]);
+}
+
+function ownerRows(data, run, job) {
+  const group = groupOf(run, job);
+  return [
+    tooltipRow("queue", queueOf(run, job), group === null ? null : `c${data.groups[group].colour}`),
+    tooltipRow("user", run.jobs.users[run.jobs.user[job]] || "-"),
+    tooltipRow("pods of the job", numberText(run.jobs.pods[job])),
+  ];
 }
 
 function ganttKeys(chart) {

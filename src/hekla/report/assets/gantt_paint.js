@@ -64,7 +64,7 @@ function nameBars(context, model, rows, area, run, colours) {
     for (let bar = first; bar < end; bar++) {
       const box = barBox(model, rows, area, per, bar, node);
       if (box.height < 11 || box.width < 36) continue;
-      const name = run.jobs.names[model.job[bar]];
+      const name = nameOf(run, model.job[bar]);
       const short = name.slice(name.indexOf("/") + 1);
       if (context.measureText(short).width > box.width - 6) continue;
       context.fillStyle = colours.text[colours.of(bar)];

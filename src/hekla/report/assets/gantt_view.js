@@ -18,14 +18,15 @@ function ganttModel(run) {
 }
 
 // The bars of each job, one after another: those of job j are order[first[j]] to order[first[j + 1]].
+// Pods may belong to no job; that is -1.
 function barsByJob(run) {
   const { job } = run.gantt;
   const first = new Int32Array(run.jobs.names.length + 1);
-  for (let bar = 0; bar < job.length; bar++) first[job[bar] + 1]++;
+  for (let bar = 0; bar < job.length; bar++) if (job[bar] >= 0) first[job[bar] + 1]++;
   for (let row = 1; row < first.length; row++) first[row] += first[row - 1];
   const order = new Int32Array(job.length);
   const next = first.slice();
-  for (let bar = 0; bar < job.length; bar++) order[next[job[bar]]++] = bar;
+  for (let bar = 0; bar < job.length; bar++) if (job[bar] >= 0) order[next[job[bar]]++] = bar;
   return { first, order };
 }
 

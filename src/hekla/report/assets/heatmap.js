@@ -68,12 +68,14 @@ function tellHeat(chart, event) {
   const time = timeOn(chart, place);
   const row = Math.floor(rows.rowAt(place.y));
   const bucket = Math.floor((time / run.end) * buckets);
-  if (row < 0 || row >= rows.nodes || bucket < 0 || bucket >= buckets || place.x < ganttArea(chart).left) return tooltip.hide();
+  const isOutside = row < 0 || row >= rows.nodes || place.x < ganttArea(chart).left;
+  if (isOutside || bucket < 0 || bucket >= buckets) return tooltip.hide();
   const value = cells[chosen.resource][row * buckets + bucket];
+  const { label } = chart.data.resources[chosen.resource];
   const nodes = run.nodes.slice(row * nodesPerRow, (row + 1) * nodesPerRow);
   tooltip.show(event, [
     tooltipTitle(nodes.length > 1 ? `${nodes[0]} to ${nodes.at(-1)}` : nodes[0]),
     tooltipRow("at", momentText(time)),
-    tooltipRow(`${chart.data.resources[chosen.resource].label} in use`, value === away ? "out of service" : percentText(value / full)),
+    tooltipRow(`${label} in use`, value === away ? "out of service" : percentText(value / full)),
   ]);
 }

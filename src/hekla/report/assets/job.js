@@ -10,6 +10,8 @@ const endedOf = (run, job) => startedOf(run, job) + ranOf(run, job);
 const queueOf = (run, job) => run.queues[run.jobs.queue[job]] ?? "-";
 const groupOf = (run, job) => run.groupOfQueue[run.jobs.queue[job]] ?? null;
 
+const nameOf = (run, job) => run.jobs.names[job] ?? "a pod of no job";
+
 // The row of the selected job; -1 where there is none, or this run does not have it.
 function selectedRow(run) {
   if (chosen.job === null) return -1;

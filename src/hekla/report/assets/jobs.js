@@ -30,7 +30,8 @@ const columnTitle = ({ label, unit }) => (label.toLowerCase() === unit.toLowerCa
 function jobsTable(data) {
   const box = document.getElementById("jobs-box");
   const table = document.getElementById("jobs-table");
-  const list = { data, box, table, columns: jobColumns(data), run: data.runs[0], rows: [], sorted: 4, isDown: false, isPrinting: false };
+  const shown = { run: data.runs[0], rows: [], sorted: 4, isDown: false, isPrinting: false };
+  const list = { data, box, table, columns: jobColumns(data), ...shown };
   list.draw = oncePerFrame(() => drawRows(list));
   table.tHead.append(headRow(list));
   box.addEventListener("scroll", list.draw);
@@ -101,7 +102,8 @@ const fillQueues = (list) => fillSelect(document.getElementById("filter-queue"),
 
 function fillSelect(select, all, names) {
   const before = select.value;
-  select.replaceChildren(element("option", { value: "" }, all), ...names.map((name) => element("option", { value: name }, name)));
+  const option = (value, text) => element("option", { value }, text);
+  select.replaceChildren(option("", all), ...names.map((name) => option(name, name)));
   if (names.includes(before)) select.value = before;
 }
 
@@ -118,7 +120,8 @@ function filterRows(list) {
     const all = wanted.length ? `${run.jobs.names[job]}\n${mine}\n${user}\n${standing}`.toLowerCase() : "";
     if (wanted.every((word) => all.includes(word))) list.rows.push(job);
   }
-  document.getElementById("found").textContent = `${numberText(list.rows.length)} of ${counted(run.jobs.names.length, "job")}`;
+  const found = `${numberText(list.rows.length)} of ${counted(run.jobs.names.length, "job")}`;
+  document.getElementById("found").textContent = found;
   list.box.scrollTop = 0;
   sortRows(list);
 }
@@ -133,7 +136,8 @@ function drawRows(list) {
   const after = isPrinting ? 0 : rows.length - last;
   table.tBodies[0].replaceChildren(spaceRow(first), ...body, spaceRow(after));
   table.setAttribute("aria-rowcount", rows.length + 1);
-  document.getElementById("print-rows").textContent = rows.length > last - first ? `The first ${numberText(last - first)} of ${counted(rows.length, "job")}; all are in the file itself.` : "";
+  const rest = `The first ${numberText(last)} of ${counted(rows.length, "job")}; all are in the file itself.`;
+  document.getElementById("print-rows").textContent = last < rows.length ? rest : "";
 }
 
 function spaceRow(rows) {

@@ -36,9 +36,11 @@ function controls(data) {
   const switches = ["use-resource", "heat-resource"].map((id) =>
     switchButtons(document.getElementById(id), names, 0, (resource) => choose("resource", { resource })));
   // Both rows of buttons choose the same thing.
-  listen("resource", () => switches.forEach((row) => row.forEach((button, at) => button.setAttribute("aria-pressed", at === chosen.resource))));
+  const press = (button, at) => button.setAttribute("aria-pressed", at === chosen.resource);
+  listen("resource", () => switches.forEach((row) => row.forEach(press)));
   const titles = COLOURINGS.map((name) => `by ${name}`);
-  switchButtons(document.getElementById("gantt-colouring"), titles, 0, (at) => choose("colouring", { colouring: COLOURINGS[at] }));
+  const colour = (at) => choose("colouring", { colouring: COLOURINGS[at] });
+  switchButtons(document.getElementById("gantt-colouring"), titles, 0, colour);
 }
 
 const key = (colour, text) => element("span", {}, element("i", { class: `swatch c${colour}` }), text);
@@ -85,8 +87,10 @@ function charts(data) {
 
 // The same scale for all runs, or they could not be compared.
 function topsOf(data) {
-  const most = (columns) => Math.max(0, ...columns.map((column) => column.reduce((top, value) => Math.max(top, value || 0), 0)));
-  const stacked = (rows) => (rows.length ? rows[0].map((_, bin) => rows.reduce((sum, row) => sum + row[bin], 0)) : new Float32Array(0));
+  const highest = (column) => column.reduce((top, value) => Math.max(top, value || 0), 0);
+  const most = (columns) => Math.max(0, ...columns.map(highest));
+  const sumAt = (rows, bin) => rows.reduce((sum, row) => sum + row[bin], 0);
+  const stacked = (rows) => (rows[0] ?? new Float32Array(0)).map((_, bin) => sumAt(rows, bin));
   const over = (columnsOf) => most(data.runs.flatMap(columnsOf)) * 1.04;
   const { series } = data.runs[0];
   return {
@@ -94,7 +98,7 @@ function topsOf(data) {
     waiting: over((run) => [stacked(run.series.waiting)]),
     running: over((run) => [stacked(run.series.running)]),
     share: Math.max(0.05, over((run) => [...run.series.share, ...run.series.deserved, ...run.series.entitled])),
-    wait: Math.max(60, over((run) => run.waits.queue.map((curve) => curve.seconds))),
+    wait: [data.shortestWait, Math.max(60, over((run) => run.waits.queue.map((curve) => curve.seconds)))],
   };
 }
 
@@ -102,9 +106,8 @@ function timeCharts(data, run, tops) {
   const { captions } = run;
   const useHost = figure(data, run, "use-charts", captions.use);
   if (!run.end) {
-    for (const host of [useHost, ...["waiting-charts", "running-charts", "share-charts"].map((row) => figure(data, run, row))]) {
-      host.append(nothing("No time passed in this run: there is nothing to draw."));
-    }
+    const hosts = ["waiting-charts", "running-charts", "share-charts"].map((row) => figure(data, run, row));
+    for (const host of [useHost, ...hosts]) host.append(nothing("No time passed in this run: there is nothing to draw."));
     return;
   }
   const resource = () => data.resources[chosen.resource];
@@ -141,13 +144,15 @@ function shareCharts(data, run, tops) {
 function waitCharts(data, run, tops) {
   for (const kind of ["queue", "size"]) {
     const host = figure(data, run, `${kind}-waits`, kind === "queue" ? run.captions.waits : "");
-    if (run.waits[kind][0].started) waitChart(run, host, run.waits[kind], tops.wait, `Waits by ${kind}. ${run.captions.waits}`);
+    const label = `Waits by ${kind}. ${run.captions.waits}`;
+    if (run.waits[kind][0].started) waitChart(run, host, run.waits[kind], tops.wait, label);
     else host.append(nothing("No job started."));
   }
 }
 
 function nodeCharts(data, run) {
-  const [gantt, heat] = [figure(data, run, "gantt-charts", run.captions.gantt), figure(data, run, "heat-charts", run.captions.heat)];
+  const gantt = figure(data, run, "gantt-charts", run.captions.gantt);
+  const heat = figure(data, run, "heat-charts", run.captions.heat);
   if (run.nodes.length && run.end) {
     ganttChart(data, run, gantt);
     heatChart(data, run, heat);

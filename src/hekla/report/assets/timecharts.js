@@ -15,7 +15,8 @@ function timeChart(run, host, height, describe, paint, tell) {
     const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describe() });
     const clip = `clip-${(timeChart.count = (timeChart.count ?? 0) + 1)}`;
     const inside = shape("g", { "clip-path": `url(#${clip})` });
-    const frame = { x: box.left, y: box.top - 4, width: Math.max(0, box.right - box.left), height: box.bottom - box.top + 4 };
+    const [across, down] = [Math.max(0, box.right - box.left), box.bottom - box.top + 4];
+    const frame = { x: box.left, y: box.top - 4, width: across, height: down };
     svg.append(shape("clipPath", { id: clip }, shape("rect", frame)));
     paint(svg, inside, box, x);
     svg.append(inside, timeAxis(x, chosen.from, chosen.to, box), ...jobMarks(run, box, x));
@@ -37,10 +38,12 @@ function jobMarks(run, box, x) {
   return moments.filter(([, at]) => at >= chosen.from && at <= chosen.to).map(([what, at], row) => {
     const place = x(at);
     const mark = shape("g", {}, shape("title", {}, `${run.jobs.names[job]} ${what}: ${momentText(at)}`));
-    const isRight = place > box.right - 70;
+    // What would stick out to the right stands to the left of its line.
+    const [side, along] = place > box.right - 70 ? [-4, "end"] : [4, "start"];
+    const where = { x: place + side, y: box.top + 11 + 13 * row, "text-anchor": along };
     mark.append(
       shape("line", { class: "of-job", x1: place, x2: place, y1: box.top, y2: box.bottom }),
-      shape("text", { class: "of-job-text", x: place + (isRight ? -4 : 4), y: box.top + 11 + 13 * row, "text-anchor": isRight ? "end" : "start" }, what),
+      shape("text", { class: "of-job-text", ...where }, what),
     );
     return mark;
   });
@@ -67,7 +70,8 @@ function followPointer(run, plot, tell) {
   });
   plot.addEventListener("pointerup", (event) => {
     const end = start === null ? null : timeAt(event);
-    if (end !== null && Math.abs(plot.scale(end) - plot.scale(start)) > 5) chooseWindow(Math.min(start, end), Math.max(start, end));
+    const isWide = end !== null && Math.abs(plot.scale(end) - plot.scale(start)) > 5;
+    if (isWide) chooseWindow(Math.min(start, end), Math.max(start, end));
     start = null;
   });
   plot.addEventListener("pointerleave", () => {
@@ -81,15 +85,18 @@ function markTime(plot, from, to) {
   plot.querySelector(".mark")?.remove();
   const [left, right] = [from, to].map(plot.scale).sort((one, other) => one - other);
   const { top, bottom } = plot.box;
-  const mark = shape("g", { class: "mark" }, shape("line", { class: "hair", x1: plot.scale(to), x2: plot.scale(to), y1: top, y2: bottom }));
-  if (right - left > 1) mark.append(shape("rect", { class: "brush", x: left, y: top, width: right - left, height: bottom - top }));
+  const hair = { class: "hair", x1: plot.scale(to), x2: plot.scale(to), y1: top, y2: bottom };
+  const brush = { class: "brush", x: left, y: top, width: right - left, height: bottom - top };
+  const mark = shape("g", { class: "mark" }, shape("line", hair));
+  if (right - left > 1) mark.append(shape("rect", brush));
   plot.firstChild.append(mark);
 }
 
 // Which buckets of a series lie in the window, one more on either side.
 function visibleBuckets(run, size) {
   const per = run.end / size;
-  return { per, first: Math.max(0, Math.floor(chosen.from / per) - 1), last: Math.min(size, Math.ceil(chosen.to / per) + 1) };
+  const first = Math.max(0, Math.floor(chosen.from / per) - 1);
+  return { per, first, last: Math.min(size, Math.ceil(chosen.to / per) + 1) };
 }
 
 const bucketAt = (run, size, time) => Math.min(size - 1, Math.floor((time / run.end) * size));
@@ -116,10 +123,12 @@ function stackedChart(data, run, host, settings) {
   const tell = (time) => {
     const rows = seriesOf(run);
     const bin = bucketAt(run, rows[0].length, time);
-    const lines = rows.map((row, group) => tooltipRow(data.groups[group].name, numberText(row[bin]), `c${data.groups[group].colour}`));
+    const line = ({ name, colour }, group) => tooltipRow(name, numberText(rows[group][bin]), `c${colour}`);
+    const lines = data.groups.map(line).reverse();
     const total = rows.reduce((sum, row) => sum + row[bin], 0);
     const ceiling = ceilingOf?.(run);
-    return [...lines.reverse(), tooltipRow(`together, ${unitOf()}`, numberText(total)), ...(ceiling ? [tooltipRow("was there", numberText(ceiling[bin]))] : [])];
+    const was = ceiling ? [tooltipRow("was there", numberText(ceiling[bin]))] : [];
+    return [...lines, tooltipRow(`together, ${unitOf()}`, numberText(total)), ...was];
   };
   timeChart(run, host, 250, () => describe(run), paint, tell);
 }
@@ -134,8 +143,9 @@ function shareChart(data, run, host, group, top) {
     const { per, first, last } = visibleBuckets(run, held.length);
     const place = (bin) => x((bin + first) * per);
     const part = (row) => row.subarray(first, last);
+    const none = part(owed).map(() => 0);
     inside.append(
-      shape("path", { class: "entitled", d: bandPath(part(owed).map(() => 0), part(owed).map((value) => value || 0), place, y) }),
+      shape("path", { class: "entitled", d: bandPath(none, part(owed).map((value) => value || 0), place, y) }),
       shape("path", { class: `curve c${data.groups[group].colour}`, d: stepPath(part(held), place, y) }),
       shape("path", { class: "deserved-line", d: stepPath(part(due), place, y) }),
     );
@@ -143,8 +153,13 @@ function shareChart(data, run, host, group, top) {
   const tell = (time) => {
     const bin = bucketAt(run, held.length, time);
     const colour = `c${data.groups[group].colour}`;
-    return [tooltipRow("held", percentText(held[bin]), colour), tooltipRow("deserved", percentText(due[bin])), tooltipRow("entitled to", percentText(owed[bin]))];
+    return [
+      tooltipRow("held", percentText(held[bin]), colour),
+      tooltipRow("deserved", percentText(due[bin])),
+      tooltipRow("entitled to", percentText(owed[bin])),
+    ];
   };
   const mean = held.reduce((sum, value) => sum + value, 0) / (held.length || 1);
-  timeChart(run, host, 180, () => `Share of queue ${data.groups[group].name} over time: ${percentText(mean)} of the cluster on average`, paint, tell);
+  const said = `Share of queue ${data.groups[group].name} over time: ${percentText(mean)} of the cluster on average`;
+  timeChart(run, host, 180, () => said, paint, tell);
 }

@@ -1,26 +1,26 @@
 // Distributions of waits: which part of the jobs waited how long at most, on a logarithmic axis.
 
-const SHORTEST_WAIT = 1; // second; what is shorter is drawn at the left edge
-
-function waitChart(run, host, curves, longest, label) {
+// `ends` are those of the axis; waits that are shorter than the first are drawn at the left edge.
+function waitChart(run, host, curves, ends, label) {
   const plot = element("div", { class: "plot" });
   const legend = element("div", { class: "legend" }, ...curves.map(curveKey));
   host.append(plot, legend);
   let width = 0;
-  const draw = oncePerFrame(() => width && plot.replaceChildren(waitPicture(run, curves, longest, width, label, plot)));
+  const draw = oncePerFrame(() => width && plot.replaceChildren(waitPicture(run, curves, ends, width, label, plot)));
   onWidth(plot, (known) => { width = known; draw(); });
   listen("job", draw);
   plot.addEventListener("pointermove", (event) => tellWaits(event, plot, curves));
   plot.addEventListener("pointerleave", () => tooltip.hide());
 }
 
-function waitPicture(run, curves, longest, width, label, plot) {
+function waitPicture(run, curves, ends, width, label, plot) {
   const height = 270;
   const box = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
-  const x = logarithmic(SHORTEST_WAIT, longest, box.left, box.right);
+  const x = logarithmic(...ends, box.left, box.right);
   const y = linear(0, 1, box.bottom, box.top);
   const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-  const marks = waitMarks(longest, box.right - box.left).map((seconds) => [x(seconds), seconds === SHORTEST_WAIT ? "≤ 1 s" : spanText(seconds)]);
+  const text = (seconds) => (seconds === ends[0] ? `≤ ${seconds} s` : spanText(seconds));
+  const marks = waitMarks(ends, box.right - box.left).map((seconds) => [x(seconds), text(seconds)]);
   svg.append(
     verticalAxis(y, [0, 0.25, 0.5, 0.75, 1], percentText, box, "part of the jobs"),
     horizontalAxis(marks, box, "wait until the first start (logarithmic)"),
@@ -32,9 +32,9 @@ function waitPicture(run, curves, longest, width, label, plot) {
 }
 
 // Round times rather than powers of ten: minutes and hours are what people wait for.
-function waitMarks(longest, width) {
-  const all = [1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000];
-  const shown = all.filter((seconds) => seconds <= longest);
+function waitMarks([shortest, longest], width) {
+  const all = [0.1, 1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000];
+  const shown = all.filter((seconds) => seconds >= shortest && seconds <= longest);
   return width < 420 ? shown.filter((_, at) => at % 2 === 0) : shown;
 }
 
@@ -43,9 +43,10 @@ const curveColour = ({ number, isSize }) => (number === null ? "call" : isSize ?
 const curveClass = (curve) => `${curveColour(curve)} d${(curve.number ?? 0) % 4}`;
 
 function curveKey(curve) {
-  const line = shape("svg", { width: 26, height: 10, "aria-hidden": "true" }, shape("path", { class: `curve ${curveClass(curve)}`, d: "M1 5H25" }));
+  const line = shape("path", { class: `curve ${curveClass(curve)}`, d: "M1 5H25" });
+  const picture = shape("svg", { width: 26, height: 10, "aria-hidden": "true" }, line);
   const waits = curve.neverStarted ? `, ${numberText(curve.neverStarted)} never started` : "";
-  return element("span", {}, line, `${curve.label} (${numberText(curve.started)}${waits})`);
+  return element("span", {}, picture, `${curve.label} (${numberText(curve.started)}${waits})`);
 }
 
 function curvePath({ seconds, share }, x, y, box) {

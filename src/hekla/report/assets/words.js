@@ -33,13 +33,14 @@ function tickText(seconds, ticks) {
   const last = ticks[ticks.length - 1];
   if (last < 60 || (step < 1 && last < 3600)) return `${+seconds.toFixed(3)} s`;
   if (step >= 60 && last < 7200 && step % 60 === 0) return `${Math.round(seconds / 60)} min`;
-  const [days, hours, minutes] = [86400, 3600, 60].map((length, at) => Math.floor((seconds + 1e-6) / length) % [Infinity, 24, 60][at]);
+  const whole = (length) => Math.floor((seconds + 1e-6) / length);
+  const [days, hours, minutes] = [whole(86400), whole(3600) % 24, whole(60) % 60];
   const two = (number) => String(number).padStart(2, "0");
   const day = last >= 172800 && days ? `${days} d` : "";
   const hour = last >= 172800 ? hours : hours + days * 24;
   if (step >= 86400) return `${Math.round(seconds / 86400)} d`;
   if (step >= 3600) return [day, hour || !day ? `${hour} h` : ""].filter(Boolean).join(" ");
-  const rest = seconds - Math.floor((seconds + 1e-6) / 60) * 60;
+  const rest = Math.max(0, seconds - whole(60) * 60);
   const clock = `${hour}:${two(minutes)}${step < 60 ? ":" + (rest < 9.9995 ? "0" : "") + +rest.toFixed(3) : ""}`;
   return `${day} ${clock}`.trim();
 }
@@ -70,6 +71,7 @@ function timeTicks(from, to, about) {
 
 function multiples(step, low, high) {
   const values = [];
-  for (let count = Math.ceil(low / step - 1e-9); count * step <= high * (1 + 1e-9); count++) values.push(count * step + 0); // +0: no "-0"
+  // Plus nothing: else the first one may read "-0".
+  for (let count = Math.ceil(low / step - 1e-9); count * step <= high * (1 + 1e-9); count++) values.push(count * step + 0);
   return values;
 }

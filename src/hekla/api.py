@@ -1,0 +1,217 @@
+"""The functions for scripts and notebooks: simulate, compare, plan, forecast, replay.
+
+Each takes what is at hand, be it a path, a text or an object, and gives back typed results, which `rows` and
+`frame` turn into plain records and data frames.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hekla.comparison import Comparison, Entrant
+from hekla.comparison import compare as compare_confs
+from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
+from hekla.errors import InputError
+from hekla.forecasting import Forecast, Past, Rolling
+from hekla.forecasting import forecast as forecast_starts
+from hekla.framework.registry import Registry
+from hekla.measures.frames import frame_of, jobs_frame
+from hekla.measures.records import job_columns, records
+from hekla.objects import Manifest, Node
+from hekla.objects.read import read_manifests
+from hekla.planning import Plan
+from hekla.planning import plan as plan_jobs
+from hekla.scheduler.builtin import BUILTIN
+from hekla.sim.options import Options
+from hekla.sim.run import Run
+from hekla.sim.simulate import simulate as simulate_workload
+from hekla.timetravel import Recording, Replayed
+from hekla.timetravel import replay as replay_recording
+from hekla.workloads import Workload, read_workload
+from hekla.workloads.generate import generate
+from hekla.workloads.nodes import nodes_of
+from hekla.workloads.settings import Settings
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AnyConf = Conf | str | Path | None
+"""A configuration, the name of a preset, a file, or the text itself; none is the built-in default."""
+AnyWorkload = Workload | Settings | str | Path
+"""A workload, settings to make one up, or a file."""
+AnyNodes = str | Path | Sequence[Node]
+"""Nodes in a few words ("10 x cpu=32,memory=128Gi"), a file, or the manifests."""
+AnyObjects = str | Path | Iterable[Manifest]
+"""Manifests, or where to read them."""
+Plugins = Iterable[type | str]
+"""Classes of plugins and actions, or references to them: `module:Class`, `file.py:Class`."""
+
+
+def simulate(
+    workload: AnyWorkload,
+    conf: AnyConf = None,
+    *,
+    nodes: AnyNodes = (),
+    plugins: Plugins = (),
+    seed: int = 0,
+    until: float = math.inf,
+    options: Options | None = None,
+) -> Run:
+    """What becomes of the workload in virtual time, until that many simulated seconds at most."""
+    registry = registry_with(plugins)
+    there = _nodes(nodes)
+    return simulate_workload(
+        _workload(workload, there, seed),
+        conf_of(conf, registry),
+        nodes=there,
+        registry=registry,
+        seed=seed,
+        options=options or Options(until=until),
+        conf_name=_name_of(conf),
+    )
+
+
+def compare(
+    workload: AnyWorkload,
+    confs: Mapping[str, AnyConf],
+    *,
+    nodes: AnyNodes = (),
+    plugins: Plugins = (),
+    seeds: int = 1,
+    processes: int = 1,
+    options: Options | None = None,
+) -> Comparison:
+    """The same arrivals under each configuration, the first being the base; each seed makes up new work."""
+    registry = registry_with(plugins)
+    there = _nodes(nodes)
+    given = workload
+    made = (lambda seed: generate(given, seed, there)) if isinstance(given, Settings) else None
+    return compare_confs(
+        made or _workload(given, there, 0),
+        [Entrant(name, conf_of(conf, registry), registry) for name, conf in confs.items()],
+        seeds=range(seeds),
+        nodes=there,
+        options=options,
+        processes=processes,
+    )
+
+
+def plan(
+    job: AnyObjects, state: AnyObjects, conf: AnyConf = None, *, plugins: Plugins = (), **options: Any
+) -> list[Plan]:
+    """Whether each of these jobs would start now, and what would have to change; nothing is touched."""
+    registry = registry_with(plugins)
+    return plan_jobs(_objects(state), _objects(job), conf_of(conf, registry), registry=registry, **options)
+
+
+def forecast(
+    state: AnyObjects,
+    conf: AnyConf = None,
+    *,
+    history: Sequence[Past] = (),
+    rolls: int = 100,
+    seed: int = 0,
+    plugins: Plugins = (),
+    **options: Any,
+) -> Forecast:
+    """When each job that waits in this state will start."""
+    registry = registry_with(plugins)
+    return forecast_starts(
+        _objects(state),
+        conf_of(conf, registry),
+        history=history,
+        rolling=Rolling(rolls=rolls, seed=seed),
+        registry=registry,
+        **options,
+    )
+
+
+def replay(file: str | Path, conf: AnyConf = None, *, plugins: Plugins = ()) -> list[Replayed]:
+    """Every recorded cycle decided again, under its own configuration or another one."""
+    registry = registry_with(plugins)
+    other = None if conf is None else conf_of(conf, registry)
+    return list(replay_recording(Recording(Path(file)), registry, other))
+
+
+def rows(result: Run | Comparison | Forecast | Sequence[Plan]) -> list[dict[str, Any]]:
+    """The result as plain records: one per job, difference, pending job or plan."""
+    match result:
+        case Run():
+            return records(job_columns(result))
+        case Comparison():
+            return [
+                {"configuration": against.name, **difference.as_data()}
+                for against in result.against
+                for difference in against.differences
+            ]
+        case Forecast():
+            return [start.as_data(result.now) for start in result.starts]
+    return [one.as_data() for one in result]
+
+
+def frame(result: Run | Comparison | Forecast | Sequence[Plan]) -> pl.DataFrame:
+    """The same as a data frame."""
+    return jobs_frame(result) if isinstance(result, Run) else frame_of(rows(result))
+
+
+def registry_with(plugins: Plugins) -> Registry:
+    """Everything built in and installed, and these."""
+    registry = BUILTIN.with_installed()
+    for one in plugins:
+        registry = registry.with_named(one) if isinstance(one, str) else registry.with_class(one)
+    return registry
+
+
+def conf_of(conf: AnyConf, registry: Registry = BUILTIN) -> Conf:
+    """The configuration that is meant; mistakes that Volcano runs on with are let pass."""
+    if isinstance(conf, Conf):
+        return conf
+    text, source = _conf_text(conf)
+    return require(read_conf(text, source, registry.catalogue()), strict=False)
+
+
+def _conf_text(conf: str | Path | None) -> tuple[str, str]:
+    if conf is None:
+        return BUILT_IN_DEFAULT, "default"
+    if isinstance(conf, str) and conf in PRESETS:
+        return PRESETS[conf].text, conf
+    if isinstance(conf, str) and "\n" in conf:
+        return conf, "configuration"
+    try:
+        return Path(conf).read_text("utf-8"), str(conf)
+    except OSError as error:
+        known = ", ".join(sorted(PRESETS))
+        raise InputError(f'cannot read "{conf}": {error.strerror}; presets are: {known}') from error
+
+
+def _name_of(conf: AnyConf) -> str:
+    if conf is None:
+        return "default"
+    return Path(conf).name if isinstance(conf, str | Path) and "\n" not in str(conf) else "given"
+
+
+def _workload(workload: AnyWorkload, nodes: Sequence[Node], seed: int) -> Workload:
+    if isinstance(workload, Workload):
+        return workload
+    if isinstance(workload, Settings):
+        return generate(workload, seed, nodes)
+    return read_workload(workload, nodes=nodes, seed=seed)
+
+
+def _nodes(nodes: AnyNodes) -> list[Node]:
+    return nodes_of(nodes) if isinstance(nodes, str | Path) else list(nodes)
+
+
+def _objects(objects: AnyObjects) -> list[Manifest]:
+    """All of them; one that cannot be read is an error here, where nobody would see a warning."""
+    if not isinstance(objects, str | Path):
+        return list(objects)
+    if not Path(objects).exists():
+        raise InputError(f'no file or folder "{objects}"')
+    reading = read_manifests([objects])
+    if reading.complaints:
+        raise InputError(str(reading.complaints[0]))
+    return reading.objects

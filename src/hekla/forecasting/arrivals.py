@@ -1,0 +1,103 @@
+"""Arrivals: jobs that may still come; without any, a forecast takes the present for all there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import msgspec
+import numpy as np
+
+from hekla.forecasting.run_times import Prospect
+from hekla.forecasting.standing import Standing, StandingJob, group_key
+from hekla.objects import Pod
+from hekla.objects.batch import PodTemplate
+from hekla.workloads import Role, Submission
+from hekla.workloads.manifests import template_of
+
+HOUR = 3600.0
+
+
+class Arrivals(Protocol):
+    """Who may come later, differently in every roll."""
+
+    @property
+    def are_random(self) -> bool: ...
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]: ...
+
+
+@dataclass(frozen=True)
+class NoArrivals:
+    """Nobody comes."""
+
+    are_random: bool = False
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:  # noqa: ARG002
+        return iter(())
+
+
+@dataclass(frozen=True)
+class WrittenArrivals:
+    """The same jobs in every roll, at their times from now on."""
+
+    jobs: tuple[Submission, ...]
+    are_random: bool = False
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:  # noqa: ARG002
+        return iter(self.jobs)
+
+
+@dataclass(frozen=True)
+class SteadyArrivals:
+    """Jobs like those that are there, at a rate, each as likely as any other."""
+
+    per_hour: float
+    kinds: tuple[tuple[Submission, Prospect], ...]
+    are_random: bool = True
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:
+        now, number = 0.0, 0
+        while self.kinds and self.per_hour > 0:
+            now += float(chance.exponential(HOUR / self.per_hour))
+            number += 1
+            kind, prospect = self.kinds[chance.integers(len(self.kinds))]
+            runs = prospect.draw(chance)
+            yield replace(kind, name=f"later-{number}", submitted=now, run_seconds=runs)
+
+
+def steady(standing: Standing, fresh: Mapping[str, Prospect], per_hour: float) -> SteadyArrivals:
+    """Arrivals that look like the jobs of the present; `fresh` is how long each runs in all."""
+    pods_of: dict[str, list[Pod]] = {}
+    for each in standing.objects:
+        if isinstance(each, Pod):
+            pods_of.setdefault(group_key(each), []).append(each)
+    kinds = tuple((_kind_of(job, pods_of[job.key]), fresh[job.key]) for job in standing.jobs)
+    return SteadyArrivals(per_hour, kinds)
+
+
+def _kind_of(job: StandingJob, pods: Sequence[Pod]) -> Submission:
+    """Pods that look alike are one role."""
+    roles: dict[str, tuple[Pod, int]] = {}
+    for pod in pods:
+        look = repr((pod.spec.containers, pod.spec.node_selector, pod.spec.priority))
+        first, count = roles.get(look, (pod, 0))
+        roles[look] = (first, count + 1)
+    return Submission(
+        name="later",
+        submitted=0.0,
+        run_seconds=0.0,
+        roles=tuple(
+            Role(f"r{number}", count, _template(pod)) for number, (pod, count) in enumerate(roles.values())
+        ),
+        queue=job.queue,
+        namespace=job.key.partition("/")[0],
+        min_available=job.minimum,
+        priority_class=pods[0].spec.priority_class_name,
+    )
+
+
+def _template(pod: Pod) -> PodTemplate:
+    template = template_of(pod)
+    return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, node_name=""))

@@ -1,0 +1,249 @@
+"""Forecast: when jobs that wait will start, as a band out of many rolls of the present state."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+
+from hekla.conf import Conf
+from hekla.errors import InputError
+from hekla.forecasting.arrivals import Arrivals, NoArrivals, steady
+from hekla.forecasting.history import ended_in
+from hekla.forecasting.past import Past
+from hekla.forecasting.reasons import reasons_for
+from hekla.forecasting.rolls import OnRoll, Setting, alone, rolled
+from hekla.forecasting.run_times import Question, RunTimes, Source
+from hekla.forecasting.standing import Known, Standing, StandingJob, standing
+from hekla.framework.registry import Registry
+from hekla.measures.rounding import number
+from hekla.objects import Manifest, Node
+from hekla.scheduler.builtin import BUILTIN
+from hekla.sim.options import Options
+from hekla.sim.run import Floats
+from hekla.workloads.manifests import SCHEDULERS, youngest
+
+DAY = 86_400.0
+LARGE = 2_000
+"""So many nodes and pods make a cluster large: its forecasts are a little coarser."""
+FINE, COARSE = 0.01, 0.1
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """How a state is rolled forward. Spans in seconds."""
+
+    rolls: int = 50
+    horizon: float = 7 * DAY
+    """How far ahead is looked."""
+    seed: int = 0
+    """Same seed, same forecast."""
+    period: float = 1.0
+    """Between two cycles."""
+    precision: float | None = None
+    """Changes within this part of the time ahead are decided on together; none: finer for small clusters."""
+    processes: int = 1
+    """How many may roll at the same time, where that pays."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("rolls", 1), ("horizon", 0.0), ("seed", 0), ("processes", 1)):
+            if not getattr(self, name) >= least:
+                raise InputError(f'{name}: expected a number from {least:g} on, got "{getattr(self, name)}"')
+        if self.period <= 0 or not math.isfinite(self.horizon):
+            raise InputError("period and horizon: expected spans above 0 that end")
+        if self.precision is not None and not 0 <= self.precision < 1:
+            raise InputError(f'precision: expected a part from 0 to below 1, got "{self.precision}"')
+
+    def options_for(self, standing: Standing) -> Options:
+        size = sum(job.pods for job in standing.jobs) + sum(isinstance(o, Node) for o in standing.objects)
+        precision = self.precision
+        if precision is None:
+            precision = COARSE if size >= LARGE else FINE
+        return Options(period=self.period, until=self.horizon, precision=precision)
+
+
+@dataclass(frozen=True)
+class Start:
+    """When a job starts, as far as can be foreseen. Seconds from now; infinite: not within the horizon."""
+
+    job: str
+    """`namespace/name` as its user knows it."""
+    key: str
+    """Of its PodGroup."""
+    queue: str
+    pods: int
+    waited: float | None
+    """Seconds since it was submitted, where it says."""
+    p10: float
+    p50: float
+    p90: float
+    missed: int
+    """In how many rolls it did not start within the horizon."""
+    is_possible: bool
+    """It would start if nothing else were there."""
+    why: str
+    """What it waits for now, in a few words; empty where it starts at once."""
+
+    def as_data(self, now: float) -> dict[str, object]:
+        band = {name: getattr(self, name) for name in ("p10", "p50", "p90")}
+        return {
+            "job": self.job,
+            "podGroup": self.key,
+            "queue": self.queue,
+            "pods": self.pods,
+            "waitedSeconds": None if self.waited is None else number(self.waited),
+            "startsInSeconds": {name: _finite(value) for name, value in band.items()},
+            "startsAt": {name: clock_time(now, value) for name, value in band.items()} if now else None,
+            "rollsWithoutStart": self.missed,
+            "isPossible": self.is_possible,
+            "waitsFor": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Of all jobs that wait; oldest first."""
+
+    now: float
+    """Seconds since 1970; 0 where the state does not say."""
+    horizon: float
+    rolls: int
+    starts: tuple[Start, ...]
+    sources: Mapping[Source, int]
+    """From where run times are known: so many jobs that wait or run."""
+    notes: tuple[str, ...] = field(default=())
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "now": clock_time(self.now, 0.0) if self.now else None,
+            "horizonSeconds": self.horizon,
+            "rolls": self.rolls,
+            "runTimes": {source.value: self.sources.get(source, 0) for source in Source},
+            "notes": list(self.notes),
+            "jobs": [start.as_data(self.now) for start in self.starts],
+        }
+
+
+def forecast(
+    objects: Iterable[Manifest],
+    conf: Conf,
+    *,
+    now: float | None = None,
+    history: Sequence[Past] = (),
+    assumed: float | None = None,
+    arrivals: Arrivals | float | None = None,
+    rolling: Rolling | None = None,
+    registry: Registry = BUILTIN,
+    scheduler_names: Sequence[str] = SCHEDULERS,
+    known: Mapping[str, Known] | None = None,
+    with_reasons: bool = True,
+    on_roll: OnRoll | None = None,
+) -> Forecast:
+    """When each job that waits in this state starts.
+
+    `now` is the moment of the state in seconds since 1970; none: its youngest timestamp. `history` are ended
+    jobs, to learn run times from beside those in the state. `assumed` is the run time in seconds where
+    nothing is known. `arrivals` are jobs that come later, or how many per hour like those that are there.
+    """
+    manifests = list(objects)
+    moment = youngest(manifests) if now is None else now
+    rolling = rolling or Rolling()
+    state = standing(manifests, moment, scheduler_names=scheduler_names, known=known)
+    if not any(isinstance(each, Node) for each in state.objects):
+        raise InputError("no node in this state: nothing could ever start; add the cluster's nodes")
+    run_times = RunTimes([*history, *ended_in(manifests)], assumed)
+    setting = Setting(
+        standing=state,
+        prospects={job.key: run_times.prospect(job.question) for job in state.jobs},
+        conf=conf,
+        registry=registry,
+        arrivals=_arrivals(arrivals, state, run_times),
+        options=rolling.options_for(state),
+        seed=rolling.seed,
+    )
+    if not state.waiting:
+        return _told(
+            setting, moment, rolling, starts=np.empty((rolling.rolls, 0)), hopeless=frozenset(), reasons={}
+        )
+    starts, hopeless = rolled(setting, rolling.rolls, processes=rolling.processes, on_roll=on_roll)
+    reasons = _reasons(setting, hopeless) if with_reasons else {}
+    return _told(setting, moment, rolling, starts=starts, hopeless=hopeless, reasons=reasons)
+
+
+def _reasons(setting: Setting, hopeless: Iterable[str]) -> dict[str, str]:
+    """What each job waits for now; of those that never start, what is missing even where nothing else is."""
+    state, conf, registry = setting.standing, setting.conf, setting.registry
+    reasons = reasons_for(state.objects, (job.key for job in state.waiting), conf, registry)
+    for key in hopeless:
+        reasons |= reasons_for(list(alone(state, key)), [key], conf, registry)
+    return reasons
+
+
+def _arrivals(given: Arrivals | float | None, state: Standing, run_times: RunTimes) -> Arrivals:
+    if given is None:
+        return NoArrivals()
+    if not isinstance(given, int | float):
+        return given
+    fresh = {job.key: run_times.prospect(_from_its_start(job.question)) for job in state.jobs}
+    return steady(state, fresh, given)
+
+
+def _from_its_start(question: Question) -> Question:
+    return Question(question.likeness, stated=question.stated, estimate=question.estimate)
+
+
+def _told(
+    setting: Setting,
+    now: float,
+    rolling: Rolling,
+    *,
+    starts: Floats,
+    hopeless: frozenset[str],
+    reasons: Mapping[str, str],
+) -> Forecast:
+    told = [
+        _start(job, starts[:, place], now, job.key not in hopeless, reasons.get(job.key, ""))
+        for place, job in enumerate(setting.waiting)
+    ]
+    sources = Counter(prospect.source for prospect in setting.prospects.values())
+    return Forecast(
+        now=now,
+        horizon=rolling.horizon,
+        rolls=rolling.rolls,
+        starts=tuple(told),
+        sources=sources,
+        notes=setting.standing.notes,
+    )
+
+
+def _start(job: StandingJob, starts: Floats, now: float, is_possible: bool, why: str) -> Start:
+    # Of the values themselves: between a start and none there is nothing to interpolate.
+    p10, p50, p90 = np.quantile(starts, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
+    return Start(
+        job=job.title,
+        key=job.key,
+        queue=job.queue,
+        pods=job.pods,
+        waited=None if job.submitted is None else max(0.0, now - job.submitted),
+        p10=p10,
+        p50=p50,
+        p90=p90,
+        missed=int(np.isinf(starts).sum()),
+        is_possible=is_possible,
+        why=why if p50 > 0 else "",
+    )
+
+
+def clock_time(now: float, ahead: float) -> str | None:
+    """A moment as Kubernetes writes it; none for one that does not come."""
+    if math.isinf(ahead):
+        return None
+    return datetime.fromtimestamp(now + ahead, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isinf(value) else number(value)
