@@ -131,4 +131,5 @@ def against(
         is_identical=all(meeting.is_identical for meeting in tally.in_order),
         blocks=tally.blocks if is_alone else 0,
         neighbour_correlation=tally.neighbour_correlation if is_alone else 0.0,
+        widening=tally.widening if is_alone else 1.0,
     )

@@ -72,6 +72,20 @@ def test_with_one_seed_the_interval_comes_from_blocks_of_jobs() -> None:
     assert found.neighbour_correlation == pytest.approx(0.4)
 
 
+def test_waits_that_grow_and_grow_are_told_with_wider_intervals() -> None:
+    """Differences of 0, -1, -2, ...: each block is like the one before, so that twenty are worth fewer."""
+    growing = [200.0 - number for number in range(100)]
+    found = against((run_of(waits(*[200.0] * 100)), run_of(waits(*growing))))
+    assert found.blocks == 20
+    assert found.neighbour_correlation == pytest.approx(0.85, abs=0.01)
+    likeness = found.neighbour_correlation
+    assert found.widening == pytest.approx(math.sqrt((1 + likeness) / (1 - likeness)))
+    means = [-(5 * block + 2) for block in range(20)]
+    error = math.sqrt(sum((mean + 49.5) ** 2 for mean in means) / 19 / 20)
+    wait = found.difference("wait.mean").estimate
+    assert wait.high - wait.difference == pytest.approx(t_quantile(0.95, 19) * error * found.widening)
+
+
 def test_with_one_seed_figures_of_whole_runs_have_no_interval() -> None:
     base = run_of(waits(*[100.0] * 25))
     found = against((base, run_of(waits(*[900.0] * 25))))

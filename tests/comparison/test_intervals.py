@@ -15,6 +15,7 @@ from hekla.comparison.intervals import (
     over_seeds,
     t_quantile,
     t_within,
+    widening_for,
 )
 
 NAN = float("nan")
@@ -80,6 +81,16 @@ def test_leaving_out_equal_blocks_is_the_interval_of_their_means() -> None:
 
 def test_four_blocks_are_too_few() -> None:
     assert math.isnan(over_blocks(3.0, [3.0, 2.0, 4.0, 3.0], 0.95).low)
+
+
+def test_blocks_that_are_like_their_neighbours_tell_less() -> None:
+    """With 16 blocks a correlation of a half is as much as chance brings; 0.6 makes sqrt(1.6 / 0.4) = 2."""
+    assert widening_for(0.5, 16) == 1.0
+    assert widening_for(0.6, 16) == pytest.approx(2.0)
+    assert widening_for(0.6, 10) == 1.0
+    assert widening_for(0.99, 16) == widening_for(0.9, 16)
+    plain, wide = (over_blocks(3.0, [1.0, 2.0, 3.0, 4.0, 5.0], 0.95, widening) for widening in (1.0, 2.0))
+    assert wide.high - wide.low == pytest.approx(2 * (plain.high - plain.low))
 
 
 def test_likeness_of_neighbours() -> None:

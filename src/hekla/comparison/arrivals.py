@@ -37,7 +37,7 @@ class Resampled:
             raise InputError(f'resample: expected a span above 0, got "{self.block_seconds:g}"')
 
     def __call__(self, workload: Workload, seed: int) -> Workload:
-        return _made_of(workload, lambda jobs, account: self._drawn(jobs, account, seed))
+        return _made_of(workload, None, lambda jobs, account: self._drawn(jobs, account, seed))
 
     def _drawn(self, jobs: Iterable[Submission], account: Account, seed: int) -> Iterator[Submission]:
         blocks: dict[int, list[Submission]] = {}
@@ -79,7 +79,7 @@ class Jittered:
             raise InputError(f'jitter: expected a span above 0, got "{self.most_seconds:g}"')
 
     def __call__(self, workload: Workload, seed: int) -> Workload:
-        return _made_of(workload, lambda jobs, _account: self._shifted(jobs, seed))
+        return _made_of(workload, workload.count, lambda jobs, _account: self._shifted(jobs, seed))
 
     def _shifted(self, jobs: Iterable[Submission], seed: int) -> list[Submission]:
         given = list(jobs)
@@ -97,7 +97,9 @@ Arrivals = AsTheyAre | Resampled | Jittered
 
 
 def _made_of(
-    workload: Workload, jobs_of: Callable[[Iterable[Submission], Account], Iterable[Submission]]
+    workload: Workload,
+    count: int | None,
+    jobs_of: Callable[[Iterable[Submission], Account], Iterable[Submission]],
 ) -> Workload:
     account = Account()
 
@@ -110,7 +112,7 @@ def _made_of(
         account.taken = len(made)
         yield from made
 
-    return replace(workload, jobs=jobs, count=None, account=account)
+    return replace(workload, jobs=jobs, count=count, account=account)
 
 
 def _without_zeros(counts: Counter[str]) -> None:

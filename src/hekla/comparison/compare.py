@@ -47,6 +47,8 @@ class Against:
     """How many blocks the intervals rest on; 0 where they rest on seeds."""
     neighbour_correlation: float
     """How much a block of jobs is like the one before; of no concern where intervals rest on seeds."""
+    widening: float
+    """What the intervals were multiplied by for that."""
 
     def difference(self, key: str, queue: str = "", size: str = "") -> Difference:
         """One of them, by the key of its measure."""
@@ -134,6 +136,7 @@ class Collection:
             is_identical=all(meeting.is_identical for meeting in tally.in_order),
             blocks=tally.blocks if is_alone else 0,
             neighbour_correlation=tally.neighbour_correlation if is_alone else 0.0,
+            widening=tally.widening if is_alone else 1.0,
         )
 
 

@@ -26,6 +26,7 @@ from hekla.comparison.intervals import (
     neighbour_correlation,
     over_blocks,
     over_seeds,
+    widening_for,
 )
 from hekla.comparison.pairs import Outcome, Pair
 from hekla.measures.rounding import PARTS, number
@@ -178,12 +179,13 @@ class Tally:
         resources = dict.fromkeys(name for meeting in self.in_order for name in meeting.resources)
         is_alone = len(self.meetings) == 1
         without = self._without_blocks() if is_alone else []
+        widening = self.widening if is_alone else 1.0
         found: list[Difference] = []
         for measure in measures_for(list(resources)):
             for group, values in self._values(measure.key).items():
                 if is_alone:
                     left = _left(without, measure.key, self.in_order[0].groups.index(group), values[2, 0])
-                    estimate = over_blocks(float(values[1, 0] - values[0, 0]), left, confidence)
+                    estimate = over_blocks(float(values[1, 0] - values[0, 0]), left, confidence, widening)
                 else:
                     estimate = over_seeds(values[1] - values[0], confidence, is_spread=is_spread)
                 found.append(_difference(measure, group, values, estimate, resolution))
@@ -218,6 +220,11 @@ class Tally:
         assert self.first is not None
         count = block_count(len(self.first[2]))
         return count if count >= FEWEST_BLOCKS else 0
+
+    @property
+    def widening(self) -> float:
+        """What intervals over blocks are multiplied by."""
+        return widening_for(self.neighbour_correlation, self.blocks)
 
     @property
     def neighbour_correlation(self) -> float:

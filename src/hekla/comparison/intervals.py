@@ -18,6 +18,8 @@ from hekla.sim.run import Floats
 
 FEWEST_BLOCKS = 5
 """With fewer, an interval would be a guess about a guess."""
+MOST_LIKENESS = 0.9
+"""Beyond, so few blocks cannot tell how much they are alike."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,16 @@ def over_seeds(differences: Floats, confidence: float, *, is_spread: bool = Fals
     return _around(mean, error, count, confidence)
 
 
-def over_blocks(difference: float, without: Sequence[float], confidence: float) -> Estimate:
+def over_blocks(
+    difference: float, without: Sequence[float], confidence: float, widening: float = 1.0
+) -> Estimate:
     """The difference in the whole run, and what it is without each of its blocks."""
     left = np.array([each for each in without if not math.isnan(each)])
     count = len(left)
     if count < FEWEST_BLOCKS or math.isnan(difference):
         return Estimate(difference, math.nan, math.nan, count)
     error = math.sqrt((count - 1) / count * float(((left - left.mean()) ** 2).sum()))
-    return _around(difference, error, count, confidence)
+    return _around(difference, widening * error, count, confidence)
 
 
 def _around(middle: float, error: float, count: int, confidence: float) -> Estimate:
@@ -98,3 +102,14 @@ def neighbour_correlation(values: Floats) -> float:
     centred = values - values.mean()
     whole = float((centred**2).sum())
     return float((centred[1:] * centred[:-1]).sum()) / whole if whole > 0 else 0.0
+
+
+def widening_for(correlation: float, count: int) -> float:
+    """How much wider an interval must be, as blocks that are like their neighbours tell less than others.
+
+    What chance alone would bring with so many blocks does not count.
+    """
+    if count < FEWEST_BLOCKS or correlation <= 2 / math.sqrt(count):
+        return 1.0
+    likeness = min(correlation, MOST_LIKENESS)
+    return math.sqrt((1 + likeness) / (1 - likeness))

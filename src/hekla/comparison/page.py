@@ -13,12 +13,12 @@ from hekla.report import Table, write_report
 
 def write_comparison_report(comparison: Comparison, path: Path) -> None:
     """One HTML file: the verdict, all differences, and the runs of the first seed in pictures."""
-    said = [*(str(verdict_of(against)) for against in comparison.against), interval_words(comparison)]
+    said = [interval_words(comparison), *cautions(comparison)]
     write_report(
         comparison.runs,
         path,
         title=f"{comparison.title}: {' / '.join(comparison.names)}",
-        verdict=". ".join((*said, *cautions(comparison))),
+        verdict="\n\n".join((*(str(verdict_of(against)) for against in comparison.against), *said)),
         differences=difference_table(comparison),
     )
 

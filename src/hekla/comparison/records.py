@@ -43,6 +43,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
                 "seeds": list(against.seeds),
                 "blocks": against.blocks,
                 "neighbourCorrelation": number(against.neighbour_correlation),
+                "widening": number(against.widening),
                 "isIdentical": against.is_identical,
                 "verdict": verdict_of(against).as_data(),
                 "jobs": against.outcome.as_data(),

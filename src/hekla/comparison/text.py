@@ -19,16 +19,15 @@ LABEL = 14
 LONGEST_NAME = 12
 LONGEST_GROUP = 20
 MOST_QUEUES = 15
-LIKE_NEIGHBOURS = 0.45
-"""With twenty blocks, this much comes by chance once in twenty times."""
+_TIED = "\u00a0%"
 BY_GROUP = ("wait.mean", "completion.mean", "evictions")
 
 
 def comparison_lines(comparison: Comparison) -> list[str]:
     """The verdict of every candidate, what it rests on, and the figures side by side."""
-    lines = wrap(interval_words(comparison), WIDTH)
+    lines = wrapped(interval_words(comparison), WIDTH)
     for caution in cautions(comparison):
-        lines += wrap(caution, WIDTH)
+        lines += wrapped(caution, WIDTH)
     for against in comparison.against:
         lines += ["", *verdict_lines(against), "", *figure_table(against, comparison.confidence)]
         for key in BY_GROUP:
@@ -39,9 +38,9 @@ def comparison_lines(comparison: Comparison) -> list[str]:
 
 def verdict_lines(against: Against) -> Iterator[str]:
     (_, headline), *others = verdict_of(against).lines
-    yield from wrap(headline, WIDTH)
+    yield from wrapped(headline, WIDTH)
     for label, text in others:
-        first, *more = wrap(text, WIDTH - LABEL)
+        first, *more = wrapped(text, WIDTH - LABEL)
         yield f"  {label:{LABEL - 2}}{first}"
         yield from (" " * LABEL + line for line in more)
 
@@ -81,11 +80,11 @@ def cautions(comparison: Comparison) -> Iterator[str]:
         complete = min((len(against.seeds) for against in comparison.against), default=0)
         yield f"stopped: {complete} of {counted(len(comparison.seeds), 'seed')} complete"
     for against in comparison.against:
-        likeness = against.neighbour_correlation
-        if against.blocks and likeness > LIKE_NEIGHBOURS and not against.is_identical:
+        if against.widening > 1:
+            likeness, times = f"{against.neighbour_correlation:.2f}", f"{against.widening:.1f} times"
             yield (
-                f"{against.name}: blocks are like their neighbours (correlation {likeness:.2f}), so the "
-                "intervals are rather too narrow; several seeds give better ones"
+                f"{against.name}: blocks are like their neighbours (correlation {likeness}), so the "
+                f"intervals are made {times} as wide; other arrivals would tell more"
             )
     judged = sum(
         each.judgement in (Judgement.BETTER, Judgement.WORSE, Judgement.UNSURE)
@@ -157,6 +156,11 @@ def cells(difference: Difference) -> Sequence[str]:
 def _spoken_part(part: float) -> str:
     text = f"{part:+.0%}"
     return "0%" if text in ("+0%", "-0%") else text
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of the text; a number and its per cent stay together."""
+    return [line.replace(_TIED, " %") for line in wrap(text.replace(" %", _TIED), width)]
 
 
 def shortened(text: str, width: int) -> str:

@@ -65,7 +65,7 @@ class Verdict:
         return [("", self.headline), *((label, "; ".join(said)) for label, said in labelled if said)]
 
     def __str__(self) -> str:
-        return ". ".join(f"{label}: {text}" if label else text for label, text in self.lines)
+        return "\n".join(f"{label}: {text}" if label else text for label, text in self.lines)
 
     def as_data(self) -> dict[str, object]:
         return {

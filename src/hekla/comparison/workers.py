@@ -55,8 +55,8 @@ def in_processes(
     executor = ProcessPoolExecutor(min(processes, len(trials)), context, _begin, given)
     try:
         with _interrupts_ignored():
-            futures = [executor.submit(_play, number, trial) for number, trial in enumerate(trials)]
-        yield from _collected(futures, board, on_progress, is_stopped)
+            pending = {executor.submit(_play, number, trial) for number, trial in enumerate(trials)}
+        yield from _collected(pending, board, on_progress, is_stopped)
     except BrokenProcessPool as error:
         raise HeklaError(
             "a process that simulated ended at once, killed or out of memory; try with fewer at a time"
@@ -67,15 +67,15 @@ def in_processes(
 
 
 def _collected(
-    futures: Sequence[Future[Result | None]],
+    pending: set[Future[Result | None]],
     board: Board,
     on_progress: OnProgress,
     is_stopped: Callable[[], bool],
 ) -> Iterator[Result]:
-    pending = set(futures)
     while pending:
-        done, pending = wait(pending, POLL_SECONDS, FIRST_COMPLETED)
-        _tell(board, len(futures), on_progress)
+        done = wait(pending, POLL_SECONDS, FIRST_COMPLETED).done
+        pending -= done  # nobody else holds them: large results are gone as soon as they are used
+        _tell(board, on_progress)
         for future in done:
             result = None if future.cancelled() else future.result()
             if result is not None:
@@ -108,8 +108,8 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _tell(board: Board, count: int, on_progress: OnProgress) -> None:
-    for number in range(count):
+def _tell(board: Board, on_progress: OnProgress) -> None:
+    for number in range(len(board) // _FIELDS):
         now, submitted, finished, known, cycles = board[1 + number * _FIELDS : 1 + (number + 1) * _FIELDS]
         if cycles:
             total = None if known == UNKNOWN else int(known)
