@@ -14,7 +14,7 @@ class Shortcuts:
     """Which of them are taken."""
 
     runs: bool = True
-    """Tasks in a row that look alike are placed together, and where one found no node, others are not tried."""
+    """Tasks that look alike are placed together, and where one found no node, the others are not tried."""
     sheets: bool = True
     """What was worked out for a kind of task is kept, and put right where nodes have changed since."""
     standings: bool = True
