@@ -11,7 +11,7 @@ from typing import Literal
 
 from hekla.actions.domain_search import DomainSearch
 from hekla.actions.nomination import nominate_from_pods, place_as_nominated
-from hekla.actions.placing import Placer, place_one
+from hekla.actions.placing import WORTH_PLANNING, Placer, place_one, refuse_at_once
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
 from hekla.framework.action import Action
@@ -20,6 +20,7 @@ from hekla.framework.orders import Turns
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.model.job import INQUEUE, Job
+from hekla.model.task import Task
 
 MANY_JOBS = 8
 """With fewer, there is little to prepare for."""
@@ -95,8 +96,11 @@ class Agenda(Turns):
                     self.in_domains.add(job.uid)
                 self.add(job)
         if len(self.worksheets) >= MANY_JOBS and session.fitting.has_standings:
-            lines = [line for sheet in self.worksheets.values() for line in sheet.tasks_of.values()]
-            session.fitting.expect([task for line in lines for task in line])
+            session.fitting.expect(self._placed_one_by_one(session))
+
+    def _placed_one_by_one(self, session: Session) -> list[Task]:
+        few = [uid for uid in self.worksheets if session.jobs[uid].roster.missing < WORTH_PLANNING]
+        return [task for uid in few for line in self.worksheets[uid].tasks_of.values() for task in line]
 
 
 def has_its_network(session: Session, job: Job) -> bool:
@@ -119,6 +123,8 @@ def place_anywhere(
     tasks = worksheets[job.uid].tasks_of[sub_job.uid]
     if place_one(session, job, sub_job, tasks):
         return bool(tasks)
+    if refuse_at_once(session, job, sub_job, tasks):
+        return False
     top = session.domains.top
     placer = Placer(session, job, sub_job, top, arguments)
     with session.statement() as statement:

@@ -134,6 +134,27 @@ def place_one(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> b
     return True
 
 
+def refuse_at_once(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
+    """Refuse the first task of a gang that cannot do without it, where one just like it found no node before.
+
+    On a full cluster this is what becomes of most that wait, cycle after cycle. False, and nothing done,
+    where a closer look is needed.
+    """
+    roster = job.roster
+    if roster.is_pipelined or roster.minimum != len(roster) or not session.requires_minimums:
+        return False
+    if job.fit_errors or sub_job.nominated or not isinstance(tasks, deque) or tasks[0].is_gated:
+        return False
+    task = tasks[0]
+    diagnosis = session.fitting.why_hopeless(task)
+    if diagnosis is None or not session.is_allocatable(session.queues[job.queue], task):
+        return False
+    if session.objection_to(task) is not None:
+        return False
+    session.refuse(task, diagnosis)
+    return True
+
+
 def is_plain(task: Task) -> bool:
     """Nothing holds the task back, and it was promised no node."""
     return not task.is_gated and not task.pod.status.nominated_node_name

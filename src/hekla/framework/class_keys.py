@@ -41,11 +41,11 @@ class ClassKeys:
     def _look_alike(self, left: Task, right: Task) -> bool:
         mine, theirs = left.pod.metadata, right.pod.metadata
         return (
-            left.namespace == right.namespace
-            and left.pod.spec == right.pod.spec
+            left.vector is right.vector
+            and left.namespace == right.namespace
+            and (left.pod.spec is right.pod.spec or left.pod.spec == right.pod.spec)
             and not left.pod.spec.volumes
             and not left.pod.spec.resource_claims
-            and left.vector is right.vector
             and mine.owner_references[:1] == theirs.owner_references[:1]
             and all([mine.labels.get(key) == theirs.labels.get(key) for key in self._label_keys])
             and all([distinguish(left) == distinguish(right) for distinguish in self._distinguish])

@@ -35,6 +35,14 @@ class Conditions:
         self._uid = session_uid
         self._time = datetime.fromtimestamp(now, UTC)
         self._of_job: dict[str, list[Condition]] = {}
+        self._line_on: dict[str, str] = {}
+
+    def line_on(self, job: Job) -> str:
+        """The line on the whole job as all actions left it; conditions and pods are told the same."""
+        line = self._line_on.get(job.uid)
+        if line is None:
+            line = self._line_on[job.uid] = status_line(job)
+        return line
 
     def of(self, job: Job) -> list[Condition]:
         return self._of_job.setdefault(job.uid, list(job.pod_group.status.conditions))
@@ -119,7 +127,7 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
         for task in job.roster.having(status).values()
         if not task.is_gated
     ]
-    line = status_line(job) if waiting else ""
+    line = session.conditions.line_on(job) if waiting else ""
     for task in waiting:
         reason, message = reason_of(job, task, session.nodes.names)
         if not _knows(task, reason, message or line):

@@ -139,6 +139,9 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> TaskLine:
 
 def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
     keys = session.answers_to(points.TASK_ORDER)
+    if len(keys) == 1:
+        (first,) = keys
+        return deque(sorted(tasks, key=lambda t: (first(t), t.index or 0, t.created, t.uid)))
     return deque(sorted(tasks, key=lambda t: (*[key(t) for key in keys], t.index or 0, t.created, t.uid)))
 
 

@@ -180,12 +180,12 @@ class Session:
     def has_moving_task_order(self) -> bool:
         return any(plugin.moving_task_order for plugin in self.plugins)
 
-    @property
+    @cached_property
     def requires_minimums(self) -> bool:
         """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
         return self._insists(points.JOB_READY, points.JOB_PIPELINED)
 
-    @property
+    @cached_property
     def requires_minimums_of_parts(self) -> bool:
         """The same for the sub-jobs of jobs with policies."""
         return self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)

@@ -14,11 +14,11 @@ class Shortcuts:
     """Which of them are taken."""
 
     runs: bool = True
-    """Tasks in a row that look alike are placed together, not one search after another."""
+    """Tasks that look alike are placed together, and where one found no node, the others are not tried."""
     sheets: bool = True
     """What was worked out for a kind of task is kept, and put right where nodes have changed since."""
     standings: bool = True
-    """A node that changed is held against all requests at once, not against each when that is asked for."""
+    """What a request gives a node is kept by what the node looks like, from cycle to cycle."""
     known_scores: bool = True
     """Network domains whose score is known beforehand are tried best first, up to the first that will do."""
     kept_trials: bool = True

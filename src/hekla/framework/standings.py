@@ -56,10 +56,9 @@ class Standings:
     def best(self, task: Task, known: TaskClass) -> int | None:
         """The node with room now that tasks of this class like best, the first among equals."""
         self._questions += 1
-        if known not in self._places and self._looks.take_too_much():
-            self._looks.start_anew()
-        looks = self._looks.of_rows()
         board, line = self._place_of(task, known)
+        looks = self._looks.of_rows()
+        board.make_room_for(len(self._looks))
         scores = self._scores(board, line, looks, known.handicaps)
         row = int(scores.argmax())
         # Where something is not a number, argmax finds that first.
@@ -70,15 +69,17 @@ class Standings:
         return None if scores[row] == -np.inf else row
 
     def _place_of(self, task: Task, known: TaskClass) -> tuple[Board, int]:
-        """The board that speaks of the request, and its line there; with room for all looks."""
-        if self._beginning != self._looks.beginning:
-            self._beginning = self._looks.beginning
-            self._places.clear()
+        """The board that speaks of the request, and its line there."""
         place = self._places.get(known)
-        if place is None:
+        if place is None or self._beginning != self._looks.beginning:
+            if self._looks.take_too_much():
+                self._looks.start_anew()
+            self._looks.of_rows()
+            if self._beginning != self._looks.beginning:
+                self._beginning = self._looks.beginning
+                self._places.clear()
             board = self._looks.board(known.board_key)
             place = self._places[known] = board, board.line_of(known.request_key, task)
-        place[0].make_room_for(len(self._looks))
         return place
 
     def _scores(self, board: Board, line: int, looks: Indices, handicaps: Floats | None) -> Floats:

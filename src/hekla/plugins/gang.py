@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.framework.messages import furthest, status_line
+from hekla.framework.messages import furthest
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import (
     JOB_ORDER,
@@ -115,7 +115,8 @@ class Gang(Plugin):
                 reason = "tasks in gang are ready to be scheduled"
                 self._write(job, Condition(type="Scheduled", status="True", reason=reason))
             elif not _waits_for_its_own_leavers(job):
-                message = f"{_missing(job)}/{len(job.roster)} tasks in gang unschedulable: {status_line(job)}"
+                line = self.session.conditions.line_on(job)
+                message = f"{_missing(job)}/{len(job.roster)} tasks in gang unschedulable: {line}"
                 self._write(
                     job,
                     Condition(
