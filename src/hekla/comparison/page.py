@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hekla.comparison.compare import Comparison
+from hekla.comparison.differences import Judgement
 from hekla.comparison.text import cautions, cells, interval_words, whose_row
 from hekla.comparison.verdict import verdict_of
 from hekla.report import Table, write_report
@@ -24,15 +25,23 @@ def write_comparison_report(comparison: Comparison, path: Path) -> None:
 
 
 def difference_table(comparison: Comparison) -> Table:
-    """Every difference that is not nothing, for all jobs, each queue and each size."""
+    """Every figure for all jobs; for single queues and sizes only what is not the same."""
     level = f"{comparison.confidence * 100:g} % interval"
     base = comparison.names[0]
     heads = ("Figure", "Against", base, "There", "Difference", level, "Part", "Judgement")
-    return Table(heads, list(_rows(comparison)), caption=f"Differences from {base}")
+    return Table(
+        heads,
+        list(_rows(comparison)),
+        caption=f"Differences from {base}; of queues and sizes those that are sure",
+    )
 
 
 def _rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
     for against in comparison.against:
         for each in against.differences:
-            if not (each.queue and each.size) and not each.is_nothing:
+            is_part = bool(each.queue or each.size)
+            is_told = (
+                each.judgement in (Judgement.BETTER, Judgement.WORSE) if is_part else not each.is_nothing
+            )
+            if is_told and not (each.queue and each.size):
                 yield (whose_row(each), against.name, *cells(each))
