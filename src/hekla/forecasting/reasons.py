@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from hekla.cluster.embedded.queues import admitted
 from hekla.conf import Conf
-from hekla.framework.explain import Explanation, explain
+from hekla.framework.explain import explain, in_short
 from hekla.framework.registry import Registry
 from hekla.objects import Manifest, Queue
 from hekla.scheduler.cycle import run_cycle
 from hekla.sim.options import START
 from hekla.state.snapshot import take_snapshot
-
-_SHORTAGE = re.compile(r"not enough \S+")
 
 
 def reasons_for(
@@ -27,14 +24,3 @@ def reasons_for(
     report = run_cycle(take_snapshot([*there, *others]), conf, registry=registry, now=START)
     jobs = report.session.jobs
     return {key: in_short(explain(report.session, jobs[key])) for key in keys if key in jobs}
-
-
-def in_short(explanation: Explanation) -> str:
-    """The most telling reason: which resource is short, else what somebody other than the gang says."""
-    for reason in explanation.reasons:
-        if found := _SHORTAGE.search(reason):
-            return found[0]
-    others = [reason for reason in explanation.reasons if not reason.startswith("gang:")]
-    said = (others or list(explanation.reasons) or [""])[0]
-    without_speaker = said.partition(": ")[2] or said
-    return without_speaker.partition(": ")[0]

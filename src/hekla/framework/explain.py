@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -12,6 +13,8 @@ from hekla.model.job import INQUEUE, Job
 from hekla.model.status import Status
 
 NAMES_SHOWN = 3
+
+_SHORTAGE = re.compile(r"not enough \S+")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,17 @@ def explain(session: Session, job: Job) -> Explanation:
     return Explanation(
         f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), tuple(dict.fromkeys(reasons))
     )
+
+
+def in_short(explanation: Explanation) -> str:
+    """The most telling reason: which resource is short, else what somebody other than the gang says."""
+    for reason in explanation.reasons:
+        if found := _SHORTAGE.search(reason):
+            return found[0]
+    others = [reason for reason in explanation.reasons if not reason.startswith("gang:")]
+    said = (others or list(explanation.reasons) or [""])[0]
+    without_speaker = said.partition(": ")[2] or said
+    return without_speaker.partition(": ")[0]
 
 
 def _headline(job: Job) -> str:

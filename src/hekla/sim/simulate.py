@@ -13,11 +13,13 @@ from hekla.collector import sparing_collector
 from hekla.conf import Conf
 from hekla.controllers.job_admission import problem_of_jobs_queue
 from hekla.errors import InputError
+from hekla.framework.explain import in_short
 from hekla.framework.registry import Registry
 from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
+from hekla.scheduler.outcome import explanations
 from hekla.sim.book import Book
 from hekla.sim.casting import Casting
 from hekla.sim.hazards import Dice, Trouble
@@ -79,6 +81,7 @@ class Simulation:
             raise InputError('no node to run on; name some, as in: --nodes "10 x cpu=32,memory=128Gi"')
         self._queues = self._admitted_queues(_all_of(Queue, objects))
         self._problem_by_queue: dict[str, str] = {}
+        self._cycles = 0
         self._casting = Casting(self._book, _all_of(PriorityClass, objects))
         self._sampler = Sampler(self._options.period)
         dice = Dice(workload.hazards, seed)
@@ -172,6 +175,7 @@ class Simulation:
         with sparing_collector() as tidy_up:
 
             def every_cycle(report: CycleReport) -> None:
+                self._cycles += 1
                 on_cycle(report)
                 report.session.dissolve()
                 tidy_up()
@@ -181,7 +185,23 @@ class Simulation:
             except (Stopped, KeyboardInterrupt):
                 return self._closed(is_complete=False, wall_seconds=stopwatch() - began)
         is_complete = self._stage.next_event_at() is None
+        if is_complete:
+            self._tell_who_waits()
         return self._closed(is_complete=is_complete, wall_seconds=stopwatch() - began)
+
+    def _tell_who_waits(self) -> None:
+        """Nothing can change any more: why do some jobs still wait?"""
+        if not any(job.running < len(job.pods) for job in self._stage.jobs):
+            return
+        told: dict[str, list[str]] = {}
+        for explanation in explanations(self._loop.decide()):
+            told.setdefault(in_short(explanation), []).append(explanation.job)
+        self._book.notes.update(
+            {
+                f"{len(jobs)} x still waiting at the end: {why} (such as {jobs[0]})": None
+                for why, jobs in told.items()
+            }
+        )
 
     def _progress(self) -> Progress:
         rows = self._book.jobs
@@ -190,7 +210,7 @@ class Simulation:
             submitted=len(rows),
             finished=self._book.finished,
             count=self._workload.count,
-            cycles=self._loop.cycles,
+            cycles=self._cycles,
         )
 
     def _closed(self, *, is_complete: bool, wall_seconds: float) -> Run:
@@ -202,7 +222,7 @@ class Simulation:
             seed=self._seed,
             end=self._stage.now,
             is_complete=is_complete,
-            cycles=self._loop.cycles,
+            cycles=self._cycles,
             samples=self._sampler.samples(self._book.queues.names, resources),
             resources=resources,
             wall_seconds=wall_seconds,
