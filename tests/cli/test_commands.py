@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -154,16 +155,15 @@ def test_every_preset_is_free_of_mistakes(preset: str) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
 
 
-def test_the_demo_shows_every_action_at_work_and_ends_with_nothing_waiting() -> None:
-    told = hekla("demo").stdout
-    counts = {
-        line.split()[0]: int(line.split()[1])
-        for line in told.splitlines()
-        if "time" in line and line[:2] == "  "
-    }
+def test_the_demo_shows_every_action_at_work_and_ends_with_nothing_waiting(tmp_path: Path) -> None:
+    page = tmp_path / "demo.html"
+    told = hekla("demo", "--report", page).stdout
+    counts = {name: int(count) for name, count in re.findall(r"^  (\w+) +(\d+) times? ", told, re.MULTILINE)}
     assert {action: counts[action] > 0 for action in ACTIONS} == dict.fromkeys(ACTIONS, True)
     assert "of train in rack-1" in told
     assert "still waiting" not in told
+    assert f"to open in a browser: {page}" in told
+    assert "hekla demo" in page.read_text("utf-8")
 
 
 def test_the_files_of_the_demo_can_be_taken_home_and_run(tmp_path: Path) -> None:
