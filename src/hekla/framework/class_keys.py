@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import msgspec
 
 from hekla.framework.plugin import Plugin
 from hekla.model.task import Task
-from hekla.state.tasks import TaskBook
 
 
 class ClassKeys:
     """Makes the keys of tasks, and remembers them."""
 
-    def __init__(self, tasks: TaskBook, plugins: Iterable[Plugin]) -> None:
-        """Tasks that one of these plugins tells apart have different keys."""
+    def __init__(self, label_keys: Sequence[str], plugins: Iterable[Plugin]) -> None:
+        """Tasks that these labels or one of these plugins tells apart have different keys."""
         self._distinguish: list[Callable[[Task], Hashable]] = [plugin.distinguishes for plugin in plugins]
-        self._label_keys = sorted(str(key) for key in tasks.census(selected_labels))
+        self._label_keys = label_keys
         self._key_of_task: dict[str, Hashable] = {}
         self._latest_of_job: dict[str, Task] = {}
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from hekla.framework.class_keys import ClassKeys
+from hekla.framework.class_keys import ClassKeys, selected_labels
 from hekla.framework.lineup import Script
 from hekla.framework.opinions import Judge, Scorers, united, verdict
 from hekla.framework.points import BEST_NODE
@@ -48,6 +48,7 @@ class Fitting:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._label_keys = sorted(str(key) for key in session.tasks.census(selected_labels))
         self.changes = Changes(session.nodes)
         self._most_kept = max(FEWEST_KEPT, MEMORY_FOR_SHEETS // (BYTES_PER_NODE * max(len(session.nodes), 1)))
         self._sheets: OrderedDict[Hashable, Sheet] = OrderedDict()
@@ -77,7 +78,7 @@ class Fitting:
     @cached_property
     def _keys(self) -> ClassKeys:
         plugins = [self.session.plugins[seat] for seat in self._script.telling_apart]
-        return ClassKeys(self.session.tasks, plugins)
+        return ClassKeys(self._label_keys, plugins)
 
     def class_of(self, task: Task) -> TaskClass:
         """The task's class, up to date."""
