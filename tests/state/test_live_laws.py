@@ -12,6 +12,7 @@ from hekla.conf import Conf
 from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
+from hekla.ledger.nodes import FEW
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.state.live import LiveState
@@ -173,3 +174,13 @@ def test_two_sessions_on_one_snapshot_decide_the_same(cluster: Cluster, conf: Co
     snapshot = cluster.snapshot()
     first = cycle(snapshot, conf).decisions
     assert cycle(snapshot, conf).decisions == first
+
+
+def test_many_pods_at_once_load_nodes_as_each_by_itself_does() -> None:
+    world = World()
+    nodes = [node(f"n{at}", cpu=64) for at in range(3)]
+    gang = job("a", tasks=FEW + 8, cpu=1, memory="1Gi", running={"n0": FEW, "n2": 4}, releasing={"n1": 4})
+    for manifest in stamped([queue("default"), *nodes, *gang.objects]):
+        world.put(manifest)
+        world.live.take_in()
+    assert_same(world, conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion")))
