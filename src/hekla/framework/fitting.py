@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from hekla.framework.points import BEST_NODE
 from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Standings
 from hekla.framework.task_class import TaskClass
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Mask
 from hekla.ledger.requests import kind_of
 from hekla.ledger.states import NodeStates
@@ -58,16 +58,16 @@ class Fitting:
         self._diagnosed_at = self.changes.now
         self._standings = Standings(self)
 
-    @cached_property
+    @lazy
     def judges(self) -> list[Judge]:
         """The predicates of each plugin that has some, in order."""
         return [Judge(plan, self.session.plugins) for plan in self._script.judges]
 
-    @cached_property
+    @lazy
     def order(self) -> Scorers:
         return Scorers(self._script.order, self.session.plugins)
 
-    @cached_property
+    @lazy
     def batch(self) -> Scorers:
         return Scorers(self._script.batch, self.session.plugins)
 
@@ -75,7 +75,7 @@ class Fitting:
     def _script(self) -> Script:
         return self.session.script
 
-    @cached_property
+    @lazy
     def _keys(self) -> ClassKeys:
         plugins = [self.session.plugins[seat] for seat in self._script.telling_apart]
         return ClassKeys(self._label_keys, plugins)
@@ -147,7 +147,7 @@ class Fitting:
             and self.session.snapshot.shard.mode != "soft"
         )
 
-    @cached_property
+    @lazy
     def is_foreseeable(self) -> bool:
         """Whether it can be worked out beforehand where tasks that look alike would go, one after another."""
         return self.is_steady() and self._script.is_foreseeable
@@ -183,7 +183,7 @@ class Fitting:
             undecided &= ~bad
         return curable
 
-    @cached_property
+    @lazy
     def has_standings(self) -> bool:
         """Whether scores depend on the node's own state and the request alone, and many come at once."""
         shortcuts = self.session.shortcuts

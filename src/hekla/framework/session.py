@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +21,7 @@ from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.framework.statement import Statement, bind_decision
 from hekla.framework.story import Story
 from hekla.framework.topology import settle_topology
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Amounts, Floats, Mask
 from hekla.ledger.axis import Axis
 from hekla.ledger.domains import Domain, Domains
@@ -176,16 +176,16 @@ class Session:
         """Whether a plugin's order of jobs changes while nothing happens to them."""
         return self.script.has_moving_job_order
 
-    @cached_property
+    @lazy
     def has_moving_task_order(self) -> bool:
         return any(plugin.moving_task_order for plugin in self.plugins)
 
-    @cached_property
+    @lazy
     def requires_minimums(self) -> bool:
         """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
         return self._insists(points.JOB_READY, points.JOB_PIPELINED)
 
-    @cached_property
+    @lazy
     def requires_minimums_of_parts(self) -> bool:
         """The same for the sub-jobs of jobs with policies."""
         return self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
@@ -196,7 +196,7 @@ class Session:
             plugin.requires_minimums for plugin in first_vote
         )
 
-    @cached_property
+    @lazy
     def foresees(self) -> bool:
         """Whether many tasks that look alike can be placed at once: all that matters is known beforehand."""
         askers, owners = self._owners(points.ALLOCATABLE), self._owners(points.HEADROOM)
@@ -207,7 +207,7 @@ class Session:
             and all(plugin in owners[at] for at, tier in enumerate(askers) for plugin in tier)
         )
 
-    @cached_property
+    @lazy
     def all_jobs(self) -> list[Job]:
         """Every job, in order of their UIDs."""
         return [job for _, job in sorted(self.jobs.items())]
@@ -388,7 +388,7 @@ class Session:
             self.take_back(task)
         return objection is None
 
-    @cached_property
+    @lazy
     def nobody_objects(self) -> bool:
         """Whether every plugin puts up with whatever is placed: those that hear of many tasks at once do."""
         return len(self._on_allocate_all) == len(self._on_allocate)

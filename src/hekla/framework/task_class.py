@@ -7,13 +7,13 @@ states stands on a sheet, which classes that ask for the same share.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hekla.framework.opinions import Score, Verdict, total, united, verdict
 from hekla.framework.sheets import Outlook, Sheet
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Counts, Floats, Indices, Mask
 from hekla.ledger.states import SupposedStates
 from hekla.model.task import Task
@@ -37,17 +37,17 @@ class TaskClass:
         self._constant = self._with_constants(0.0, 0.0)
         self._moment = -1
 
-    @cached_property
+    @lazy
     def sheet(self) -> Sheet:
         """The whole cluster worked out for the request; made when somebody needs it."""
         return self._fitting.sheet_for(self._task)
 
-    @cached_property
+    @lazy
     def request_key(self) -> Hashable:
         """Equal for classes of which all is the same that goes by the request and the looks of nodes."""
         return self._fitting.request_key(self._task)
 
-    @cached_property
+    @lazy
     def board_key(self) -> Hashable:
         """Equal for classes, in whatever cycle, that ask the same plugins for the same resources."""
         return self._fitting.board_key(self._task)
@@ -110,7 +110,7 @@ class TaskClass:
         both = zip(self._never, self._known.verdicts, strict=True)
         return [united(never, by_row, len(self.is_open)) for never, by_row in both]
 
-    @cached_property
+    @lazy
     def handicaps(self) -> Floats | None:
         """-inf for nodes that the class can never use, 0 for all others; None where it may use all."""
         usable, shard = self._never_refused, self._fitting.session.hard_shard

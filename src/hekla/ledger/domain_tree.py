@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Amounts, Indices, Mask
 from hekla.ledger.labels import NodeLabels, selected_by
 from hekla.objects import HyperNode
@@ -39,7 +39,7 @@ class Domain:
     among: int = 0
     """How many nodes there are in all."""
 
-    @cached_property
+    @lazy
     def nodes(self) -> Mask:
         """The same nodes as a mask."""
         mask = np.zeros(self.among, dtype=np.bool_)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Mask, all_of
 from hekla.objects.meta import LabelRequirement, LabelSelector
 
@@ -27,16 +27,16 @@ class LabelColumn:
                 codes[row] = self.code_of.setdefault(value, len(self.code_of))
         self.codes: Codes = codes
 
-    @cached_property
+    @lazy
     def present(self) -> Mask:
         return np.not_equal(self.codes, ABSENT)
 
-    @cached_property
+    @lazy
     def is_distinct(self) -> bool:
         """No two nodes share a value, as with host names."""
         return self.size == np.count_nonzero(self.present)
 
-    @cached_property
+    @lazy
     def _slots(self) -> Codes:
         """Codes from 1, with 0 for absent, as counting wants them."""
         return self.codes + 1

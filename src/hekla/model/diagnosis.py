@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from hekla.lazy import lazy
 
 Mask = npt.NDArray[np.bool_]
 
@@ -61,7 +62,7 @@ class Diagnosis:
         """The text Volcano writes into conditions."""
         return self._text
 
-    @cached_property
+    @lazy
     def _text(self) -> str:
         text = self.summary or f"0/{self.nodes} nodes are unavailable"
         if self.reasons:

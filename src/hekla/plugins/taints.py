@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Counts, Mask
 from hekla.model.node import Node
 from hekla.objects.node import Taint
@@ -50,11 +50,11 @@ class NodeTaints:
         self.cordoned: Mask = np.array([node.manifest.spec.unschedulable for node in nodes], dtype=np.bool_)
         self.any_cordoned = bool(self.cordoned.any())
 
-    @cached_property
+    @lazy
     def any_hard(self) -> bool:
         return any(taint.effect in HARD_EFFECTS for taints in self._sets for taint in taints)
 
-    @cached_property
+    @lazy
     def any_soft(self) -> bool:
         return any(taint.effect == SOFT_EFFECT for taints in self._sets for taint in taints)
 
