@@ -23,8 +23,6 @@ from machine import calibrate, slowness
 
 MOST_MEMORY = 1500.0
 
-import os
-DAILY=float(os.environ.get("DAILY","0.5"))
 SIZES = ((1, 40), (2, 20), (4, 20), (8, 10), (16, 10))
 """Four pods in a job, in the mean."""
 PODS = (
@@ -77,7 +75,7 @@ def measure(month: Month, share: float) -> Figures:
     nodes = nodes_of(f"{month.nodes} x cpu=32,memory=128Gi")
     jobs = max(1, round(month.jobs * share))
     settings = Settings(
-        jobs=jobs, load=month.load, sizes=SIZES, pods=PODS, durations=Durations(typical=1800.0), daily=DAILY
+        jobs=jobs, load=month.load, sizes=SIZES, pods=PODS, durations=Durations(typical=1800.0)
     )
     conf, _ = read_conf(PRESETS[month.preset].text if month.preset else BUILT_IN_DEFAULT)
     before = calibrate()

@@ -12,6 +12,7 @@ from typing import Literal
 from hekla.actions.domain_search import DomainSearch
 from hekla.actions.nomination import nominate_from_pods, place_as_nominated
 from hekla.actions.placing import WORTH_PLANNING, Placer, place_one, refuse_at_once
+from hekla.actions.torn_gangs import TornGangs
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
 from hekla.framework.action import Action
@@ -68,7 +69,7 @@ class Allocate(Action):
                 continue
             job = agenda.jobs_of[queue.name].pop()
             place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
-            if place(session, job, agenda.worksheets, self.arguments):
+            if place(session, job, agenda, self.arguments):
                 agenda.jobs_of[queue.name].push(job)
             agenda.queues.push(queue)
 
@@ -79,6 +80,7 @@ class Agenda(Turns):
     def __init__(self, session: Session, *, keeps_nominations: bool) -> None:
         super().__init__(session)
         self.worksheets: dict[str, Worksheet] = {}
+        self.torn_gangs = TornGangs(session)
         self.in_domains: set[str] = set()
         """The jobs that ask for a network domain, or have parts that are placed one by one."""
         admits_itself = "enqueue" not in session.conf.actions
@@ -111,31 +113,37 @@ def has_its_network(session: Session, job: Job) -> bool:
     return False
 
 
-def place_anywhere(
-    session: Session, job: Job, worksheets: dict[str, Worksheet], arguments: AllocateArguments
-) -> bool:
+def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:
     """Place enough tasks for the job to start, or leave no trace; True where more of it is left to place.
 
     A job that only lacks resources which are being released keeps what it was given until the
     cycle ends, so that nobody else takes it; nothing of it is bound yet.
     """
-    sub_job = job.sub_jobs[job.uid]
-    tasks = worksheets[job.uid].tasks_of[sub_job.uid]
+    sub_job, torn = job.sub_jobs[job.uid], agenda.torn_gangs
+    tasks = agenda.worksheets[job.uid].tasks_of[sub_job.uid]
     if place_one(session, job, sub_job, tasks):
+        torn.forget()
         return bool(tasks)
     if refuse_at_once(session, job, sub_job, tasks):
         return False
-    top = session.domains.top
+    kind = torn.kind_of(job, sub_job, tasks)
+    if torn.refuse(kind, job, tasks):
+        return False
+    top, line = session.domains.top, tuple(tasks) if kind is not None else ()
     placer = Placer(session, job, sub_job, top, arguments)
     with session.statement() as statement:
         is_placed = place_as_nominated(session, statement, job, sub_job, tasks, bound=top)
         if is_placed or placer.place(statement, tasks):
+            torn.forget()
             if session.is_ready(job):
                 statement.commit()
                 return bool(tasks)
             leave_pipelined(statement, arguments)
         elif arguments.on_unready == "hold":
+            torn.forget()
             statement.hold()
+        else:
+            torn.remember(kind, job, line, len(statement))
     return False
 
 
@@ -147,10 +155,10 @@ def leave_pipelined(statement: Statement, arguments: AllocateArguments) -> None:
         statement.commit()
 
 
-def place_in_domains(
-    session: Session, job: Job, worksheets: dict[str, Worksheet], arguments: AllocateArguments
-) -> bool:
+def place_in_domains(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:
     """The same for a job of which more has to be heeded than where there is room."""
+    worksheets = agenda.worksheets
+    agenda.torn_gangs.forget()
     asks_anew = arguments.job_score == "hypernodeOrder"
     search = DomainSearch(session, job, arguments, asks_anew=asks_anew)
     with session.statement() as statement:

@@ -155,6 +155,11 @@ def refuse_at_once(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine)
     return True
 
 
+def torn_words(placed: int, minimum: int) -> str:
+    """What is told of a gang of which only a part found room."""
+    return f"gang not complete: {placed} tasks found a place, {minimum} are needed together"
+
+
 def is_plain(task: Task) -> bool:
     """Nothing holds the task back, and it was promised no node."""
     return not task.is_gated and not task.pod.status.nominated_node_name
@@ -185,8 +190,8 @@ class Placer:
         if session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job):
             return True
         if statement.operations:
-            short = f"{len(statement)} tasks found a place, {sub_job.roster.minimum} are needed together"
-            session.story.of_job(job.uid, f"gang not complete: {short}{self._where()}")
+            words = torn_words(len(statement), sub_job.roster.minimum)
+            session.story.of_job(job.uid, f"{words}{self._where()}")
         return False
 
     def _try_tasks(self, statement: Statement, tasks: TaskLine) -> None:
