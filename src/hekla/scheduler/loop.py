@@ -152,5 +152,6 @@ class Loop:
         if due is None and math.isinf(self._longest_nap):
             return None
         wait = math.inf if due is None else due - self._clock.now()
-        periods = math.ceil(min(wait, self._longest_nap) / self._period)
+        # Moments are rounded to a part of a microsecond, which must not cost a period.
+        periods = math.ceil(min(wait, self._longest_nap) / self._period - 1e-6)
         return max(periods, 1) * self._period
