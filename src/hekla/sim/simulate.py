@@ -104,7 +104,9 @@ class Simulation:
         if nodes and any(isinstance(manifest, Node) for manifest in objects):
             self._book.notes["the nodes of the workload are left out: others are given"] = None
         self._set_up(objects, dice, remaining)
-        self._loop = Loop(self._stage, conf, self._clock, registry=registry, period=self._options.period)
+        self._loop = Loop(
+            self._stage, conf, self._clock, registry=registry, period=self._options.period, is_quiet=True
+        )
 
     @property
     def stage(self) -> Stage:
@@ -206,6 +208,7 @@ class Simulation:
         """Nothing can change any more: why do some jobs still wait?"""
         if not any(job.running < len(job.pods) for job in self._stage.jobs):
             return
+        self._loop.is_quiet = False
         told: dict[str, list[str]] = {}
         for explanation in explanations(self._loop.decide()):
             told.setdefault(in_short(explanation), []).append(explanation.job)
