@@ -38,8 +38,8 @@ class Enqueue(Action):
         waiting = [job for job in session.jobs_in_line() if job.is_pending]
         if len({job.queue for job in waiting}) > 1:
             # A queue whose jobs all run takes part, too: its place decides how the others are compared.
-            for job in session.all_jobs:
-                turns.add_queue(job.queue)
+            for name in session.snapshot.state.queues_with_jobs():
+                turns.add_queue(name)
         for job in waiting:
             turns.add(job)
         while turns.queues:

@@ -90,6 +90,10 @@ class LiveState:
     def tasks(self) -> TaskBook:
         return self._rolls.tasks
 
+    def queues_with_jobs(self) -> list[str]:
+        """In the order of the least UIDs of their jobs."""
+        return self._rolls.queues()
+
     def domain_tree(self) -> DomainTree:
         """The tree of network domains, kept until a HyperNode or a node changes."""
         if self._domain_tree is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from hekla.model.job import Job
@@ -19,6 +20,10 @@ class Rolls:
         self.tasks = TaskBook()
         self._orphans: dict[str, dict[str, Task]] = {}
         """Tasks by the group they name, where that is no job."""
+        self._jobs_in: Counter[str] = Counter()
+        """By queue."""
+        self._first_in: dict[str, str] = {}
+        """By queue the least UID of its jobs, where that is known."""
 
     def put(self, job: Job) -> None:
         """Take a job in, with the tasks that name it."""
@@ -26,6 +31,9 @@ class Rolls:
         tasks = old.tasks if old is not None else self._orphans.pop(job.uid, {})
         for task in tasks.values():
             job.add_task(task)
+        if old is not None:
+            self._uncount(old)
+        self._count(job)
         is_last = not self.jobs or job.number >= next(reversed(self.jobs.values())).number
         self.jobs[job.uid] = job
         if not is_last or (old is not None and old.number != job.number):
@@ -34,8 +42,28 @@ class Rolls:
     def drop(self, job: Job) -> None:
         """The job is gone; its tasks may be there yet."""
         del self.jobs[job.uid]
+        self._uncount(job)
         if job.tasks:
             self._orphans[job.uid] = {task.key: task for task in job.tasks.values()}
+
+    def _count(self, job: Job) -> None:
+        self._jobs_in[job.queue] += 1
+        is_only = self._jobs_in[job.queue] == 1
+        if is_only or job.uid < self._first_in.get(job.queue, ""):
+            self._first_in[job.queue] = job.uid
+
+    def _uncount(self, job: Job) -> None:
+        self._jobs_in[job.queue] -= 1
+        if not self._jobs_in[job.queue]:
+            del self._jobs_in[job.queue]
+        if self._first_in.get(job.queue) == job.uid:
+            del self._first_in[job.queue]
+
+    def queues(self) -> list[str]:
+        """The queues that have jobs, in the order of the least UIDs of these."""
+        for queue in self._jobs_in.keys() - self._first_in.keys():
+            self._first_in[queue] = min(uid for uid, job in self.jobs.items() if job.queue == queue)
+        return sorted(self._jobs_in, key=self._first_in.__getitem__)
 
     def swap(self, old: Task | None, new: Task | None) -> None:
         """A pod has come, changed or gone: its task joins, takes the old one's place, or leaves."""
