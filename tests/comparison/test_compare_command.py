@@ -126,8 +126,11 @@ def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -
             1,
             "ends in .json, .csv or .parquet",
         ),
+        ([*BOTH, "nowhere.yaml", "--save", "x/runs.csv"], 1, 'cannot write "x/runs.csv": there is no folder'),
+        ([*BOTH, "nowhere.yaml", "--report", "x/it.html"], 1, 'cannot write "x/it.html": there is no folder'),
+        ([*BOTH, "nowhere.yaml", "--period", "0"], 2, '"0" is too short'),
     ],
-    ids=["one", "two ways", "no workload", "no conf", "no format"],
+    ids=["one", "two ways", "no workload", "no conf", "no format", "no folder", "no place", "no period"],
 )
 def test_what_is_wrong_is_said_in_one_line(folder: Path, arguments: list[str], code: int, said: str) -> None:
     told = hekla(folder, *arguments)

@@ -328,6 +328,16 @@ MISTAKES = {
         "jobs:\n- {name: a, duration: soon}\n",
         'work.yaml:2: jobs[0].duration: "soon" is not a duration; write it like "90s", "10m" or "1h30m"',
     ),
+    "a span of more than a life": (
+        "jobs:\n- {name: a, duration: 1e15}\n",
+        "work.yaml:2: jobs[0].duration: number 1000000000000000.0 is more than a hundred years; "
+        '"forever" says that it never ends',
+    ),
+    "a span of very many digits": (
+        f"jobs:\n- {{name: a, duration: 1, arrival: 1{'0' * 400}}}\n",
+        "work.yaml:2: jobs[0].arrival: a number of very many digits is more than a hundred years; "
+        '"forever" says that it never ends',
+    ),
     "a queue that is not there": (
         "queues: [research]\njobs:\n- {name: a, duration: 1, queue: reserch}\n",
         'work.yaml:3: jobs[0].queue: no queue "reserch"; did you mean "research"?',
@@ -368,7 +378,7 @@ MISTAKES = {
     ),
     "a wait in a circle": (
         "jobs:\n- {name: a, duration: 1, after: b}\n- {name: b, duration: 1, after: a}\n",
-        'work.yaml:2: jobs[0].after: the job waits for itself by way of "default/a"',
+        'work.yaml:2: jobs[0].after: the job waits for itself by way of "default/b"',
     ),
     "a fault of no node": (
         "nodes: 1 x cpu=1\nfaults:\n- {at: 5, fail: node-0002}\n",

@@ -143,8 +143,9 @@ class Draft:
     def content(self) -> Content:
         """The workload, if all that it names is there."""
         moment = youngest(manifest for manifest, _ in (*self.objects, *self.work))
-        found = sorted_out(self.work, self.shapes, self.options.duration, moment)
         objects: list[Manifest] = [manifest for manifest, _ in self.objects]
+        nodes = [*nodes_among(objects), *self.options.nodes]
+        found = sorted_out(self.work, self.shapes, self.options.duration, moment, nodes)
         handed_in = Names(objects).usable(found.entries, found) if self.is_recorded else found.entries
         entries = [*self.entries, *handed_in]
         generated = self._generated(objects)
