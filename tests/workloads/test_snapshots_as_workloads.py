@@ -176,5 +176,6 @@ def test_a_pod_on_a_node_that_is_not_there_is_left_out(tmp_path: Path) -> None:
     assert list(work.jobs()) == []
     assert list(pods(work)) == ["here"]
     assert work.account.dropped == {"a pod on a node that is not there": 1}
+    assert list(pods(snapshot(tmp_path, here))) == [], "nor is it where no node is known at all"
     more = snapshot(tmp_path, node("n1"), here, gone, nodes=[node("n2")])
     assert list(pods(more)) == ["here", "gone"], "nodes may come from elsewhere, too"

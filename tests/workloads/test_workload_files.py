@@ -448,3 +448,23 @@ generate: {jobs: 50, load: 0.5, seed: 3}
     assert (len(jobs), jobs[0].name, work.count) == (51, "nightly", 51)
     weights = {each.key: each.spec.weight for each in work.objects if isinstance(each, Queue)}
     assert weights == {"research": 9, "production": 3, "batch": 1}
+
+
+def test_a_folder_of_files_is_one_workload(tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    (folder / "jobs").mkdir(parents=True)
+    (folder / "cluster.yaml").write_text("nodes: 2 x cpu=4\nqueues: [research]\n")
+    job = VCJOB.format(name="train", at=10, event="PodFailed", action="RestartJob")
+    (folder / "jobs" / "train.yaml").write_text(job)
+    work = read_workload(folder)
+    (train,) = work.jobs()
+    assert (work.name, train.name, train.submitted, train.run_seconds) == ("lab", "train", 10, 60)
+    assert len(work.objects) == 3
+    (folder / "jobs" / "wrong.yaml").write_text("jobs:\n- {name: a, duration: 1, queue: x}\n")
+    with pytest.raises(InputError, match=r'jobs/wrong.yaml:2: jobs\[0\].queue: no queue "x"'):
+        read_workload(folder)
+
+
+def test_a_folder_without_any_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no file of"):
+        read_workload(tmp_path)

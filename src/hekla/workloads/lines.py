@@ -16,7 +16,7 @@ from hekla.workloads.selection import Content
 from hekla.workloads.shapes import Shapes
 from hekla.workloads.short_jobs import short_job
 from hekla.workloads.source import Piece, Source
-from hekla.workloads.trace import Broken, Reading, Trace
+from hekla.workloads.trace import Broken, Reading, StartsAt, Trace
 from hekla.workloads.written import HEAD_KEYS, Draft
 
 
@@ -55,7 +55,7 @@ def read_lines(source: Source, options: Options) -> Content:
         parse=parse,
         time=lambda job: job.submitted,
         builder=lambda: build,
-        starts_at_zero=True,
+        starts_at=StartsAt.ZERO,
     )
     reading = Reading(trace, options)
     check_keys(trace, reading, waits)

@@ -104,7 +104,7 @@ class _Sorter:
             self.result.dropped["a pod that is done"] += 1
         elif pod.metadata.deletion_timestamp is not None:
             self.result.dropped["a pod that is being deleted"] += 1
-        elif pod.spec.node_name and not self._is_known(pod.spec.node_name):
+        elif pod.spec.node_name and pod.spec.node_name not in self._nodes:
             self.result.dropped["a pod on a node that is not there"] += 1
         elif pod.spec.node_name:
             self._busy.add(group_key(pod))
@@ -113,10 +113,6 @@ class _Sorter:
             self._wait(pod, spot)
         else:
             self.result.dropped["a pending pod of another scheduler"] += 1
-
-    def _is_known(self, node: str) -> bool:
-        """Whether the node is there, as far as it is known which are: they may all come from elsewhere."""
-        return not self._nodes or node in self._nodes
 
     def _wait(self, pod: Pod, spot: Spot) -> None:
         key = group_key(pod)
