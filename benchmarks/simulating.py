@@ -75,7 +75,12 @@ def measure(month: Month, share: float) -> Figures:
     nodes = nodes_of(f"{month.nodes} x cpu=32,memory=128Gi")
     jobs = max(1, round(month.jobs * share))
     settings = Settings(
-        jobs=jobs, load=month.load, sizes=SIZES, pods=PODS, durations=Durations(typical=1800.0)
+        jobs=jobs,
+        load=month.load,
+        daily=0.0,
+        sizes=SIZES,
+        pods=PODS,
+        durations=Durations(typical=1800.0),
     )
     conf, _ = read_conf(PRESETS[month.preset].text if month.preset else BUILT_IN_DEFAULT)
     before = calibrate()

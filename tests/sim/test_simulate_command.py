@@ -73,7 +73,7 @@ def test_the_table_tells_what_became_of_the_jobs(work):
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_nodes_of_the_command_line_join_those_of_the_workload(work):
+def test_nodes_of_the_command_line_take_the_place_of_those_in_the_workload(work):
     found = json.loads(called(work, "--nodes", "1 x name=big,cpu=16,memory=64Gi", "-o", "json").stdout)
     assert found["summary"]["completed"] == 3
 

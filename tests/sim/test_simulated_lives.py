@@ -145,7 +145,9 @@ def test_a_pod_that_fails_starts_again_alone():
 
 def test_or_with_its_whole_job():
     run = play(
-        [job("a", 0, 10, pods=2, fails_after=4, restart=Restart.JOB, checkpoint_seconds=3)], conf=PLAIN
+        [job("a", 0, 10, pods=2, fails_after=4, restart=Restart.JOB, checkpoint_seconds=3)],
+        conf=PLAIN,
+        grace_seconds=0,
     )
     assert times(run) == {"a": (0, 11)}
     assert run.jobs.restarts.tolist() == [1]
@@ -252,3 +254,114 @@ def test_the_same_run_twice_is_the_same():
                 np.asarray(getattr(getattr(other, columns), name)),
                 equal_nan=not isinstance(column, list),
             )
+
+
+# Told by readers
+
+
+def test_a_job_that_ends_within_a_period_does_not_keep_the_scheduler_busy():
+    run = play([job("a", 0, 1), job("big", 0, 1, cpu=9)])
+    assert run.is_complete
+    assert run.cycles < 6
+
+
+def test_a_chain_of_jobs_that_are_handed_in_together_runs_one_after_the_other():
+    jobs = [job("a", 0, 100), job("b", 0, 100, after="default/a"), job("c", 0, 100, after="default/b")]
+    assert times(play(jobs)) == {"a": (0, 100), "b": (100, 200), "c": (200, 300)}
+
+
+def test_who_follows_a_job_that_has_ended_thinks_all_the_same():
+    jobs = [job("a", 0, 99), job("b", 100, 1, after="default/a", think_seconds=60)]
+    assert times(play(jobs))["b"] == (159, 160)
+
+
+def test_who_follows_a_job_that_never_ends_is_told():
+    run = play([job("a", 0, 10, cpu=99), job("b", 0, 10, after="default/a")])
+    assert any("1 x never submitted: default/b waits for the end of default/a" in note for note in run.notes)
+
+
+def test_two_pods_of_a_job_that_cannot_go_on_may_be_drained():
+    run = play([job("a", 0, 100, pods=2, restart=Restart.NEVER)], faults=[NodeDrains(10, "n1")])
+    assert run.jobs.state.tolist() == [State.FAILED]
+
+
+def test_a_job_that_lost_its_node_for_good_waits_at_the_end():
+    run = play([job("a", 0, 100)], faults=[NodeFails(50, "n1")])
+    assert run.jobs.state.tolist() == [State.WAITING]
+
+
+def test_the_other_pods_of_a_job_that_starts_again_have_their_grace_too():
+    gang = job("a", 0, 100, pods=2, cpu=2, restart=Restart.JOB, fails_after=40)
+    run = play([gang], grace_seconds=30)
+    assert times(run)["a"][1] == 170
+    assert run.jobs.evictions.tolist() == [0]
+
+
+def test_a_node_with_two_reasons_to_be_down_comes_back_with_the_second():
+    faults = [NodeFails(0.5, "n1", for_seconds=100), NodeFails(50, "n1", for_seconds=500)]
+    assert times(play([job("a", 1, 10)], faults=faults)) == {"a": (550, 560)}
+
+
+def test_a_node_that_is_drained_while_it_is_down_comes_back_closed():
+    faults = [NodeFails(0.5, "n1", for_seconds=50), NodeDrains(10, "n1", for_seconds=500)]
+    assert times(play([job("a", 1, 10)], faults=faults)) == {"a": (510, 520)}
+
+
+def test_a_failure_at_the_very_end_of_the_work_counts():
+    run = play([job("a", 0, 100, fails_after=100, restart=Restart.NEVER)])
+    assert run.jobs.state.tolist() == [State.FAILED]
+
+
+def test_a_pod_that_ends_when_its_node_fails_has_ended():
+    run = play([job("a", 0, 100)], faults=[NodeFails(100, "n1", for_seconds=10)])
+    assert times(run) == {"a": (0, 100)}
+
+
+def test_a_service_runs_up_to_the_limit_of_time():
+    run = play([job("svc", 0, math.inf)], until=3600)
+    assert (run.end, run.is_complete) == (3600, False)
+    assert run.stints.ended.tolist() == [3600]
+
+
+def test_work_that_is_done_twice_is_lost_once():
+    quick = type(role(2, 1))("w", 2, role(2, 1).template, run_seconds=40)
+    both = type(job("x", 0, 1))("a", 0, 100, (role(1, 1, "m"), quick), restart=Restart.JOB, fails_after=80)
+    run = play([both], grace_seconds=0)
+    lengths = run.stints.ended - run.stints.began
+    assert (lengths - run.stints.kept).sum() == 80 + 2 * 40
+
+
+def test_a_queue_that_admission_refuses_is_not_there():
+    bad = Queue(metadata=ObjectMeta(name="bad"), spec=QueueSpec(parent="nowhere"))
+    run = play([job("a", 0, 10)], objects=[bad])
+    assert any(note.startswith("queue bad: left out") for note in run.notes)
+    assert "bad" not in run.queues
+
+
+def test_a_plugin_that_acts_on_time_is_asked_now_and_then():
+    conf = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: sla
+    arguments: {sla-waiting-time: 60s}
+- plugins:
+  - name: overcommit
+  - name: predicates
+  - name: proportion
+"""
+    jobs = [job("r", 0, 10_000), job("w", 0, 10, cpu=3), job("x", 5, 100)]
+    nodes = [node("n1", cpu=2), node("n2", cpu=2)]
+    assert times(play(jobs, nodes, conf=conf))["x"][0] < 200
+
+
+def test_a_pod_on_a_node_that_is_not_there_is_left_out_and_told():
+    lost = Pod(
+        metadata=ObjectMeta(name="lost", namespace="default"),
+        spec=replace(role(1, 1).template.spec, node_name="gone"),
+        status=PodStatus(phase="Running"),
+    )
+    run = play([job("a", 0, 10)], objects=[lost])
+    assert times(run) == {"a": (0, 10)}
+    assert "left out: 1 x a pod on a node that is not there" in run.notes

@@ -127,11 +127,12 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
         for task in job.roster.having(status).values()
         if not task.is_gated
     ]
-    line = session.conditions.line_on(job) if waiting else ""
+    line = session.conditions.line_on(job) if waiting and not session.is_quiet else ""
     for task in waiting:
-        reason, message = reason_of(job, task, session.nodes.names)
-        if not _knows(task, reason, message or line):
-            yield Tell(task.key, task.uid, reason, message or line)
+        if not session.is_quiet:
+            reason, message = reason_of(job, task, session.nodes.names)
+            if not _knows(task, reason, message or line):
+                yield Tell(task.key, task.uid, reason, message or line)
         promised = task.pod.status.nominated_node_name
         if (node := _promise(session, task)) != promised:
             yield Nominate(task.key, task.uid, node)

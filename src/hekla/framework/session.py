@@ -50,12 +50,15 @@ class Session:
         uid: str = "cycle-1",
         memory: dict[str, float] | None = None,
         shortcuts: Shortcuts = EVERY_SHORTCUT,
+        is_quiet: bool = False,
     ) -> None:
         self.snapshot = snapshot
         self.conf = conf
         self.now = now
         self.uid = uid
         self.shortcuts = shortcuts
+        self.is_quiet = is_quiet
+        """Nobody reads why pods wait: what is said of that may be left out, what is decided may not."""
         self.memory: dict[str, float] = {} if memory is None else memory
         """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
         snapshot.state.lend()

@@ -37,7 +37,9 @@ def how_many(held: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int, 
 
 
 def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked: Amounts) -> str:
-    """The resources that would go beyond their limit, in words."""
+    """The resources that would go beyond their limit, in words; nothing where nobody reads them."""
+    if session.is_quiet:
+        return ""
     names = session.axis.names
     return ", ".join(
         f"{names[at]} {session.spell(names[at], amounts[at])} of {session.spell(names[at], limit[at])}"

@@ -115,14 +115,17 @@ class Gang(Plugin):
                 reason = "tasks in gang are ready to be scheduled"
                 self._write(job, Condition(type="Scheduled", status="True", reason=reason))
             elif not _waits_for_its_own_leavers(job):
-                line = self.session.conditions.line_on(job)
-                message = f"{_missing(job)}/{len(job.roster)} tasks in gang unschedulable: {line}"
+                message = "" if self.session.is_quiet else self._why_unschedulable(job)
                 self._write(
                     job,
                     Condition(
                         type="Unschedulable", status="True", reason="NotEnoughResources", message=message
                     ),
                 )
+
+    def _why_unschedulable(self, job: Job) -> str:
+        line = self.session.conditions.line_on(job)
+        return f"{_missing(job)}/{len(job.roster)} tasks in gang unschedulable: {line}"
 
     def _write(self, job: Job, condition: Condition) -> None:
         self.session.conditions.write(job, condition)

@@ -49,8 +49,12 @@ def run_cycle(
     memory: dict[str, float] | None = None,
     shortcuts: Shortcuts = EVERY_SHORTCUT,
     profile: Profile | None = None,
+    is_quiet: bool = False,
 ) -> CycleReport:
-    """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next."""
+    """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next.
+
+    A quiet one decides the same and does not say why pods wait.
+    """
     times: dict[str, float] = {}
     by_action: dict[str, list[Decision]] = {}
     with without_collector():
@@ -64,6 +68,7 @@ def run_cycle(
                 memory=memory,
                 shortcuts=shortcuts,
                 profile=profile,
+                is_quiet=is_quiet,
             )
         for name, action, arguments in steps_of(conf, registry):
             decided = len(session.decisions)
@@ -86,9 +91,10 @@ def open_session(
     memory: dict[str, float] | None = None,
     shortcuts: Shortcuts = EVERY_SHORTCUT,
     profile: Profile | None = None,
+    is_quiet: bool = False,
 ) -> Session:
     """A session over the snapshot, with the configured plugins in their seats."""
-    session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts)
+    session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts, is_quiet=is_quiet)
     lineup, plugins = lineup_of(conf, registry), list[Plugin]()
     with _named(lambda: f'plugin "{lineup.seats[len(plugins)].plugin.name}"'):
         for seat in lineup.seats:

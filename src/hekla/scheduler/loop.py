@@ -54,10 +54,13 @@ class Loop:
         registry: Registry = BUILTIN,
         period: float = 1.0,
         longest_nap: float = math.inf,
+        is_quiet: bool = False,
         witness: Witness | None = None,
     ) -> None:
         self.conf = conf
         self.cycles = 0
+        self.is_quiet = is_quiet
+        """Cycles do not say why pods wait."""
         self._cluster = cluster
         # Asked once: looking up whether a class keeps a protocol takes longer than most of what follows.
         self._timed = cluster if isinstance(cluster, Timed) else None
@@ -103,6 +106,7 @@ class Loop:
                 uid=uid,
                 memory=memory,
                 profile=profile,
+                is_quiet=self.is_quiet,
             )
         except Exception as error:
             if witness is not None:
@@ -152,5 +156,6 @@ class Loop:
         if due is None and math.isinf(self._longest_nap):
             return None
         wait = math.inf if due is None else due - self._clock.now()
-        periods = math.ceil(min(wait, self._longest_nap) / self._period)
+        # Moments are rounded to a part of a microsecond, which must not cost a period.
+        periods = math.ceil(min(wait, self._longest_nap) / self._period - 1e-6)
         return max(periods, 1) * self._period

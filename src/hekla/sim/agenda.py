@@ -84,11 +84,17 @@ class Agenda:
         return math.inf
 
     def happen(self) -> None:
-        """Carry out all plans of this moment."""
+        """Carry out all plans of this moment: what pods come to first, then what happens to nodes."""
+        others: list[Plan] = []
         while self.next_due() <= self.now:
             first = self._timeline.first()
             assert first is not None
             self._timeline.pop()
             plan = first[1]
-            self._foreseen -= plan.plans == NOTHING and not plan.is_background
+            if plan.plans == NOTHING:
+                self._foreseen -= not plan.is_background
+                others.append(plan)
+            else:
+                plan.act(plan.subject)
+        for plan in others:
             plan.act(plan.subject)

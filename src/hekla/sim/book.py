@@ -175,7 +175,8 @@ class Book:
         ending: Ending,
         kept: float,
         beneficiary: int = NOTHING,
-    ) -> None:
+    ) -> int:
+        """The row of a stint that is over."""
         rows = self.stints
         rows.job.append(job)
         rows.pod.append(pod)
@@ -186,6 +187,12 @@ class Book:
         rows.ending.append(ending)
         rows.kept.append(kept)
         rows.beneficiary.append(beneficiary)
+        return len(rows.job) - 1
+
+    def undo_stint(self, row: int, kept: float) -> None:
+        """What was done in it has to be done again, all but so many seconds."""
+        self.stints.ending[row] = Ending.STOPPED
+        self.stints.kept[row] = kept
 
     def node_up(self, name: str, room: Request, now: float) -> None:
         number = self.nodes.number_of(name)

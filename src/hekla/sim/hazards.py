@@ -7,8 +7,9 @@ node fails at the same moments under every configuration.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 
@@ -28,16 +29,16 @@ class Dice:
         self._hazards = hazards
         self._seed = seed
 
-    def pod_fails_after(self, job: int, pod: int, life: int) -> float:
+    def pod_fails_after(self, job: str, pod: int, life: int) -> float:
         """Seconds of running until the pod fails in this life of its."""
         mean = self._hazards.pod_failure_seconds
         if mean is None:
             return math.inf
-        chance = np.random.default_rng((self._seed, _OF_PODS, job, pod, life))
+        chance = np.random.default_rng((self._seed, _OF_PODS, crc32(job.encode()), pod, life))
         return float(chance.exponential(mean))
 
-    def node_chance(self, number: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, _OF_NODES, number))
+    def node_chance(self, name: str) -> np.random.Generator:
+        return np.random.default_rng((self._seed, _OF_NODES, crc32(name.encode())))
 
 
 class Trouble:
@@ -48,46 +49,44 @@ class Trouble:
         self._dice = dice
         self._hazards = hazards
 
-    def plan_faults(self, faults: Iterable[Fault], nodes: dict[str, Node]) -> None:
+    def plan_faults(self, faults: Iterable[Fault]) -> None:
         """What the workload foresees."""
+        stage = self._stage
         for fault in faults:
             match fault:
                 case NodeFails():
-                    self._stage.plan(fault.at, self._stage.fail_node, fault.node)
-                    if fault.for_seconds is not None:
-                        self._stage.plan(
-                            fault.at + fault.for_seconds, self._stage.add_node, nodes[fault.node]
-                        )
+                    self._plan_both(fault, stage.fail_node, stage.repair_node)
                 case NodeDrains():
-                    self._stage.plan(fault.at, self._stage.drain_node, fault.node)
-                    if fault.for_seconds is not None:
-                        self._stage.plan(fault.at + fault.for_seconds, self._stage.open_node, fault.node)
+                    self._plan_both(fault, stage.drain_node, stage.open_node)
                 case NodesAdded():
-                    self._stage.plan(fault.at, self._add_all, fault.nodes)
+                    stage.plan(fault.at, self.add, fault.nodes)
 
-    def _add_all(self, nodes: Iterable[Node]) -> None:
+    def _plan_both(
+        self, fault: NodeFails | NodeDrains, begin: Callable[[str], None], end: Callable[[str], None]
+    ) -> None:
+        self._stage.plan(fault.at, begin, fault.node)
+        if fault.for_seconds is not None:
+            self._stage.plan(fault.at + fault.for_seconds, end, fault.node)
+
+    def add(self, nodes: Iterable[Node]) -> None:
+        """Nodes join the cluster, and what may happen to them by chance is drawn."""
         for node in nodes:
             self._stage.add_node(node)
+            if self._hazards.node_failure_seconds is not None:
+                self._plan_failure((node.metadata.name, self._dice.node_chance(node.metadata.name)))
 
-    def plan_chance(self, nodes: Iterable[Node]) -> None:
-        """What happens to these nodes by chance."""
-        if self._hazards.node_failure_seconds is None:
-            return
-        for number, node in enumerate(nodes):
-            self._plan_failure((node, self._dice.node_chance(number)))
-
-    def _plan_failure(self, subject: tuple[Node, np.random.Generator]) -> None:
+    def _plan_failure(self, subject: tuple[str, np.random.Generator]) -> None:
         mean = self._hazards.node_failure_seconds
         assert mean is not None
         at = self._stage.now + float(subject[1].exponential(mean))
         self._stage.plan(at, self._fail, subject, is_background=True)
 
-    def _fail(self, subject: tuple[Node, np.random.Generator]) -> None:
-        node, chance = subject
-        self._stage.fail_node(node.metadata.name)
+    def _fail(self, subject: tuple[str, np.random.Generator]) -> None:
+        name, chance = subject
+        self._stage.fail_node(name)
         at = self._stage.now + float(chance.exponential(self._hazards.node_repair_seconds))
         self._stage.plan(at, self._repair, subject)
 
-    def _repair(self, subject: tuple[Node, np.random.Generator]) -> None:
-        self._stage.add_node(subject[0])
+    def _repair(self, subject: tuple[str, np.random.Generator]) -> None:
+        self._stage.repair_node(subject[0])
         self._plan_failure(subject)

@@ -7,6 +7,7 @@ from enum import Enum
 
 from hekla.objects import Pod, PodGroup
 from hekla.objects.pod import PodSpec
+from hekla.sim.run import NOTHING, Ending
 from hekla.workloads import Restart
 
 
@@ -18,6 +19,8 @@ class Doing(Enum):
     LEAVING = "leaving"
     """Evicted; it holds its room for a little longer."""
     DONE = "done"
+    GONE = "gone"
+    """With its job."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,11 +44,15 @@ class SimPod:
     """Of a pod that leaves: seconds of work of this stint that count."""
     plans: int = 0
     """Rises whenever what was planned for the pod no longer holds."""
+    leaves_as: Ending = Ending.EVICTED
+    """Of a pod that leaves: chosen to, or because its job starts again."""
     beneficiary: str = ""
     """For which job it has to leave."""
     is_busy: bool = False
     """It holds a node and will give it up by itself."""
     lives: int = 1
+    last_stint: int = NOTHING
+    """Its row in the book."""
 
 
 @dataclass(eq=False, slots=True)

@@ -86,6 +86,10 @@ class Lives:
 
     # Decisions
 
+    def begin_decisions(self) -> None:
+        """A cycle has seen what the one before it started: whoever runs by now is known to."""
+        self._unconfirmed.clear()
+
     def bind(self, decision: Bind) -> None:
         pod = self._pods[decision.pod]
         assert pod.doing is Doing.WAITING, f"{decision.pod} is {pod.doing.value}, not waiting"
@@ -102,20 +106,28 @@ class Lives:
         self._unconfirmed[pod.job] = None
 
     def evict(self, decision: Evict) -> None:
-        pod = self._pods[decision.pod]
+        pod = self._pods.get(decision.pod)
+        if pod is None:
+            return  # an eviction before this one has ended its job
         if pod.doing is Doing.RUNNING:
             self.send_away(pod, decision.reason, decision.beneficiary)
+        elif pod.doing is Doing.LEAVING and pod.leaves_as is not Ending.EVICTED:
+            # It leaves with another pod of its job already, and is counted as chosen all the same.
+            self._book.jobs.evictions[pod.job.row] += 1
+            pod.leaves_as, pod.beneficiary = Ending.EVICTED, decision.beneficiary
 
     def nominate(self, decision: Nominate) -> None:
-        pod = self._pods[decision.pod]
-        if pod.doing is Doing.WAITING:
+        pod = self._pods.get(decision.pod)
+        if pod is not None and pod.doing is Doing.WAITING:
             status = replace(pod.manifest.status, nominated_node_name=decision.node)
             pod.manifest = replace(pod.manifest, status=status)
             self._live.note(pod.manifest)
             self.stir()
 
     def open_gate(self, decision: OpenGate) -> None:
-        pod = self._pods[decision.pod]
+        pod = self._pods.get(decision.pod)
+        if pod is None:
+            return
         pod.manifest = conditions.ungated(pod.manifest)
         pod.spec = replace(pod.manifest.spec, node_name="")
         self._live.note(pod.manifest)
@@ -125,8 +137,6 @@ class Lives:
         job = self.jobs.get(decision.pod_group)
         if job is None or job.group is None:
             return
-        if decision.status.phase == RUNNING:
-            self._unconfirmed.pop(job, None)
         before = job.group.status
         job.group = replace(job.group, status=decision.status)
         self._live.note(job.group)
@@ -160,8 +170,10 @@ class Lives:
             job.has_started = True
             self._book.start(job.row, now)
         left = pod.work - pod.saved
-        trouble = min(self._dice.pod_fails_after(job.row, pod.number, pod.lives), _fails_after(pod))
-        act, span = (self._fail, trouble) if trouble < left else (self._finish, left)
+        chance, own = self._dice.pod_fails_after(job.key, pod.number, pod.lives), _fails_after(pod)
+        trouble = min(chance, own)
+        is_trouble = trouble < left or own <= left
+        act, span = (self._fail, trouble) if is_trouble else (self._finish, left)
         if span < math.inf:
             self._agenda.plan_for(pod, self._options.start_seconds + span, act)
 
@@ -193,10 +205,11 @@ class Lives:
         """The job is over: nothing of it stays."""
         for pod in job.pods:
             if pod.doing in (Doing.RUNNING, Doing.LEAVING):
-                ending = Ending.EVICTED if pod.doing is Doing.LEAVING else Ending.STOPPED
+                ending = pod.leaves_as if pod.doing is Doing.LEAVING else Ending.STOPPED
                 self._leave(pod, ending, self._kept(pod))
             elif pod.doing is Doing.WAITING:
                 self._restless -= 1
+            pod.doing = Doing.GONE
             del self._pods[pod.manifest.key]
             self._live.forget(pod.manifest)
         if job.group is not None:
@@ -219,12 +232,14 @@ class Lives:
         self._stop(pod, ending)
         self._answer_loss(pod.job)
 
-    def lose_with_node(self, pod: SimPod) -> None:
-        self._book.jobs.failures[pod.job.row] += 1
-        if pod.doing is Doing.LEAVING:
-            self._stop(pod, Ending.EVICTED)
-        else:
-            self._lose(pod, Ending.LOST)
+    def lose_node(self, name: str) -> None:
+        """All that is on the node is lost at once; then their jobs answer."""
+        running = [pod for pod in self.pods_on[name] if pod.doing is Doing.RUNNING]
+        for pod in list(self.pods_on[name]):
+            self._book.jobs.failures[pod.job.row] += 1
+            self._stop(pod, Ending.LOST if pod.doing is Doing.RUNNING else pod.leaves_as)
+        for job in dict.fromkeys(pod.job for pod in running):
+            self._answer_loss(job)
 
     def _answer_loss(self, job: SimJob) -> None:
         match job.restart:
@@ -236,24 +251,37 @@ class Lives:
                 self._free()
 
     def _begin_anew(self, job: SimJob) -> None:
-        """All pods that run stop and wait again; those that are done have to do it again."""
+        """All pods that run are sent away and wait again; those that are done have to do it again."""
         self._book.jobs.restarts[job.row] += 1
         for pod in job.pods:
             if pod.doing is Doing.RUNNING:
-                self._stop(pod, Ending.STOPPED)
+                self._start_leaving(pod, Ending.STOPPED, "the job starts again")
             elif pod.doing is Doing.DONE:
-                job.done -= 1
-                pod.saved = _saved_of(job, pod.work)
-                self._come_back(pod)
+                self._do_again(pod)
         self._free()
 
+    def _do_again(self, pod: SimPod) -> None:
+        pod.job.done -= 1
+        saved = _saved_of(pod.job, pod.work)
+        self._book.undo_stint(pod.last_stint, max(0.0, saved - pod.saved))
+        pod.saved = saved
+        self._come_back(pod)
+
     def send_away(self, pod: SimPod, reason: str, beneficiary: str) -> None:
+        """The pod is evicted, and its job answers that."""
+        self._book.jobs.evictions[pod.job.row] += 1
+        self._start_leaving(pod, Ending.EVICTED, reason)
+        pod.beneficiary = beneficiary
+        self._answer_loss(pod.job)
+        self.stir()
+
+    def _start_leaving(self, pod: SimPod, ending: Ending, reason: str) -> None:
         """The pod stops working now and is gone after its grace period."""
-        job, now = pod.job, self._agenda.moment
-        self._book.jobs.evictions[job.row] += 1
-        pod.worked, pod.beneficiary = self._worked(pod), beneficiary
+        now = self._agenda.moment
+        pod.leaves_as = ending
+        pod.worked = self._worked(pod)
         pod.doing = Doing.LEAVING
-        job.running -= 1
+        pod.job.running -= 1
         self._restless += 1
         grace = self._grace_of(pod)
         meta = replace(
@@ -264,15 +292,13 @@ class Lives:
         pod.manifest = conditions.evicted(replace(pod.manifest, metadata=meta), reason, now)
         self._live.note(pod.manifest)
         self._agenda.plan_for(pod, grace, self._vanish)
-        self._answer_loss(job)
-        self.stir()
 
     def _grace_of(self, pod: SimPod) -> float:
         stated = pod.spec.termination_grace_period_seconds
         return self._options.grace_seconds if stated is None else float(max(stated, 0))
 
     def _vanish(self, pod: SimPod) -> None:
-        self._stop(pod, Ending.EVICTED)
+        self._stop(pod, pod.leaves_as)
 
     def _stop(self, pod: SimPod, ending: Ending) -> None:
         """The pod's stint is over, and it waits for another one."""
@@ -314,7 +340,7 @@ class Lives:
 
     def _enter_stint(self, pod: SimPod, ending: Ending, kept: float) -> None:
         beneficiary = self.jobs.get(pod.beneficiary)
-        self._book.enter_stint(
+        pod.last_stint = self._book.enter_stint(
             job=pod.job.row,
             pod=pod.number,
             shape=pod.shape,
@@ -339,6 +365,8 @@ class Lives:
     def cut(self) -> None:
         """Time is over: what still runs is entered as far as it has come."""
         for job in self.jobs.values():
+            if job.running + job.done < job.needed:
+                self._book.jobs.state[job.row] = State.WAITING
             for pod in job.pods:
                 if pod.node:
                     self._enter_stint(pod, Ending.CUT, self._worked(pod))

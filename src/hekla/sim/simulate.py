@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +36,11 @@ M = TypeVar("M", bound=Manifest)
 
 WATCHFUL_ACTIONS = frozenset({"shuffle"})
 """Actions that move running pods although nobody waits."""
+
+TIMELY_PLUGINS = frozenset({"cdp", "rescheduling", "sla", "tdm", "usage"})
+"""Plugins that change their minds although nothing has happened."""
+NAP = 30
+"""Periods."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Simulation:
         self._clock = VirtualClock(START)
         self._book = Book()
         objects = workload.objects
-        self._nodes = {node.metadata.name: node for node in (*_all_of(Node, objects), *nodes)}
+        self._nodes = {node.metadata.name: node for node in nodes or _all_of(Node, objects)}
         if not self._nodes:
             raise InputError('no node to run on; name some, as in: --nodes "10 x cpu=32,memory=128Gi"')
         self._queues = self._admitted_queues(_all_of(Queue, objects))
@@ -93,46 +99,55 @@ class Simulation:
             self._options,
             start=START,
             is_watchful=bool(WATCHFUL_ACTIONS.intersection(conf.actions)),
+            nap=_nap(conf, self._options),
         )
+        if nodes and any(isinstance(manifest, Node) for manifest in objects):
+            self._book.notes["the nodes of the workload are left out: others are given"] = None
         self._set_up(objects, dice, remaining)
-        self._loop = Loop(self._stage, conf, self._clock, registry=registry, period=self._options.period)
+        self._loop = Loop(
+            self._stage, conf, self._clock, registry=registry, period=self._options.period, is_quiet=True
+        )
 
     @property
     def stage(self) -> Stage:
         """The cluster as it is now; to look at, between two cycles."""
         return self._stage
 
-    def _set_up(self, objects: Iterable[Manifest], dice: Dice, remaining: Remaining) -> None:
-        for manifest in (*self._queues.values(), *objects):
-            # Queues have passed admission; nodes and work have doors of their own.
-            if not isinstance(manifest, Pod | PodGroup | Node) and manifest is self._queues.get(
-                manifest.key, manifest
-            ):
-                self._stage.add(manifest)
-        for node in self._nodes.values():
-            self._stage.add_node(node)
-        for job in residents(objects, self._book, remaining):
-            self._stage.add_job(job)
+    def _set_up(self, objects: Sequence[Manifest], dice: Dice, remaining: Remaining) -> None:
+        # Queues have to pass admission; nodes and work have doors of their own.
+        others = [each for each in objects if not isinstance(each, Queue | Node | Pod | PodGroup)]
+        for manifest in (*self._queues.values(), *others):
+            self._stage.add(manifest)
+        self._check_faults()
         trouble = Trouble(self._stage, dice, self._workload.hazards)
-        trouble.plan_faults(self._workload.faults, self._known_nodes())
-        trouble.plan_chance(self._nodes.values())
+        trouble.add(self._nodes.values())
+        trouble.plan_faults(self._workload.faults)
+        for job in residents(self._placed_well(objects), self._book, remaining):
+            self._stage.add_job(job)
+
+    def _placed_well(self, objects: Sequence[Manifest]) -> list[Manifest]:
+        """All but pods that sit on nodes which are not there."""
+        known = {"", *self._nodes}
+        kept = [each for each in objects if not isinstance(each, Pod) or each.spec.node_name in known]
+        if lost := len(objects) - len(kept):
+            self._book.notes[f"left out: {lost} x a pod on a node that is not there"] = None
+        return kept
 
     def _admitted_queues(self, given: Sequence[Queue]) -> dict[str, Queue]:
         admitted = queue_admission.admitted(given, {}, is_strict=True)
         self._book.notes.update({f"queue {queue.key}: {why}": None for queue, why in admitted.refusals})
         return {queue.metadata.name: queue for queue in admitted.queues}
 
-    def _known_nodes(self) -> dict[str, Node]:
-        """All nodes that are ever there; one that a fault names must be among them."""
+    def _check_faults(self) -> None:
+        """A node that a fault names must be there at some time."""
         added = [
             node for fault in self._workload.faults if isinstance(fault, NodesAdded) for node in fault.nodes
         ]
-        known = self._nodes | {node.metadata.name: node for node in added}
+        known = {*self._nodes, *(node.metadata.name for node in added)}
         for fault in self._workload.faults:
             if isinstance(fault, NodeFails | NodeDrains) and fault.node not in known:
                 some = ", ".join(sorted(known)[:5])
                 raise InputError(f'faults: no node "{fault.node}"; known nodes: {some}, ...')
-        return known
 
     def _cast(self, submission: Submission, now: float, stamp: datetime) -> SimJob | None:
         """The job of a submission; one that an API server would refuse is only noted."""
@@ -184,7 +199,7 @@ class Simulation:
                 self._loop.run(until=START + self._options.until, on_cycle=every_cycle)
             except (Stopped, KeyboardInterrupt):
                 return self._closed(is_complete=False, wall_seconds=stopwatch() - began)
-        is_complete = self._stage.next_event_at() is None
+        is_complete = not self._stage.pass_to_the_end()
         if is_complete:
             self._tell_who_waits()
         return self._closed(is_complete=is_complete, wall_seconds=stopwatch() - began)
@@ -193,6 +208,7 @@ class Simulation:
         """Nothing can change any more: why do some jobs still wait?"""
         if not any(job.running < len(job.pods) for job in self._stage.jobs):
             return
+        self._loop.is_quiet = False
         told: dict[str, list[str]] = {}
         for explanation in explanations(self._loop.decide()):
             told.setdefault(in_short(explanation), []).append(explanation.job)
@@ -215,6 +231,11 @@ class Simulation:
 
     def _closed(self, *, is_complete: bool, wall_seconds: float) -> Run:
         self._stage.cut()
+        for late in self._stage.never_submitted[:1]:
+            count = len(self._stage.never_submitted)
+            self._book.notes[f"{count} x never submitted: {late.key} waits for the end of {late.after}"] = (
+                None
+            )
         resources = self._stage.resources
         return self._book.closed(
             title=self._workload.name,
@@ -246,6 +267,12 @@ def simulate(
         workload, conf, nodes=nodes, registry=registry, seed=seed, options=options, conf_name=conf_name
     )
     return simulation.run(on_progress, is_stopped)
+
+
+def _nap(conf: Conf, options: Options) -> float:
+    """How long nobody is asked while nothing happens: some plugins change their minds with time alone."""
+    acts_on_time = any(entry.name in TIMELY_PLUGINS for entry in conf.plugins)
+    return min(options.longest_nap, NAP * options.period if acts_on_time else math.inf)
 
 
 def _all_of(kind: type[M], objects: Iterable[Manifest]) -> list[M]:

@@ -9,6 +9,7 @@ See docs/adr/0016-the-stage-is-a-cluster-of-its-own.md.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -28,12 +29,16 @@ from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of
 from hekla.workloads import Submission
 
+PATIENCE = 86_400.0
+"""How long after the last event somebody who waits is still looked at."""
+
 
 class Stage:
     """Jobs and nodes now, and what is due; everything that happens is entered in the book.
 
     `cast` makes a job of a submission, or gives none where the cluster would not take it in.
     `is_watchful` says that the configuration acts on running pods by itself: every change calls for a cycle.
+    While somebody waits there is a cycle after every `nap` at the latest, up to a day after the last event.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Stage:
         *,
         start: float,
         is_watchful: bool = False,
+        nap: float = math.inf,
     ) -> None:
         self._start = start
         self._arrivals = arrivals
@@ -65,8 +71,16 @@ class Stage:
         )
         self._upcoming = next(arrivals, None)
         self._followers: dict[str, list[Submission]] = {}
+        self._ended: dict[str, float] = {}
+        """When jobs ended that others may follow."""
         self._nodes: dict[str, Node] = {}
+        """Those that are up."""
+        self._known_nodes: dict[str, Node] = {}
+        self._reasons_down: Counter[str] = Counter()
+        self._reasons_cordoned: Counter[str] = Counter()
         self._last_cycle = -math.inf
+        self._nap = nap
+        self._last_event = 0.0
         self._hands: dict[type[Decision], Callable[[Any], None]] = {
             Bind: self._lives.bind,
             Evict: self._lives.evict,
@@ -87,6 +101,7 @@ class Stage:
 
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Carry out what a cycle decided. What it tells people about pods is not kept: nobody reads it."""
+        self._lives.begin_decisions()
         for decision in decisions:
             carry_out = self._hands.get(type(decision))
             if carry_out is not None:
@@ -104,6 +119,8 @@ class Stage:
     def next_event_at(self) -> float | None:
         """When something happens next that a cycle would decide on, as precisely as is wanted."""
         due = self.now if self._lives.has_news else self._next_news()
+        if self._lives.heed_everything and self._last_cycle + self._nap < self._last_event + PATIENCE:
+            due = min(math.inf if due is None else due, self._last_cycle + self._nap)
         return None if due is None else self._start + max(due, self.now * (1 + self._options.precision))
 
     def _next_news(self) -> float | None:
@@ -169,12 +186,25 @@ class Stage:
 
     def _next_due(self) -> float | None:
         arrival = math.inf if self._upcoming is None else self._upcoming.submitted
-        if math.isinf(arrival) and not self._agenda.has_reason_to_go_on:
+        if math.isinf(arrival) and not self._agenda.has_reason_to_go_on and not self._is_endless:
             return None
-        return min(arrival, self._agenda.next_due())
+        due = min(arrival, self._agenda.next_due())
+        return None if math.isinf(due) else due
+
+    @property
+    def _is_endless(self) -> bool:
+        """Whether something runs that ends with the simulation's time only."""
+        return self._options.until < math.inf and bool(self._lives.jobs)
+
+    def pass_to_the_end(self) -> bool:
+        """Let time pass up to its limit, if there is one and anything is left; whether there is."""
+        if self._is_endless:
+            self.advance(self._start + self._options.until)
+        return self._is_endless or self._next_due() is not None
 
     def _pass_to(self, due: float) -> None:
         """Let everything happen that is due at this moment."""
+        self._last_event = due
         self._agenda.move_to(due)
         self._agenda.happen()
         self._lives.settle_ends()
@@ -185,10 +215,15 @@ class Stage:
         while self._upcoming is not None and self._upcoming.submitted <= self.now:
             submission = self._upcoming
             self._upcoming = next(self._arrivals, None)
-            if self.is_there(submission.after):
-                self._followers.setdefault(submission.after, []).append(submission)
-            else:
+            if not submission.after:
                 self._submit(submission)
+            elif submission.after in self._ended:
+                self._submit_after(submission, self._ended[submission.after])
+            else:
+                self._followers.setdefault(submission.after, []).append(submission)
+
+    def _submit_after(self, submission: Submission, end: float) -> None:
+        self.plan(max(self.now, end + submission.think_seconds), self._submit, submission)
 
     def _submit(self, submission: Submission) -> None:
         job = self._cast(submission, self.now, self._agenda.stamp())
@@ -196,44 +231,64 @@ class Stage:
             self._lives.enter(job)
 
     def _submit_followers(self, job: SimJob) -> None:
+        self._ended[job.key] = self.now
         for follower in self._followers.pop(job.key, ()):
-            self.plan(self.now + follower.think_seconds, self._submit, follower)
+            self._submit_after(follower, self.now)
 
-    # Nodes
+    @property
+    def never_submitted(self) -> list[Submission]:
+        """Jobs that still wait for the end of another one."""
+        return [follower for followers in self._followers.values() for follower in followers]
+
+    # Nodes: one that several things keep down or closed comes back with the last of them.
 
     def add_node(self, node: Node) -> None:
-        self._nodes[node.metadata.name] = node
-        self._lives.pods_on.setdefault(node.metadata.name, {})
-        self._book.node_up(node.metadata.name, read_resources(node.status.allocatable), self.now)
+        self._known_nodes[node.metadata.name] = node
+        self._bring_up(node.metadata.name)
+
+    def _bring_up(self, name: str) -> None:
+        if name in self._nodes or self._reasons_down[name] or name not in self._known_nodes:
+            return
+        node = self._known_nodes[name]
+        self._nodes[name] = node
+        self._lives.pods_on.setdefault(name, {})
+        self._book.node_up(name, read_resources(node.status.allocatable), self.now)
         self.add(node)
+        if self._reasons_cordoned[name]:
+            self._cordon(name, is_cordoned=True)
 
     def fail_node(self, name: str) -> None:
         """The node is gone, and with it all that ran there."""
+        self._reasons_down[name] += 1
         node = self._nodes.pop(name, None)
         if node is None:
             return
-        while self._lives.pods_on[name]:
-            self._lives.lose_with_node(next(iter(self._lives.pods_on[name])))
+        self._lives.lose_node(name)
         self._book.node_down(name, self.now)
         self._live.forget(node)
         self._lives.stir()
 
+    def repair_node(self, name: str) -> None:
+        self._reasons_down[name] -= 1
+        self._bring_up(name)
+
     def drain_node(self, name: str) -> None:
         """The node takes nothing more, and what it has is evicted."""
-        node = self._nodes.get(name)
-        if node is None:
+        self._reasons_cordoned[name] += 1
+        if name not in self._nodes:
             return
-        self._cordon(node, is_cordoned=True)
+        self._cordon(name, is_cordoned=True)
         for pod in list(self._lives.pods_on[name]):
             if pod.doing is Doing.RUNNING:
                 self._lives.send_away(pod, "drain", "")
 
     def open_node(self, name: str) -> None:
         """The node takes pods again."""
-        if name in self._nodes:
-            self._cordon(self._nodes[name], is_cordoned=False)
+        self._reasons_cordoned[name] -= 1
+        if name in self._nodes and not self._reasons_cordoned[name]:
+            self._cordon(name, is_cordoned=False)
 
-    def _cordon(self, node: Node, *, is_cordoned: bool) -> None:
-        node = replace(node, spec=replace(node.spec, unschedulable=is_cordoned))
-        self._nodes[node.metadata.name] = node
-        self.add(node)
+    def _cordon(self, name: str, *, is_cordoned: bool) -> None:
+        node = self._nodes[name]
+        self._nodes[name] = replace(node, spec=replace(node.spec, unschedulable=is_cordoned))
+        self.add(self._nodes[name])
