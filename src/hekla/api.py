@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ def simulate(
         nodes=there,
         registry=registry,
         seed=seed,
-        options=options or Options(until=until),
+        options=_limited(options or Options(), until),
         conf_name=_name_of(conf),
     )
 
@@ -199,6 +200,11 @@ def _workload(workload: AnyWorkload, nodes: Sequence[Node], seed: int) -> Worklo
     if isinstance(workload, Settings):
         return generate(workload, seed, nodes)
     return read_workload(workload, nodes=nodes, seed=seed)
+
+
+def _limited(options: Options, until: float) -> Options:
+    """What is named twice ends at the earlier moment."""
+    return replace(options, until=min(options.until, until))
 
 
 def _nodes(nodes: AnyNodes) -> list[Node]:

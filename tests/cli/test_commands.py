@@ -166,6 +166,16 @@ def test_the_demo_shows_every_action_at_work_and_ends_with_nothing_waiting(tmp_p
     assert "hekla demo" in page.read_text("utf-8")
 
 
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_a_report_that_cannot_be_written_is_told_before_anything_runs(
+    command: str, manifests: Path, tmp_path: Path
+) -> None:
+    files = [manifests] if command == "run" else []
+    told = hekla(command, *files, "--report", tmp_path / "nowhere" / "it.html")
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "there is no folder" in told.stderr
+
+
 def test_the_files_of_the_demo_can_be_taken_home_and_run(tmp_path: Path) -> None:
     exported = hekla("demo", "--export", tmp_path / "mine")
     assert exported.returncode == 0

@@ -10,10 +10,21 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_compare import CHANCY, FRAGMENTS, PACKING, SPREADING
 
+from hekla.cli.compare import WorkloadFile
+
+AS_IT_IS: dict[str, Any] = {
+    **dict.fromkeys(("format", "limit", "sample_seed", "default_duration", "job_table")),
+    **dict.fromkeys(("lenient", "follow", "any_gpu", "gpu_shares"), False),
+    "sample": 1.0,
+    "speedup": 1.0,
+    "pod_cpus": 1,
+    "statuses": (),
+}
 COUNTING = """
 import os
 from pathlib import Path
@@ -104,6 +115,32 @@ def test_files_and_data_say_the_same_as_the_table(folder: Path) -> None:
     assert "Differences from spread.conf" in page
 
 
+@pytest.mark.parametrize(
+    ("options", "are_alike"),
+    [
+        ({}, False),
+        ({"sample": 0.5}, True),
+        ({"sample": 0.5, "sample_seed": 1}, True),
+    ],
+    ids=["generated", "a sample", "another sample"],
+)
+def test_every_seed_makes_up_other_work_but_a_sample_is_one_and_the_same(
+    folder: Path, options: dict[str, Any], are_alike: bool
+) -> None:
+    def jobs(first: int, seed: int, **others: Any) -> list[tuple[str, float]]:
+        given = {**AS_IT_IS, **options, "seed": first, **others}
+        return [(job.key, job.run_seconds) for job in WorkloadFile(made, given, ())(seed).jobs()]
+
+    made = folder / "made.yaml"
+    made.write_text("generate: {jobs: 40, rate: 60}")
+    one, other = (jobs(3, seed) for seed in (3, 4))
+    assert (one == other) is are_alike
+    if "sample_seed" not in options:
+        assert one == jobs(0, 0, sample_seed=3), (
+            "the sample's seed is that of the command, unless it is given"
+        )
+
+
 def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -> None:
     told = hekla(folder, *BOTH, "-", "--seeds", "2", "--jobs", "2", stdin=CHANCY)
     assert told.returncode == 0, told.stderr
@@ -126,8 +163,11 @@ def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -
             1,
             "ends in .json, .csv or .parquet",
         ),
+        ([*BOTH, "nowhere.yaml", "--save", "x/runs.csv"], 1, 'cannot write "x/runs.csv": there is no folder'),
+        ([*BOTH, "nowhere.yaml", "--report", "x/it.html"], 1, 'cannot write "x/it.html": there is no folder'),
+        ([*BOTH, "nowhere.yaml", "--period", "0"], 2, '"0" is too short'),
     ],
-    ids=["one", "two ways", "no workload", "no conf", "no format"],
+    ids=["one", "two ways", "no workload", "no conf", "no format", "no folder", "no place", "no period"],
 )
 def test_what_is_wrong_is_said_in_one_line(folder: Path, arguments: list[str], code: int, said: str) -> None:
     told = hekla(folder, *arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -14,7 +15,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import hekla
 from hekla.cli.main import cli
+from hekla.cli.spans import SPAN
+from hekla.errors import InputError
+from hekla.sim.options import Options
 
 WORK = """
 nodes: ["2 x cpu=4,memory=8Gi"]
@@ -93,6 +98,87 @@ def test_results_are_written_where_they_are_wanted(work, tmp_path):
     assert "<html" in report.read_text()
 
 
+def test_one_of_the_results_failing_late_loses_nothing_that_can_be_printed(work, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("hekla.measures.save", full)
+    result = called(work, "--save", tmp_path / "out.json")
+    assert isinstance(result.exception, InputError)
+    assert "3: 2 completed, 1 waiting" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--save", "out.txt", "a name ends in .json, .csv or .parquet, or is a folder"),
+        ("--save", "nowhere/out.csv", 'there is no folder ".*nowhere"'),
+        ("--save", "work.yaml/tables", 'work.yaml" is no folder'),
+        ("--report", "nowhere/out.html", 'there is no folder ".*nowhere"'),
+        ("--report", ".", "it is a folder"),
+    ],
+)
+def test_a_place_that_takes_no_results_is_told_before_anything_runs(work, option, name, message, monkeypatch):
+    monkeypatch.chdir(work.parent)
+    monkeypatch.setattr("hekla.sim.simulate.Simulation.run", lambda *_: pytest.fail("it ran"))
+    result = called(work, option, name)
+    assert isinstance(result.exception, InputError)
+    assert re.search(message, str(result.exception))
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "-5s", "1e15", "999999999999h", "soon", "1d2d"])
+@pytest.mark.parametrize("option", ["--period", "--until", "--grace", "--start-seconds"])
+def test_a_span_that_nobody_means_is_a_wrong_call(work, option, value):
+    result = called(work, f"{option}={value}")
+    assert result.exit_code == 2
+    assert f'"{value}" is' in result.stderr
+
+
+def test_a_cycle_after_no_time_at_all_is_a_wrong_call(work):
+    result = called(work, "--period", "0")
+    assert result.exit_code == 2
+    assert '"0" is too short; expected a span above 0' in result.stderr
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("7d", 604_800), ("1d12h", 129_600), ("90", 90), ("1m", 60)])
+def test_spans_may_be_days(text, seconds):
+    assert SPAN.convert(text, None, None) == seconds
+
+
+def test_an_endless_job_leaves_the_json_json(tmp_path):
+    path, saved = tmp_path / "work.yaml", tmp_path / "out.json"
+    path.write_text(
+        "nodes: [1 x cpu=4]\njobs: [{name: server, duration: forever, cpu: 1}, {name: a, duration: 9}]"
+    )
+    printed = called(path, "-o", "json", "--save", saved).stdout
+    shown = CliRunner().invoke(cli, ["workload", "show", str(path), "-o", "json"]).stdout
+    for text in (printed, saved.read_text(), shown):
+        json.loads(text, parse_constant=pytest.fail)
+    assert [job["runSeconds"] for job in json.loads(printed)["jobs"]] == [None, 9.0]
+    assert json.loads(shown)["runSeconds"]["most"] is None
+
+
+def test_the_seed_makes_up_other_work_unless_that_has_a_seed_of_its_own(tmp_path):
+    path = tmp_path / "work.yaml"
+    path.write_text("nodes: 4 x cpu=96,memory=1Ti,gpu=8\ngenerate: {jobs: 5, rate: 60}")
+
+    def jobs(*options: object) -> list[float]:
+        found = json.loads(called(path, "-o", "json", *options).stdout)
+        return [job["runSeconds"] for job in found["jobs"]]
+
+    assert jobs("--seed", 1) != jobs("--seed", 0) == jobs()
+    assert jobs("--seed", 1) == jobs("--sample-seed", 1) == jobs("--seed", 2, "--sample-seed", 1)
+    run = hekla.simulate(path, seed=1)
+    assert jobs("--seed", 1) == [round(each, 3) for each in run.jobs.run_seconds.tolist()]
+
+
+def test_a_script_may_limit_the_time_and_set_other_options(work):
+    def end(until: float, limit: float) -> float:
+        return hekla.simulate(work, until=until, options=Options(grace_seconds=5, until=limit)).end
+
+    assert (end(20, math.inf), end(math.inf, 20), end(20, 15)) == (20, 20, 15)
+
+
 def test_a_limit_of_time_is_no_failure(work):
     result = called(work, "--until", "20", "-o", "json")
     assert result.exit_code == 0
@@ -121,7 +207,8 @@ def test_a_bad_workload_is_one_clear_error(tmp_path, text, message):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_an_interrupted_simulation_tells_what_there_is(tmp_path):
+@pytest.mark.parametrize("limit", [[], ["--until", "3650d"]], ids=["", "with a limit of time"])
+def test_an_interrupted_simulation_tells_what_there_is(tmp_path, limit):
     path = tmp_path / "work.yaml"
     path.write_text("generate: {jobs: 200000, load: 0.5}")
     command = [
@@ -132,6 +219,7 @@ def test_an_interrupted_simulation_tells_what_there_is(tmp_path):
         str(path),
         "--nodes",
         "20 x cpu=96,memory=768Gi,gpu=8",
+        *limit,
     ]
     with subprocess.Popen([*command, "-o", "json"], stdout=subprocess.PIPE, env=os.environ) as process:
         time.sleep(6)

@@ -168,3 +168,14 @@ def test_templates_of_pods_are_shared_between_jobs(tmp_path: Path) -> None:
     work = snapshot(tmp_path, *gang("a", 3, cpu=1), *gang("b", 2, cpu=1))
     a, b = work.jobs()
     assert a.roles[0].template is b.roles[0].template
+
+
+def test_a_pod_on_a_node_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    here, gone = pod("here", on="n1"), pod("gone", on="n2")
+    work = snapshot(tmp_path, node("n1"), here, gone)
+    assert list(work.jobs()) == []
+    assert list(pods(work)) == ["here"]
+    assert work.account.dropped == {"a pod on a node that is not there": 1}
+    assert list(pods(snapshot(tmp_path, here))) == [], "nor is it where no node is known at all"
+    more = snapshot(tmp_path, node("n1"), here, gone, nodes=[node("n2")])
+    assert list(pods(more)) == ["here", "gone"], "nodes may come from elsewhere, too"

@@ -29,7 +29,7 @@ def line(number: int, submit: float = 0, **said: float) -> str:
         "partition": -1, "before": -1, "think": -1,
     }  # fmt: skip
     assert said.keys() <= cells.keys()
-    return " ".join(f"{value:g}" for value in (cells | said).values()) + "\n"
+    return " ".join(f"{value:.15g}" for value in (cells | said).values()) + "\n"
 
 
 def trace(tmp_path: Path, *lines: str, name: str = "log.swf", **options: object) -> Workload:
@@ -133,6 +133,15 @@ def test_lines_out_of_order_are_put_in_order(tmp_path: Path) -> None:
     work = trace(tmp_path, line(3, 30), line(1, 10), "; a remark\n", "\n", line(2, 20), line(4, 10))
     assert arrivals(work) == [("swf-1", 10), ("swf-4", 10), ("swf-2", 20), ("swf-3", 30)]
     assert arrivals(work) == arrivals(work)
+
+
+def test_a_part_of_a_log_begins_with_its_first_job(tmp_path: Path) -> None:
+    epoch = 1_200_000_000
+    work = trace(tmp_path, line(2, epoch + 50), line(1, epoch), line(3, epoch + 60, status=2))
+    assert arrivals(work) == [("swf-1", 0), ("swf-2", 50)]
+    assert work.account.changed == {"the first job comes 13,889 days after the start: time begins with it": 1}
+    near = trace(tmp_path, line(1, 86_400), line(2, 90_000))
+    assert (arrivals(near), near.account.changed) == ([("swf-1", 86_400), ("swf-2", 90_000)], {})
 
 
 def test_a_number_that_occurs_twice_still_names_one_job(tmp_path: Path) -> None:

@@ -328,6 +328,16 @@ MISTAKES = {
         "jobs:\n- {name: a, duration: soon}\n",
         'work.yaml:2: jobs[0].duration: "soon" is not a duration; write it like "90s", "10m" or "1h30m"',
     ),
+    "a span of more than a life": (
+        "jobs:\n- {name: a, duration: 1e15}\n",
+        "work.yaml:2: jobs[0].duration: number 1000000000000000.0 is more than a hundred years; "
+        '"forever" says that it never ends',
+    ),
+    "a span of very many digits": (
+        f"jobs:\n- {{name: a, duration: 1, arrival: 1{'0' * 400}}}\n",
+        "work.yaml:2: jobs[0].arrival: a number of very many digits is more than a hundred years; "
+        '"forever" says that it never ends',
+    ),
     "a queue that is not there": (
         "queues: [research]\njobs:\n- {name: a, duration: 1, queue: reserch}\n",
         'work.yaml:3: jobs[0].queue: no queue "reserch"; did you mean "research"?',
@@ -368,7 +378,7 @@ MISTAKES = {
     ),
     "a wait in a circle": (
         "jobs:\n- {name: a, duration: 1, after: b}\n- {name: b, duration: 1, after: a}\n",
-        'work.yaml:2: jobs[0].after: the job waits for itself by way of "default/a"',
+        'work.yaml:2: jobs[0].after: the job waits for itself by way of "default/b"',
     ),
     "a fault of no node": (
         "nodes: 1 x cpu=1\nfaults:\n- {at: 5, fail: node-0002}\n",
@@ -438,3 +448,23 @@ generate: {jobs: 50, load: 0.5, seed: 3}
     assert (len(jobs), jobs[0].name, work.count) == (51, "nightly", 51)
     weights = {each.key: each.spec.weight for each in work.objects if isinstance(each, Queue)}
     assert weights == {"research": 9, "production": 3, "batch": 1}
+
+
+def test_a_folder_of_files_is_one_workload(tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    (folder / "jobs").mkdir(parents=True)
+    (folder / "cluster.yaml").write_text("nodes: 2 x cpu=4\nqueues: [research]\n")
+    job = VCJOB.format(name="train", at=10, event="PodFailed", action="RestartJob")
+    (folder / "jobs" / "train.yaml").write_text(job)
+    work = read_workload(folder)
+    (train,) = work.jobs()
+    assert (work.name, train.name, train.submitted, train.run_seconds) == ("lab", "train", 10, 60)
+    assert len(work.objects) == 3
+    (folder / "jobs" / "wrong.yaml").write_text("jobs:\n- {name: a, duration: 1, queue: x}\n")
+    with pytest.raises(InputError, match=r'jobs/wrong.yaml:2: jobs\[0\].queue: no queue "x"'):
+        read_workload(folder)
+
+
+def test_a_folder_without_any_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no file of"):
+        read_workload(tmp_path)

@@ -62,6 +62,23 @@ MISTAKES = {
 }
 
 
+def test_jobs_that_wait_for_each_other_in_a_circle_are_told(tmp_path: Path) -> None:
+    circle = [{"name": name, "duration": 5, "after": after} for name, after in ("ab", "bc", "cb")]
+    assert told(written(tmp_path, *circle)) == (
+        'work.jsonl:2: after: the job waits for itself by way of "default/c"'
+    )
+    alone = {"name": "a", "duration": 5, "after": "a"}
+    assert told(written(tmp_path, alone)) == (
+        'work.jsonl:1: after: the job waits for itself by way of "default/a"'
+    )
+
+
+def test_a_long_chain_of_jobs_is_no_circle_and_soon_looked_through(tmp_path: Path) -> None:
+    chain = ({"name": f"j{at}", "duration": 5, "after": f"j{at + 1}"} for at in range(20_000))
+    work = read(tmp_path, *chain, {"name": "j20000", "duration": 5})
+    assert work.count == 20_001
+
+
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, line: str) -> None:
     assert told(written(tmp_path, HEAD, {"name": "a", "duration": 5}, line)) == MISTAKES[line]

@@ -12,6 +12,7 @@ from hekla.cli.chronicle import Chronicle
 from hekla.cli.drain import Drain
 from hekla.cli.embedding import Embedded, embed
 from hekla.cli.options import registry_with, usable_conf
+from hekla.cli.outputs import require_writable
 from hekla.cli.run import echo_summary
 from hekla.cli.watch import watch
 from hekla.errors import InputError
@@ -67,6 +68,7 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     if folder is not None:
         export(folder)
         return
+    require_writable(report_file)
     registry = registry_with(()).with_class(Drain)
     conf = usable_conf((HERE / CONF).read_text("utf-8"), "demo", registry, strict=True)
     embedded = embed([Path(str(HERE / CLUSTER))], conf, registry)

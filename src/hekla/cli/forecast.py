@@ -16,7 +16,7 @@ import click
 from hekla.cli.decide import checked_source
 from hekla.cli.from_cluster import conf_for, live_options, reach, read_live
 from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf, warn
-from hekla.cli.spans import SPAN
+from hekla.cli.spans import POSITIVE_SPAN, SPAN
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.workload_options import chosen_workload, workload_options
 from hekla.errors import InputError
@@ -53,7 +53,7 @@ KNOWLEDGE = ("exact", "estimates", "history")
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed, same forecast."
 )
 @click.option("--now", "moment", metavar="TIME", help="The moment of the state, as 2026-01-31T12:00:00Z.")
-@click.option("--period", default=1.0, show_default="1s", type=SPAN, help="Between two cycles.")
+@click.option("--period", default=1.0, show_default="1s", type=POSITIVE_SPAN, help="Between two cycles.")
 @click.option(
     "--precision", type=click.FloatRange(0, 1, max_open=True), metavar="PART",
     help="Decide together what happens within this part of the time ahead; by default finer for few pods.",

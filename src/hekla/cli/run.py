@@ -13,6 +13,7 @@ from hekla import __version__
 from hekla.cli.chronicle import Chronicle
 from hekla.cli.embedding import START, Embedded, embed
 from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with
+from hekla.cli.outputs import require_writable
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import counted
 from hekla.cli.watch import watch
@@ -58,6 +59,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     Pods run for the time in their annotation hekla.dev/run-seconds; objects arrive at the time in
     hekla.dev/arrives-at.
     """
+    require_writable(report_file)
     registry = registry_with(plugins)
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     clock = WallClock() if wall else VirtualClock(START)
@@ -75,14 +77,14 @@ def run(  # noqa: PLR0917 - one parameter per option
             quiet=is_data,
             before_pause=(lambda _report: None) if witness is None else witness.look,
         )
-    if witness is not None and report_file is not None:
-        from hekla.report import write_report  # noqa: PLC0415 - only a report needs it
-
-        write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
     if output is not None and is_data:
         echo_data(chronicle.as_data(), output)
     else:
         echo_summary(chronicle)
+    if witness is not None and report_file is not None:
+        from hekla.report import write_report  # noqa: PLC0415 - only a report needs it
+
+        write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
 
 
 def witness_of(embedded: Embedded, period: float) -> Witness:

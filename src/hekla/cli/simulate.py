@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with, warn
-from hekla.cli.spans import SPAN
+from hekla.cli.outputs import require_folder, require_writable
+from hekla.cli.spans import POSITIVE_SPAN, SPAN
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.workload_options import chosen_workload, workload_options
 
@@ -32,7 +33,7 @@ nodes_option = click.option(
 )  # fmt: skip
 
 _STAGE_OPTIONS = (
-    click.option("--period", type=SPAN, default=1.0, show_default=True, help="Between two cycles."),
+    click.option("--period", type=POSITIVE_SPAN, default=1.0, show_default=True, help="Between two cycles."),
     click.option("--start-seconds", type=SPAN, default=0.0, help="How long a bound pod takes to start."),
     click.option(
         "--grace", type=SPAN, default=30.0, show_default=True, help="How long an evicted pod takes to go."
@@ -83,10 +84,11 @@ def simulate(  # noqa: PLR0917 - one parameter per option
     """
     from hekla.sim.simulate import Simulation  # noqa: PLC0415 - --help stays quick
 
+    require_places(report_file, save_to)
     registry = registry_with(plugins)
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     nodes = chosen_nodes(node_texts, given)
-    workload = chosen_workload(workload_file, given, nodes)
+    workload = chosen_workload(workload_file, {**given, "seed": seed}, nodes)
     simulation = Simulation(
         workload,
         conf,
@@ -96,13 +98,22 @@ def simulate(  # noqa: PLR0917 - one parameter per option
         options=chosen_options(given),
         conf_name=named_conf(conf_file, preset),
     )
-    run = watched(simulation.run, quiet=output in (Style.JSON, Style.YAML))
+    run, is_stopped = watched(simulation.run, quiet=output in (Style.JSON, Style.YAML))
     tell_account(workload.account)
     warn(run.notes)
-    _save(run, report_file, save_to)
     _echo(run, output, lists_jobs=lists_jobs)
-    if not run.is_complete and given["until"] is None:
+    _save(run, report_file, save_to)
+    if is_stopped and not run.is_complete:
         sys.exit(INTERRUPTED)
+
+
+def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
+    """Raises InputError, before anything runs, where results could not be written."""
+    from hekla.measures.files import FOLDER, form_of  # noqa: PLC0415 - --help stays quick
+
+    require_writable(report_file)
+    for path in save_to:
+        (require_folder if form_of(path) == FOLDER else require_writable)(path)
 
 
 def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
@@ -134,12 +145,12 @@ def chosen_options(given: dict[str, Any]) -> Options:
     )
 
 
-def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> Run:
-    """The run, with a bar on a terminal; Ctrl-C ends it at the next cycle."""
+def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> tuple[Run, bool]:
+    """The run, and whether Ctrl-C was pressed, which ends it at the next cycle; with a bar on a terminal."""
     from hekla.cli.simulation_progress import interruptible, progress_bar  # noqa: PLC0415
 
     with interruptible() as is_stopped, progress_bar(quiet=quiet) as show:
-        return simulate_with(show, is_stopped)
+        return simulate_with(show, is_stopped), is_stopped()
 
 
 def tell_account(account: Account) -> None:

@@ -1,32 +1,51 @@
 """Spans of time and sizes on the command line.
 
-Spans as Go writes them: `1s`, `500ms`, `1m30s`, or a number; sizes as Kubernetes does: `500Mi`, `1Gi`.
+Spans as Go writes them, and with days: `500ms`, `1m30s`, `7d`, `1d12h`, or a number of seconds; sizes as
+Kubernetes does: `500Mi`, `1Gi`.
 """
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from hekla.errors import InputError
-from hekla.objects.duration import read_duration
+from hekla.objects.duration import LONGEST, read_long_span
 from hekla.objects.quantity import whole
 
 
 class Span(click.ParamType[float]):
+    """Seconds from 0 to a hundred years; `is_positive` leaves 0 out."""
+
     name = "duration"
 
+    def __init__(self, *, is_positive: bool = False) -> None:
+        self._is_positive = is_positive
+
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, int | float):
-            return float(value)
-        text = str(value)
+        seconds = _seconds(str(value))
+        if math.isnan(seconds):
+            self.fail(f'"{value}" is no span of time; write it like "1s", "1m30s" or "7d"', param, ctx)
+        if seconds < 0 or (self._is_positive and seconds == 0):
+            self.fail(f'"{value}" is too short; expected a span {self._least}', param, ctx)
+        if seconds > LONGEST:
+            self.fail(f'"{value}" is too long; expected a span of at most a hundred years', param, ctx)
+        return seconds
+
+    @property
+    def _least(self) -> str:
+        return "above 0" if self._is_positive else "of at least 0"
+
+
+def _seconds(text: str) -> float:
+    """What the text says; NaN where it says nothing."""
+    for read in (float, read_long_span):
         try:
-            return float(text)
-        except ValueError:
-            pass
-        try:
-            return read_duration(text).total_seconds()
+            return read(text)
         except (InputError, ValueError):
-            self.fail(f'"{text}" is no span of time; write it like "1s", "500ms" or "1m30s"', param, ctx)
+            pass
+    return math.nan
 
 
 class Size(click.ParamType[int]):
@@ -42,4 +61,4 @@ class Size(click.ParamType[int]):
         return size
 
 
-SPAN, SIZE = Span(), Size()
+SPAN, POSITIVE_SPAN, SIZE = Span(), Span(is_positive=True), Size()

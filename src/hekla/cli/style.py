@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeVar
@@ -31,8 +32,28 @@ def output_option(command: Command) -> Command:
 
 def echo_data(data: object, style: Style) -> None:
     if style is Style.JSON:
-        click.echo(json.dumps(data))
+        click.echo(as_json(data))
         return
     import yaml  # noqa: PLC0415 - rarely needed, and not quick to import
 
     click.echo(yaml.safe_dump(data, sort_keys=False), nl=False)
+
+
+def as_json(data: object) -> str:
+    """The data as JSON, which has no word for what has no end: it is null."""
+    try:
+        return json.dumps(data, allow_nan=False)
+    except ValueError:
+        return json.dumps(finite(data), allow_nan=False)
+
+
+def finite(data: object) -> object:
+    """The data with None in place of numbers that are none or have no end."""
+    match data:
+        case dict():
+            return {key: finite(value) for key, value in data.items()}
+        case list() | tuple():
+            return [finite(value) for value in data]
+        case float() if not math.isfinite(data):
+            return None
+    return data

@@ -26,8 +26,8 @@ _OPTIONS = (
         help="A share of the jobs from 0 to 1, picked by chance.",
     ),
     click.option(
-        "--sample-seed", type=click.IntRange(min=0), default=0, metavar="SEED",
-        help="Same seed, same sample and same generated jobs.",
+        "--sample-seed", type=click.IntRange(min=0), metavar="SEED",
+        help="Same seed, same sample and same generated jobs; else --seed, where there is one.",
     ),
     click.option(
         "--speedup", type=click.FloatRange(0, min_open=True), default=1.0, metavar="TIMES",
@@ -69,7 +69,7 @@ def chosen_workload(path: str | Path, given: Mapping[str, Any], nodes: Sequence[
         format=given["format"],
         limit=given["limit"],
         sample=given["sample"],
-        seed=given["sample_seed"],
+        seed=given.get("seed", 0) if given["sample_seed"] is None else given["sample_seed"],
         speedup=given["speedup"],
         duration=given["default_duration"],
         lenient=given["lenient"],

@@ -66,7 +66,7 @@ def save_comparison(comparison: Comparison, path: Path) -> None:
     """`.csv`, `.parquet`: one row per run and group of jobs. `.json`: the comparison and all summaries."""
     try:
         if form_of(path) == "json":
-            path.write_text(json.dumps(_with_summaries(comparison)) + "\n", "utf-8")
+            path.write_text(json.dumps(_with_summaries(comparison), allow_nan=False) + "\n", "utf-8")
         else:
             save_table(summary_columns(comparison), path)
     except OSError as error:

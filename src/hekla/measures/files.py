@@ -21,6 +21,7 @@ from hekla.measures.records import (
 from hekla.sim.run import Run
 
 TABLE_FORMS = ("csv", "parquet")
+FOLDER = "folder"
 
 
 def save(run: Run, path: Path | str, form: str = "csv") -> list[Path]:
@@ -30,21 +31,29 @@ def save(run: Run, path: Path | str, form: str = "csv") -> list[Path]:
     stints, series and use, each in the given form ("csv" or "parquet").
     """
     path = Path(path)
-    kind = path.suffix.lower().removeprefix(".")
+    kind = form_of(path)
     try:
-        if path.is_dir() or not kind:
+        if kind == FOLDER:
             return _save_folder(run, path, form)
         if kind == "json":
-            path.write_text(json.dumps(run_data(run)) + "\n", "utf-8")
-        elif kind in TABLE_FORMS:
-            save_table(job_columns(run), path)
+            path.write_text(json.dumps(run_data(run), allow_nan=False) + "\n", "utf-8")
         else:
-            raise InputError(
-                f'cannot write a run to "{path}": a name ends in .json, .csv or .parquet, or is a folder'
-            )
+            save_table(job_columns(run), path)
     except OSError as error:
         raise InputError(f'cannot write "{path}": {error.strerror}') from error
     return [path]
+
+
+def form_of(path: Path) -> str:
+    """What the name asks for: "json", a form of tables, or FOLDER; anything else is refused."""
+    form = path.suffix.lower().removeprefix(".")
+    if path.is_dir() or not form:
+        return FOLDER
+    if form not in ("json", *TABLE_FORMS):
+        raise InputError(
+            f'cannot write a run to "{path}": a name ends in .json, .csv or .parquet, or is a folder'
+        )
+    return form
 
 
 def _save_folder(run: Run, folder: Path, form: str) -> list[Path]:

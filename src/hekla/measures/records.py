@@ -27,7 +27,7 @@ Columns = dict[str, Column]
 
 
 def run_data(run: Run, summary: Summary | None = None) -> dict[str, Any]:
-    """The run for JSON: summary and jobs; times are seconds, null where they never came."""
+    """The run for JSON: summary and jobs; times are seconds, null where they never came or have no end."""
     summary = summarize(run) if summary is None else summary
     return {
         "title": run.title,
@@ -166,7 +166,7 @@ def records(columns: Mapping[str, Column]) -> list[dict[str, Any]]:
 
 
 def values_of(column: Column) -> list[Any]:
-    """The values as plain Python; None for NaN."""
+    """The values as plain Python; None for NaN and for what has no end."""
     if isinstance(column, list):
         return column
     return numbers(column, PARTS) if column.dtype.kind == "f" else column.tolist()

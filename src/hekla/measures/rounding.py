@@ -1,4 +1,5 @@
-"""Rounding: numbers as they are written down, the same bytes for equal runs; null for what there is not."""
+"""Rounding: numbers as they are written down, the same bytes for equal runs; null for what there
+is not, or has no end."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ PARTS = 6
 
 
 def number(value: float, digits: int = MILLISECONDS) -> float | None:
-    return None if math.isnan(value) else round(float(value), digits)
+    return round(float(value), digits) if math.isfinite(value) else None
 
 
 def numbers(values: Floats, digits: int = MILLISECONDS) -> list[float | None]:
     rounded = np.round(values, digits).astype(object)
-    rounded[np.isnan(values)] = None
+    rounded[~np.isfinite(values)] = None
     plain: list[float | None] = rounded.tolist()
     return plain

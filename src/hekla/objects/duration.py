@@ -1,4 +1,4 @@
-"""Durations as Go writes them: "1h30m", "10s", "250ms"."""
+"""Durations as Go writes them: "1h30m", "10s", "250ms"; for people with days as well, "2d", "1d12h"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from datetime import timedelta
 from hekla.errors import InputError
 
 _PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
+_DAYS = re.compile(r"\A([0-9]+(?:\.[0-9]+)?)d(.*)\Z")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+
+DAY = 86_400.0
+LONGEST = 36_525 * DAY
+"""A hundred years: whoever says more has mistaken the unit, and no date would hold it."""
 
 
 def read_seconds(text: str) -> float:
@@ -19,6 +24,14 @@ def read_seconds(text: str) -> float:
         raise InputError(f'"{text}" is not a duration; write it like "90s", "10m" or "1h30m"')
     total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     return -total if text.startswith("-") else total
+
+
+def read_long_span(text: str) -> float:
+    """The seconds that the text says, which may begin with days."""
+    days = _DAYS.match(text)
+    if days is None:
+        return read_seconds(text)
+    return float(days[1]) * DAY + (read_seconds(days[2]) if days[2] else 0.0)
 
 
 def read_duration(text: str) -> timedelta:

@@ -106,12 +106,23 @@ def check_dependencies(entries: Sequence[Entry]) -> None:
         after = entry.submission.after
         if after and after not in waits:
             raise entry.spot.under("after").wrong(unknown("job", after, waits))
-        passed = {entry.submission.key}
-        while after:
-            if after in passed:
-                raise entry.spot.under("after").wrong(f'the job waits for itself by way of "{after}"')
-            passed.add(after)
-            after = waits.get(after, "")
+    in_circles = frozenset(waiting_for_themselves(waits))
+    for entry in entries:
+        if entry.submission.key in in_circles:
+            message = f'the job waits for itself by way of "{entry.submission.after}"'
+            raise entry.spot.under("after").wrong(message)
+
+
+def waiting_for_themselves(after: Mapping[str, str]) -> Iterator[str]:
+    """The first found of the jobs of every circle; `after` says what each waits for."""
+    walk_of: dict[str, int] = {}
+    for walk, start in enumerate(after):
+        key = start
+        while key and key not in walk_of:
+            walk_of[key] = walk
+            key = after.get(key, "")
+        if key and walk_of[key] == walk:
+            yield key
 
 
 def check_faults(faults: Sequence[tuple[Fault, Spot]], nodes: Sequence[Node]) -> None:

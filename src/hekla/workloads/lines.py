@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from hekla.errors import InputError
-from hekla.workloads.checks import Names
+from hekla.workloads.checks import Names, waiting_for_themselves
 from hekla.workloads.fields import Spot
 from hekla.workloads.model import Account, Submission
 from hekla.workloads.options import Options
@@ -15,8 +16,17 @@ from hekla.workloads.selection import Content
 from hekla.workloads.shapes import Shapes
 from hekla.workloads.short_jobs import short_job
 from hekla.workloads.source import Piece, Source
-from hekla.workloads.trace import Broken, Reading, Trace
+from hekla.workloads.trace import Broken, Reading, StartsAt, Trace
 from hekla.workloads.written import HEAD_KEYS, Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a job waits for, and the line that says so."""
+
+    after: str
+    line: int
+
 
 _DECODER = msgspec.json.Decoder()
 
@@ -28,12 +38,12 @@ def read_lines(source: Source, options: Options) -> Content:
     content, shapes = draft.content(), Shapes()
     names = Names(content.objects)
 
-    waits: dict[str, int] = {}
+    waits: dict[str, Wait] = {}
 
     def parse(piece: Piece) -> Submission:
         job = job_in(piece, source, names, shapes, options)
         if job.after:
-            waits.setdefault(job.after, piece.line)
+            waits[job.key] = Wait(job.after, piece.line)
         return job
 
     def build(rows: Sequence[Submission], _: float, __: Account) -> Submission:
@@ -45,7 +55,7 @@ def read_lines(source: Source, options: Options) -> Content:
         parse=parse,
         time=lambda job: job.submitted,
         builder=lambda: build,
-        starts_at_zero=True,
+        starts_at=StartsAt.ZERO,
     )
     reading = Reading(trace, options)
     check_keys(trace, reading, waits)
@@ -103,8 +113,8 @@ def decoded(piece: Piece, source: Source) -> object:
         raise source.wrong(piece.line, f"not JSON: {error}") from error
 
 
-def check_keys(trace: Trace[Submission], reading: Reading[Submission], waits: dict[str, int]) -> None:
-    """No two jobs have one name, and those that others wait for are there."""
+def check_keys(trace: Trace[Submission], reading: Reading[Submission], waits: Mapping[str, Wait]) -> None:
+    """No two jobs have one name, those that others wait for are there, and none waits for itself."""
     twice, seen = reading.survey.keys_seen_twice(), set[str]()
     for piece in trace.pieces() if twice else ():
         key = trace.parse(piece).key
@@ -113,6 +123,10 @@ def check_keys(trace: Trace[Submission], reading: Reading[Submission], waits: di
         if hash(key) in twice:
             seen.add(key)
     there = set(reading.survey.keys) if waits else set()
-    for key, line in waits.items():
-        if hash(key) not in there:
-            raise trace.source.wrong(line, f'after: no job "{key}"')
+    for wait in waits.values():
+        if hash(wait.after) not in there:
+            raise trace.source.wrong(wait.line, f'after: no job "{wait.after}"')
+    after = {key: wait.after for key, wait in waits.items()}
+    for key in waiting_for_themselves(after):
+        message = f'after: the job waits for itself by way of "{after[key]}"'
+        raise trace.source.wrong(waits[key].line, message)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hekla.cluster.embedded.annotations import ARRIVES_AT, RUN_SECONDS
 from hekla.controllers import keys
 from hekla.controllers.podgroup import group_name_for, new_pod_group
-from hekla.objects import Manifest, ObjectMeta, Pod, PodGroup, VolcanoJob, seconds
+from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, VolcanoJob, seconds
 from hekla.objects.batch import PodTemplate
 from hekla.workloads.fields import Spot
 from hekla.workloads.model import Restart, Role, Submission
@@ -55,20 +55,30 @@ class Sorted:
 
 
 def sorted_out(
-    manifests: Sequence[Placed], shapes: Shapes, duration: float | None, moment: float = 0.0
+    manifests: Sequence[Placed],
+    shapes: Shapes,
+    duration: float | None,
+    moment: float = 0.0,
+    nodes: Iterable[Node] = (),
 ) -> Sorted:
     """What is handed in, and what is there at the start; `moment` is when the manifests were recorded."""
-    return _Sorter(manifests, shapes, duration, moment).result
+    return _Sorter(manifests, shapes, duration, moment, nodes).result
 
 
 class _Sorter:
     def __init__(
-        self, manifests: Sequence[Placed], shapes: Shapes, duration: float | None, moment: float
+        self,
+        manifests: Sequence[Placed],
+        shapes: Shapes,
+        duration: float | None,
+        moment: float,
+        nodes: Iterable[Node],
     ) -> None:
         self.result = Sorted()
         self._shapes = shapes
         self._duration = duration
         self._moment = moment
+        self._nodes = frozenset(node.metadata.name for node in nodes)
         self._groups: dict[str, tuple[PodGroup, Spot]] = {}
         self._jobs = {m.key: (m, spot) for m, spot in manifests if isinstance(m, VolcanoJob)}
         self._waiting: defaultdict[str, list[Pod]] = defaultdict(list)
@@ -94,6 +104,8 @@ class _Sorter:
             self.result.dropped["a pod that is done"] += 1
         elif pod.metadata.deletion_timestamp is not None:
             self.result.dropped["a pod that is being deleted"] += 1
+        elif pod.spec.node_name and pod.spec.node_name not in self._nodes:
+            self.result.dropped["a pod on a node that is not there"] += 1
         elif pod.spec.node_name:
             self._busy.add(group_key(pod))
             self.result.objects.append(self._running(pod, spot))

@@ -22,7 +22,7 @@ from hekla.workloads.recorded import read_manifests
 from hekla.workloads.selection import Content, selected
 from hekla.workloads.source import Source
 from hekla.workloads.swf import read_swf
-from hekla.workloads.written import read_written
+from hekla.workloads.written import read_folder, read_written
 
 Reader = Callable[[Source, Options], Content]
 
@@ -38,12 +38,15 @@ FORMATS: dict[str, Reader] = {
 """By name, what reads it."""
 
 _BY_SUFFIX = {".swf": "swf", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "hekla", ".yml": "hekla"}
+_IN_FOLDERS = (None, "hekla", "manifests")
 _NUMBER = re.compile(rb"[-+]?[0-9]*\.?[0-9]+\Z")
 
 
 def read_workload(path: str | Path, **options: Any) -> Workload:
-    """The workload in a file, `-` for standard input; `options` are the fields of `Options`."""
+    """The workload in a file, a folder or standard input (`-`); `options` are the fields of `Options`."""
     chosen = Options(**options)
+    if chosen.format in _IN_FOLDERS and Path(path).is_dir():
+        return selected(read_folder(Path(path), chosen), chosen)
     source = Source(path)
     name = chosen.format or format_of(source)
     if name not in FORMATS:

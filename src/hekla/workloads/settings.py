@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.errors import InputError
+from hekla.objects.duration import DAY
 from hekla.workloads.model import Restart
 from hekla.workloads.shapes import GPU, Requests
-from hekla.workloads.spans import DAY
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from hekla.workloads.selection import Content
 from hekla.workloads.shapes import MOST_KEPT, Requests, Shapes
 from hekla.workloads.short_jobs import MOST_PODS
 from hekla.workloads.source import Piece, Source
-from hekla.workloads.trace import DEFAULT_QUEUE, Broken, Trace, content_of
+from hekla.workloads.trace import DEFAULT_QUEUE, Broken, StartsAt, Trace, content_of
 
 FIELDS = (
     "job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time used",
@@ -43,7 +43,7 @@ def read_swf(source: Source, options: Options) -> Content:
             parse=parse,
             time=lambda row: row[1],
             builder=lambda: Builder(queues, options, shapes).build,
-            starts_at_zero=True,
+            starts_at=StartsAt.ZERO_IF_NEAR,
             queues=list(queues.values()),
             has_dependencies=options.follow,
         ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from math import inf
 from typing import Generic, TypeVar
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.objects import Manifest, ObjectMeta, PriorityClass, Queue
+from hekla.objects.duration import DAY
 from hekla.workloads.model import Account, Submission
 from hekla.workloads.options import Options
 from hekla.workloads.selection import Content
@@ -36,6 +38,15 @@ class Broken(Exception):
         self.why = why
 
 
+class StartsAt(Enum):
+    """The moment from which times count."""
+
+    FIRST_ROW = "first row"
+    ZERO = "zero"
+    ZERO_IF_NEAR = "zero if near"
+    """Zero, unless nothing happens for a day from then: a part of a log, or dates as seconds since 1970."""
+
+
 @dataclass(frozen=True)
 class Trace(Generic[Row]):
     """How the rows of a file become jobs."""
@@ -51,8 +62,7 @@ class Trace(Generic[Row]):
     """For one reading: what makes a job of the rows that belong together and the time of the first."""
     group: Callable[[Row], object] | None = None
     """What rows of one job have in common; none: every row is a job."""
-    starts_at_zero: bool = False
-    """Whether times count from the start already; else the first row is the start."""
+    starts_at: StartsAt = StartsAt.FIRST_ROW
     priorities: Callable[[str], int] = lambda _name: 0
     """The value of a priority class that jobs name."""
     queues: Sequence[str] = ()
@@ -148,13 +158,19 @@ class Reading(Generic[Row]):
             self._places.note(piece, last, piece.offset if group is None else hash(group(row)))
             if group is None:
                 self.survey.take(build((row,), last, account))
-        if not self._trace.starts_at_zero and start < inf:
-            self._start = start
+        self._start = self._begin(start)
         self._put_in_order()
         if group is not None:
             for job in self.jobs(Account()):
                 self.survey.take(job)
         self._twice = self.survey.keys_seen_twice()
+
+    def _begin(self, first: float) -> float:
+        """The moment of the file that is the start, if the first job is due at that one."""
+        rule = self._trace.starts_at
+        if first == inf or rule is StartsAt.ZERO or (rule is StartsAt.ZERO_IF_NEAR and first <= DAY):
+            return 0.0
+        return first
 
     def _put_in_order(self) -> None:
         """Keep the places of rows only where they are needed."""
@@ -176,6 +192,9 @@ class Reading(Generic[Row]):
     def jobs(self, account: Account) -> Iterator[Submission]:
         """The jobs in order of time."""
         build = self._trace.builder()
+        if self._trace.starts_at is StartsAt.ZERO_IF_NEAR and self._start:
+            days = f"{self._start / DAY:,.0f} days"
+            account.changed[f"the first job comes {days} after the start: time begins with it"] += 1
         for line, rows in self._groups(account):
             moment = min(map(self._trace.time, rows)) - self._start
             job = build(rows, moment, account)

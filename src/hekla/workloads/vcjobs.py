@@ -24,6 +24,7 @@ from hekla.workloads.fields import Spot
 from hekla.workloads.model import Restart, Submission
 from hekla.workloads.shapes import Shapes
 from hekla.workloads.short_jobs import MOST_PODS
+from hekla.workloads.spans import bounded
 
 OURS = frozenset({ARRIVES_AT, RUN_SECONDS, EXIT_CODE})
 """Annotations that are said by fields of a submission."""
@@ -128,7 +129,7 @@ def seconds_in(notes: Mapping[str, str], key: str, spot: Spot) -> float | None:
     if key not in notes:
         return None
     try:
-        return read_seconds(notes[key])
+        return bounded(read_seconds(notes[key]), notes[key])
     except InputError as error:
         raise spot.under("metadata", "annotations", key).wrong(str(error)) from error
 

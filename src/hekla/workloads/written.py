@@ -7,11 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hekla.controllers.keys import JOB_API_VERSION
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup, VolcanoJob
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
+from hekla.objects.read import files_in
 from hekla.workloads.checks import (
     Names,
     check_dependencies,
@@ -143,8 +145,9 @@ class Draft:
     def content(self) -> Content:
         """The workload, if all that it names is there."""
         moment = youngest(manifest for manifest, _ in (*self.objects, *self.work))
-        found = sorted_out(self.work, self.shapes, self.options.duration, moment)
         objects: list[Manifest] = [manifest for manifest, _ in self.objects]
+        nodes = [*nodes_among(objects), *self.options.nodes]
+        found = sorted_out(self.work, self.shapes, self.options.duration, moment, nodes)
         handed_in = Names(objects).usable(found.entries, found) if self.is_recorded else found.entries
         entries = [*self.entries, *handed_in]
         generated = self._generated(objects)
@@ -187,6 +190,20 @@ def read_written(source: Source, options: Options) -> Content:
         seen = True
     if not seen:
         raise InputError(f"{source.name}: nothing in it; expected jobs, or manifests")
+    return draft.content()
+
+
+def read_folder(folder: Path, options: Options) -> Content:
+    """The workload of all files in a folder and below it, taken together."""
+    draft = Draft(str(folder), options, name=folder.resolve().name)
+    try:
+        files = list(files_in(folder))
+    except Unreadable as problem:
+        raise InputError(f"{folder}: {problem}") from problem
+    for file in files:
+        draft.source = str(file)
+        for document in documents_of(Source(file)):
+            draft.document(document)
     return draft.content()
 
 

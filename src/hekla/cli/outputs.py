@@ -1,0 +1,35 @@
+"""Where results are to go, looked at before the work: hours of it are not to end in a name that is no use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hekla.errors import InputError
+
+HINT = "name a file in a folder that is there and that you may write to"
+
+
+def require_writable(path: Path | None) -> None:
+    """Raises InputError where a file of this name could not be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise _unusable(path, "it is a folder")
+    if not path.parent.is_dir():
+        raise _unusable(path, f'there is no folder "{path.parent}"')
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise _unusable(path, "it may not be written to")
+
+
+def require_folder(path: Path) -> None:
+    """Raises InputError where no such folder is there or could be made."""
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise _unusable(path, f'"{there}" is no folder')
+    if not os.access(there, os.W_OK):
+        raise _unusable(path, f'"{there}" may not be written to')
+
+
+def _unusable(path: Path, reason: str) -> InputError:
+    return InputError(f'cannot write "{path}": {reason}; {HINT}')
