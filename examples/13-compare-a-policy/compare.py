@@ -27,14 +27,14 @@ tiers:
 CONFS = {policy: CONF.format(policy=policy) for policy in ("drf", "small-first")}
 CLUSTER = {"nodes": "4 x cpu=64,memory=512Gi,nvidia.com/gpu=8", "plugins": [SmallFirst]}
 WORK = Settings(
-    jobs=150,
-    load=1.5,
+    jobs=60,
+    load=2.0,
     daily=0.0,
     durations=Durations("exponential", typical=1200.0),
-    sizes=((1, 6), (4, 3), (16, 2)),
+    sizes=((1, 6), (4, 3), (8, 2)),
     pods=(PodKind((("cpu", "8"), ("nvidia.com/gpu", "1"))),),
     queues=(QueueMix("default"),),
 )
-jobs = frame(simulate(WORK, CONFS["small-first"], **CLUSTER)).with_columns(wait=col("started") - col("submitted"))
-print(jobs.group_by("pods").agg(jobs=col("name").len(), wait=col("wait").mean().round()).sort("pods"))
-print("\n".join(comparison_lines(compare(WORK, CONFS, seeds=3, **CLUSTER))))
+waits = frame(simulate(WORK, CONFS["small-first"], **CLUSTER)).with_columns(col("started") - col("submitted"))
+print(waits.group_by("pods").agg(jobs=col("name").len(), wait=col("started").mean().round()).sort("pods"))
+print("\n".join(comparison_lines(compare(WORK, CONFS, seeds=4, **CLUSTER))))
