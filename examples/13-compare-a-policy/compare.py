@@ -35,6 +35,8 @@ WORK = Settings(
     pods=(PodKind((("cpu", "8"), ("nvidia.com/gpu", "1"))),),
     queues=(QueueMix("default"),),
 )
-jobs = frame(simulate(WORK, CONFS["small-first"], **CLUSTER)).with_columns(wait=col("started") - col("submitted"))
+jobs = frame(simulate(WORK, CONFS["small-first"], **CLUSTER)).with_columns(
+    wait=col("started") - col("submitted")
+)
 print(jobs.group_by("pods").agg(jobs=col("name").len(), wait=col("wait").mean().round()).sort("pods"))
 print("\n".join(comparison_lines(compare(WORK, CONFS, seeds=3, **CLUSTER))))

@@ -45,7 +45,7 @@ def fewer_pods(request: Request, role: Role) -> Scale:
 
     def change(pods: int) -> Change:
         changed = request.sized(role.name, pods)
-        line = f"{request.where(role.name)}: {pods} (was {role.pods})" + differences(request, changed)
+        line = f"{request.where_pods(role.name)}: {pods} (was {role.pods})" + differences(request, changed)
         return Change("pods", line, (role.pods - pods) / total, changed)
 
     return Scale(range(role.step, role.pods, role.step), change)
