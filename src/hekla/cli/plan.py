@@ -118,7 +118,7 @@ def planner_on_live(
 def planner_on_files(
     state: Sequence[Path], registry: Registry, *, conf_file: Path | None, preset: str | None, strict: bool
 ) -> Planner:
-    """A scenario is taken as it stands, its configuration and time too; manifests as a cluster admits them."""
+    """A scenario is taken as it stands, conf, time and all; manifests as a cluster would admit them."""
     from hekla.cli.options import chosen_conf, warn  # noqa: PLC0415 - --help stays quick
     from hekla.objects.scenario import is_scenario  # noqa: PLC0415
     from hekla.planning import Planner, admitted_state  # noqa: PLC0415

@@ -6,7 +6,7 @@ Both say where in the manifest a change is to be made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -86,10 +86,10 @@ class Request(Protocol):
     def with_topologies(self, change: OnTopology) -> Request: ...
 
 
-def differences(before: Request, after: Request, *, but: str = "") -> str:
+def differences(before: Request, after: Request, *, but: Collection[str] = ()) -> str:
     """What else must be written differently in the manifest, as the rest of a line."""
     old, new = before.numbers(), after.numbers()
-    changed = [place for place, value in new.items() if value != old[place] and place != but]
+    changed = [place for place, value in new.items() if value != old[place] and place not in but]
     return "".join(f", {place}: {_spoken(new[place])} (was {_spoken(old[place])})" for place in changed)
 
 
@@ -292,8 +292,8 @@ class GroupRequest:
     def where(self, part: str) -> str:
         return (_PLACES_ON_PODS if self.is_made_up else _PLACES)[part]
 
-    def where_pods(self, role: str) -> str:  # noqa: ARG002 - pods are listed, not counted
-        return "number of pods"
+    def where_pods(self, role: str) -> str:
+        return f'number of pods of "{role}"' if role else "number of pods"
 
     def numbers(self) -> dict[str, object]:
         if self.is_made_up:
