@@ -52,6 +52,40 @@ def scenario(tmp_path: Path, name: str, conf: str = 'actions: "allocate"\ntiers:
     return file
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--period", "0", "not in the range x>0"),
+        ("--period", "-1", "not in the range x>0"),
+        ("--period", "nan", "finite"),
+        ("--period", "inf", "finite"),
+        ("--run-seconds", "-3", "not in the range x>=0"),
+        ("--until", "nan", "finite"),
+        ("--until", "-1", "not in the range x>=0"),
+        ("--pace", "-1", "not in the range x>=0"),
+    ],
+)
+def test_run_refuses_times_that_no_clock_reaches(manifests: Path, option: str, value: str, said: str) -> None:
+    told = hekla("run", manifests, option, value)
+    assert told.returncode == 2
+    assert option in told.stderr
+    assert said in told.stderr
+
+
+@pytest.mark.parametrize("option", ["--report", "--record"])
+def test_run_looks_for_the_folder_before_it_begins(manifests: Path, option: str) -> None:
+    told = hekla("run", manifests, option, manifests.parent / "nodir" / "x")
+    assert (told.returncode, told.stdout) == (1, "")
+    assert 'nodir"; make it first, or name another' in told.stderr
+
+
+def test_run_tells_its_summary_even_if_the_report_cannot_be_written(manifests: Path) -> None:
+    told = hekla("run", manifests, "--report", "/dev/full")
+    assert told.returncode == 1
+    assert "decisions: enqueue 1, allocate 1" in told.stdout
+    assert "the report cannot be written" in told.stderr
+
+
 def test_decide_prints_a_table_for_people(manifests: Path) -> None:
     told = hekla("decide", manifests)
     assert told.returncode == 0

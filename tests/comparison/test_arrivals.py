@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -92,10 +93,26 @@ def test_who_waits_for_another_is_put_off_with_it() -> None:
     assert len({time for _, time in moved}) == 1
 
 
+def test_a_job_may_come_before_the_one_that_it_waits_for() -> None:
+    jobs = [submission("c", 0, after="default/b"), submission("b", 1, after="default/a"), submission("a", 2)]
+    drawn = Resampled(60.0)(workload(*jobs), seed=0)
+    assert [job.after for job in drawn.jobs()] == ["default/b-0", "default/a-0", ""]
+    assert not drawn.account.changed
+    moved = times(Jittered(1000.0)(workload(*jobs), seed=1))
+    assert [name for name, _ in moved] == ["c", "b", "a"]
+    assert moved[2][1] - moved[0][1] == pytest.approx(2.0)
+
+
+def test_jobs_that_wait_for_each_other_are_put_off_all_the_same() -> None:
+    jobs = [submission("a", 0, after="default/b"), submission("b", 0, after="default/a")]
+    assert len(times(Jittered(10.0)(workload(*jobs), seed=1))) == 2
+
+
+@pytest.mark.parametrize("span", [0.0, -1.0, math.inf, math.nan])
 @pytest.mark.parametrize("kind", [Resampled, Jittered])
-def test_a_span_of_nothing_is_refused(kind: type[Resampled | Jittered]) -> None:
-    with pytest.raises(InputError, match="expected a span above 0"):
-        kind(0.0)
+def test_a_span_of_nothing_or_without_end_is_refused(kind: type[Resampled | Jittered], span: float) -> None:
+    with pytest.raises(InputError, match="expected a finite span above 0"):
+        kind(span)
 
 
 def test_what_a_seed_changes_is_found_out() -> None:

@@ -76,6 +76,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 BOTH = ("--conf", "spread.conf", "--conf", "pack.conf")
+BAD_SPANS = ("--jitter inf", "--jitter nan", "--resample inf", "--resample 0", "--resample -1")
 
 
 def test_the_verdict_comes_first_and_all_fits_a_hundred_columns(folder: Path) -> None:
@@ -163,11 +164,28 @@ def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -
             1,
             "ends in .json, .csv or .parquet",
         ),
+<<<<<<< HEAD
         ([*BOTH, "nowhere.yaml", "--save", "x/runs.csv"], 1, 'cannot write "x/runs.csv": there is no folder'),
         ([*BOTH, "nowhere.yaml", "--report", "x/it.html"], 1, 'cannot write "x/it.html": there is no folder'),
         ([*BOTH, "nowhere.yaml", "--period", "0"], 2, '"0" is too short'),
     ],
     ids=["one", "two ways", "no workload", "no conf", "no format", "no folder", "no place", "no period"],
+=======
+        *(([*BOTH, "fragments.yaml", *span.split()], 2, span.split()[0]) for span in BAD_SPANS),
+        ([*BOTH, "nowhere.yaml", "--save", "nodir/runs.csv"], 1, 'no folder "nodir"; make it first'),
+        ([*BOTH, "nowhere.yaml", "--report", "nodir/a.html"], 1, 'no folder "nodir"; make it first'),
+    ],
+    ids=[
+        "one",
+        "two ways",
+        "no workload",
+        "no conf",
+        "no format",
+        *BAD_SPANS,
+        "no folder",
+        "no folder either",
+    ],
+>>>>>>> fixes-whatif
 )
 def test_what_is_wrong_is_said_in_one_line(folder: Path, arguments: list[str], code: int, said: str) -> None:
     told = hekla(folder, *arguments)
@@ -200,6 +218,30 @@ def test_a_process_that_dies_is_told_without_a_traceback(folder: Path) -> None:
     assert told.stderr == (
         "error: a process that simulated ended at once, killed or out of memory; try with fewer at a time\n"
     )
+
+
+def test_a_sample_of_generated_jobs_is_another_with_every_seed(folder: Path) -> None:
+    told = hekla(folder, *BOTH, "chancy.yaml", "--sample", "0.8", "--seeds", "2", "--jobs", "1")
+    assert told.stdout.startswith("95 % intervals, paired over 2 seeds: each brings other jobs")
+
+
+def test_a_sample_of_a_trace_is_the_same_with_every_seed(folder: Path) -> None:
+    told = hekla(folder, *BOTH, "fragments.yaml", "--sample", "0.8", "--seeds", "2", "--jobs", "1")
+    assert told.stdout.startswith("one run each")
+
+
+def test_where_there_are_no_jobs_there_is_no_verdict(folder: Path) -> None:
+    told = hekla(folder, *BOTH, "fragments.yaml", "--sample", "0", "--jobs", "1")
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "error: no job to compare: nothing was handed in under any configuration" in told.stderr
+
+
+def test_what_was_found_is_told_even_if_it_cannot_be_saved(folder: Path) -> None:
+    """The folder may go away meanwhile, or, as here, there is no room for the file."""
+    told = hekla(folder, *BOTH, "fragments.yaml", "--jobs", "1", "--report", "/dev/full")
+    assert told.returncode == 1
+    assert "pack.conf is better than spread.conf" in told.stdout
+    assert "No space left on device" in told.stderr
 
 
 def test_the_same_configuration_twice_gets_a_number(folder: Path) -> None:

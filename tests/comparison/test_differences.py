@@ -164,11 +164,10 @@ def test_who_starves_is_not_forgotten_because_the_others_are_quicker() -> None:
     pairs = [(base, run_of([*waits(*[50.0 + s] * 10), Fate("big"), Fate("huge")])) for s in range(3)]
     said = verdict_of(against(*pairs))
     assert (
-        said.headline
-        == "b is better than a at some things and worse at others, but 3 jobs fewer came to an end"
+        said.headline == "b is better than a at some things and worse at others, but 3 jobs fewer completed"
     )
     assert any(text.startswith("completed jobs: 9 % fewer") for text in said.worse)
-    assert said.apart == ("3 jobs came to an end under a alone", "3 jobs under neither")
+    assert said.apart == ("3 jobs completed under a alone", "3 jobs completed under neither")
 
 
 def test_where_nothing_was_before_amounts_are_told() -> None:

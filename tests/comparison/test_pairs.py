@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fates import NAN, Fate, run_of
+from fates import NAN, Fate, against, run_of
 
 from hekla.comparison.pairs import Outcome, Pair, job_figures, paired
+from hekla.comparison.verdict import verdict_of
+from hekla.sim.run import State
 
 
 def pair_of(base: list[Fate], candidate: list[Fate]) -> Pair:
@@ -71,10 +73,29 @@ def test_no_jobs_at_all_make_an_empty_pair() -> None:
     pair = pair_of([], [])
     assert len(pair) == 0
     assert pair.is_identical
-    assert pair.outcome.counts == (0, 0, 0, 0, 0, 0)
+    assert not any(pair.outcome.counts)
 
 
 @pytest.mark.parametrize("quantity", ["wait", "completion", "slowdown"])
 def test_every_quantity_is_there_for_both(quantity: str) -> None:
     base, candidate = pair_of([Fate("x", wait=100)], [Fate("x", wait=0)]).values(quantity)
     assert base[0] > candidate[0]
+
+
+@pytest.mark.parametrize(
+    "disturbed", [Fate("j", 5.0, evictions=1), Fate("j", 5.0, run=90.0, lost=10.0)], ids=["evicted", "lost"]
+)
+def test_jobs_that_end_alike_but_were_disturbed_are_not_identical(disturbed: Fate) -> None:
+    calm = Fate("j", 5.0)
+    assert pair_of([calm], [calm]).is_identical
+    assert calm.finished == disturbed.finished
+    assert not pair_of([calm], [disturbed]).is_identical
+
+
+def test_jobs_that_failed_in_both_runs_are_told_apart_from_those_that_wait() -> None:
+    run = run_of([Fate("fails"), Fate("waits"), Fate("runs", 5.0)])
+    run.jobs.state[0] = State.FAILED
+    assert paired(job_figures(run), job_figures(run)).outcome.failed_in_both == 1
+    assert verdict_of(against((run, run))).apart == (
+        "2 jobs completed under neither (1 of them failed under both)",
+    )

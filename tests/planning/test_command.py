@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -111,11 +112,50 @@ def test_a_scenario_brings_its_own_configuration(tmp_path: Path) -> None:
     assert hekla("plan", job(tmp_path, 1), "--state", file, "--preset", "basic").returncode == 0
 
 
+def zoned(tmp_path: Path, now: str) -> Path:
+    """A node that may be used from 9 to 18 o'clock alone, and the hour of a day at which a plan is made."""
+    [machine, _] = yaml.safe_load_all(STATE)
+    machine["metadata"]["labels"] = {"volcano.sh/revocable-zone": "day"}
+    conf = """
+        actions: "enqueue, allocate"
+        tiers: [{plugins: [{name: gang}, {name: tdm, arguments: {tdm.revocable-zone.day: "9:00-18:00"}}]}]
+    """
+    default = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "default"},
+        "status": {"state": "Open"},
+    }
+    moment = datetime.fromisoformat(f"2026-01-01T{now}+00:00").timestamp()
+    file = tmp_path / "zoned.json"
+    file.write_text(json.dumps({"conf": conf, "now": moment, "objects": [machine, default]}))
+    return file
+
+
+def test_the_time_of_a_scenario_is_the_time_of_the_plan(tmp_path: Path) -> None:
+    file = job(tmp_path, 1)
+    accepts = '{metadata: {annotations: {volcano.sh/revocable-zone: "*"}}, spec:'
+    file.write_text(file.read_text().replace("template: {spec:", f"template: {accepts}"))
+    assert hekla("plan", file, "--state", zoned(tmp_path, "12:00"), "--tries", "0").returncode == 0
+    told = hekla("plan", file, "--state", zoned(tmp_path, "20:00"), "--tries", "0")
+    assert told.returncode == 4
+    assert "revocable zone not active" in told.stdout
+
+
 def test_planning_writes_nothing(tmp_path: Path, state: Path) -> None:
     file = job(tmp_path, 8)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     hekla("plan", file, "--state", state)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["minimum", "queue", "worker"])
+def test_a_task_may_be_called_like_something_else_of_a_job(tmp_path: Path, state: Path, name: str) -> None:
+    file = job(tmp_path, 8)
+    file.write_text(file.read_text().replace("worker", name))
+    told = hekla("plan", file, "--state", state)
+    assert "spec.tasks[0].replicas: 6 (was 8)\n" in told.stdout
+    assert "spec.minAvailable: 6 (was 8)" in told.stdout
 
 
 def test_the_rest_of_an_elastic_job_is_explained(tmp_path: Path, state: Path) -> None:

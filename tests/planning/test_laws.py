@@ -18,7 +18,7 @@ from hekla.planning.changes import ladders, queues
 from hekla.planning.intake import Desk, moment_after
 from hekla.planning.plan import Planner
 from hekla.planning.request import Request
-from hekla.planning.scales import scales
+from hekla.planning.scales import lowered, scales
 from hekla.planning.search import Search
 from hekla.planning.stage import Setting, Stage
 from hekla.planning.trial import Trial, try_out
@@ -95,10 +95,12 @@ def test_the_next_smaller_change_does_not_work(seed: int) -> None:
         return
     told = {found.change.line for found in Search(stage, desk, tries=200).smallest(request)}
     for scale in scales(request):
-        lines = [scale.change(value).line for value in scale.values]
+        lines = [lowered(request, [(scale, value)]).line for value in scale.values]
         for place, line in enumerate(lines[:-1]):
             if line in told:
-                assert not afresh(cluster, scale.change(scale.values[place + 1]).request).starts
+                assert not afresh(
+                    cluster, lowered(request, [(scale, scale.values[place + 1])]).request
+                ).starts
     for ladder in [*ladders(request, stage), *queues(request, stage)]:
         reached = [place for place, change in enumerate(ladder) if change.line in told]
         for place in range(reached[0] if reached else 0):

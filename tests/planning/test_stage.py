@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from hekla.clock import stopwatch
+from hekla.conf import read_conf, require
 from hekla.framework.decisions import Bind, Evict
+from hekla.framework.plugin import Plugin
 from hekla.objects import Manifest, Pod
 from hekla.planning import Planner, Start
 from hekla.planning.stage import Setting, Stage
+from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.pods import stamped
 from hekla.testing.story import conf_of
@@ -60,3 +65,35 @@ def test_a_large_cluster_answers_in_seconds() -> None:
     assert stopwatch() - began < GENEROUS_SECONDS
     assert answer.start is Start.NOT
     assert answer.tries > 5
+
+
+def test_every_first_cycle_remembers_the_same() -> None:
+    setting = Setting(conf_of(), now=2e9, memory={"tdm.last": 5.0})
+    stage = Stage(stamped([queue("default")]), setting)
+    memory = stage.fresh_memory()
+    assert memory == {"tdm.last": 5.0}
+    memory["tdm.last"] = 2e9
+    assert stage.fresh_memory() == {"tdm.last": 5.0}
+
+
+class Remembering(Plugin):
+    """Notes what each cycle remembers, and leaves something behind for the next."""
+
+    name = "remembering"
+    seen: ClassVar[list[dict[str, float]]] = []
+
+    def on_open(self) -> None:
+        self.seen.append(dict(self.session.memory))
+        self.session.memory["cycles"] = self.session.memory.get("cycles", 0.0) + 1
+
+
+def test_what_earlier_cycles_remembered_counts_in_every_try_of_a_plan() -> None:
+    registry = BUILTIN.with_class(Remembering)
+    text = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: remembering}]}]\n'
+    conf = require(read_conf(text, "", registry.catalogue()), strict=True)
+    cluster = stamped([queue("default"), node("n1", cpu=2)])
+    Remembering.seen.clear()
+    planner = Planner(cluster, conf, registry=registry, memory={"cycles": 7.0})
+    planner.plan(job("new", tasks=3, cpu=1).objects, tries=2)
+    assert len(Remembering.seen) == 4  # the first look, the job as it is, and two tries
+    assert all(memory == {"cycles": 7.0} for memory in Remembering.seen)

@@ -187,6 +187,37 @@ def test_two_changes_only_where_no_single_one_works() -> None:
     ]
 
 
+def test_cpu_and_memory_go_down_together_where_neither_is_enough() -> None:
+    cluster = [QUEUE, node("n1", cpu=8, memory="32Gi"), node("n2", cpu=8, memory="32Gi")]
+    [found] = planned(cluster, job("train", cpu=16, memory="64Gi")).suggestions
+    path = "pods: spec.containers[0].resources.requests"
+    assert found.change == f"{path}[cpu]: 8 (was 16); {path}[memory]: 32Gi (was 64Gi)"
+    assert not starts(cluster, job("train", cpu=9, memory="32Gi"))
+    assert not starts(cluster, job("train", cpu=8, memory="33Gi"))
+
+
+def test_numbers_that_go_down_together_go_no_further_than_each_must() -> None:
+    """In step down to a fifth because of the memory; the cpus may stay above that, the GPU as it is."""
+    cluster = [QUEUE, node("n1", cpu=12, memory="10Gi", gpu=2)]
+    [found] = planned(cluster, job("train", cpu=16, memory="50Gi", gpu=1)).suggestions
+    path = "pods: spec.containers[0].resources.requests"
+    assert found.change == f"{path}[cpu]: 12 (was 16); {path}[memory]: 10Gi (was 50Gi)"
+
+
+def test_fewer_and_smaller_pods_where_neither_is_enough() -> None:
+    """A node with four GPUs: eight pods find no room with one each, nor does one pod with eight."""
+    cluster = [QUEUE, node("n1", gpu=4, cpu=8)]
+    wanted = job("train", tasks=8, gpu=8)
+    [found] = planned(cluster, wanted).suggestions
+    assert found.kind == "pods and request"
+    assert found.change == (
+        "number of pods: 2 (was 8); pods: spec.containers[0].resources.requests[nvidia.com/gpu]: 2 (was 8),"
+        " podgroup: spec.minMember: 2 (was 8)"
+    )
+    assert starts(cluster, job("train", tasks=2, gpu=2))
+    assert not starts(cluster, job("train", tasks=3, gpu=2))
+
+
 def test_small_changes_come_first_and_six_are_enough() -> None:
     queues = [queue(f"q{i}") for i in range(9)]
     cluster = [queue("full", capability={"cpu": 3}), *queues, node("n1", cpu=8)]

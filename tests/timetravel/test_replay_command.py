@@ -172,6 +172,17 @@ def test_a_scenario_goes_to_standard_output_unless_told_where(tmp_path: Path) ->
     assert any(one["metadata"]["name"] == "hotfix-default-hotfix" for one in data["objects"])
 
 
+def test_a_shrinking_that_was_cut_short_says_so_beside_the_scenario(tmp_path: Path) -> None:
+    shrinking = ("replay", record(tmp_path / "r"), "--at", 6, "--shrink", "--job", "hotfix")
+    short, whole = hekla(*shrinking, "--tries", 3), hekla(*shrinking)
+    left = len(json.loads(short.stdout)["objects"])
+    assert short.stderr.startswith(f"{left} of ")
+    assert short.stderr.endswith(
+        " objects left after 3 tries (the limit was reached; more could go); raise --tries or --seconds\n"
+    )
+    assert whole.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -27,6 +27,8 @@ from hekla.timetravel.problems import (
     says,
 )
 
+LIMITED = "the limit was reached; more could go"
+
 
 def cut_out(
     recording: Recording, registry: Registry, conf: Conf | None, given: dict[str, Any], style: Style
@@ -44,6 +46,9 @@ def cut_out(
         echo_data({**told, "file": str(save)}, style)
     elif save is not None:
         click.echo(_sentence(told, case, save))
+    elif not told.get("complete", True):
+        left = f"{told['left']} of {told['objects']} objects left after {told['tries']} tries"
+        click.echo(f"{left} ({LIMITED}); raise --tries or --seconds", err=True)
 
 
 def _shrunk(case: Case, conf: Conf | None, given: dict[str, Any]) -> tuple[Case, dict[str, Any]]:
@@ -107,7 +112,7 @@ def _sentence(told: dict[str, Any], case: Case, save: Path) -> str:
     what = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     if "problem" not in told:
         return f"wrote cycle {told['cycle']} with {counted(told['objects'], 'object')} to {save}"
-    ending = "nothing more can go" if told["complete"] else "the limit was reached; more could go"
+    ending = "nothing more can go" if told["complete"] else LIMITED
     return (
         f"kept: {told['problem']}\n"
         f"{told['left']} of {told['objects']} objects left after {told['tries']} tries ({ending}): {what}\n"

@@ -118,7 +118,7 @@ def planner_on_live(
 def planner_on_files(
     state: Sequence[Path], registry: Registry, *, conf_file: Path | None, preset: str | None, strict: bool
 ) -> Planner:
-    """A scenario is taken as it stands, with its configuration; manifests as a cluster would admit them."""
+    """A scenario is taken as it stands, conf, time and all; manifests as a cluster would admit them."""
     from hekla.cli.options import chosen_conf, warn  # noqa: PLC0415 - --help stays quick
     from hekla.objects.scenario import is_scenario  # noqa: PLC0415
     from hekla.planning import Planner, admitted_state  # noqa: PLC0415
@@ -143,7 +143,9 @@ def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: boo
     conf = own or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)
     sharding = scenario.sharding
     shard = Shard(sharding.mode, frozenset(sharding.nodes)) if sharding is not None else None
-    return Planner(scenario.objects, conf, registry=registry, shard=shard)
+    return Planner(
+        scenario.objects, conf, registry=registry, now=scenario.now, memory=scenario.memory, shard=shard
+    )
 
 
 def manifests_in(files: Sequence[Path]) -> list[Manifest]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,7 @@ from hekla.cli.options import chosen_conf, configuration, named_conf, registry_w
 from hekla.cli.outputs import require_writable
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import counted
+from hekla.cli.targets import check_targets
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
@@ -25,14 +27,46 @@ if TYPE_CHECKING:
     from hekla.sim.witness import Witness
 
 
+class Seconds(click.FloatRange):
+    """A number of seconds that a clock can reach."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
+            self.fail(f'expected a finite number of seconds, got "{value}"', param, ctx)
+        return seconds
+
+
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @configuration
 @click.option("--wall", is_flag=True, help="Real time instead of virtual time.")
-@click.option("--pace", default=0.1, show_default=True, help="Seconds to look at each cycle, on a terminal.")
-@click.option("--period", default=1.0, show_default=True, help="Seconds between cycles.")
-@click.option("--run-seconds", default=30.0, show_default=True, help="How long pods run that do not say.")
-@click.option("--until", type=float, help="Stop after so many seconds (of virtual time, unless --wall).")
+@click.option(
+    "--pace",
+    default=0.1,
+    show_default=True,
+    type=Seconds(min=0),
+    help="Seconds to look at each cycle, on a terminal.",
+)
+@click.option(
+    "--period",
+    default=1.0,
+    show_default=True,
+    type=Seconds(min=0, min_open=True),
+    help="Seconds between cycles.",
+)
+@click.option(
+    "--run-seconds",
+    default=30.0,
+    show_default=True,
+    type=Seconds(min=0),
+    help="How long pods run that do not say.",
+)
+@click.option(
+    "--until", type=Seconds(min=0), help="Stop after so many seconds (of virtual time, unless --wall)."
+)  # fmt: skip
 @click.option("--max-cycles", type=click.IntRange(1), help="Stop after so many cycles.")
 @click.option("--record", type=click.Path(path_type=Path), help="Keep every cycle for `hekla replay`.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
@@ -59,7 +93,11 @@ def run(  # noqa: PLR0917 - one parameter per option
     Pods run for the time in their annotation hekla.dev/run-seconds; objects arrive at the time in
     hekla.dev/arrives-at.
     """
+<<<<<<< HEAD
     require_writable(report_file)
+=======
+    check_targets((record, report_file))
+>>>>>>> fixes-whatif
     registry = registry_with(plugins)
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     clock = WallClock() if wall else VirtualClock(START)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,8 +34,8 @@ class Resampled:
     block_seconds: float
 
     def __post_init__(self) -> None:
-        if not self.block_seconds > 0:
-            raise InputError(f'resample: expected a span above 0, got "{self.block_seconds:g}"')
+        if not 0 < self.block_seconds < math.inf:
+            raise InputError(f'resample: expected a finite span above 0, got "{self.block_seconds:g}"')
 
     def __call__(self, workload: Workload, seed: int) -> Workload:
         return _made_of(workload, None, lambda jobs, account: self._drawn(jobs, account, seed))
@@ -52,12 +53,12 @@ class Resampled:
             yield from self._placed(blocks.get(block, []), place - block, place, account)
 
     def _placed(
-        self, jobs: Iterable[Submission], moved: int, place: int, account: Account
+        self, jobs: Sequence[Submission], moved: int, place: int, account: Account
     ) -> Iterator[Submission]:
-        seen: set[str] = set()
+        """Who waits for whom may come in any order, as long as both are in the block."""
+        inside = {job.key for job in jobs}
         for job in jobs:
-            seen.add(job.key)
-            is_alone = bool(job.after) and job.after not in seen
+            is_alone = bool(job.after) and job.after not in inside
             account.changed["the job that it waits for is in another block: it does not wait"] += is_alone
             yield replace(
                 job,
@@ -75,8 +76,8 @@ class Jittered:
     most_seconds: float
 
     def __post_init__(self) -> None:
-        if not self.most_seconds > 0:
-            raise InputError(f'jitter: expected a span above 0, got "{self.most_seconds:g}"')
+        if not 0 < self.most_seconds < math.inf:
+            raise InputError(f'jitter: expected a finite span above 0, got "{self.most_seconds:g}"')
 
     def __call__(self, workload: Workload, seed: int) -> Workload:
         return _made_of(workload, workload.count, lambda jobs, _account: self._shifted(jobs, seed))
@@ -85,12 +86,22 @@ class Jittered:
         given = list(jobs)
         dice = np.random.default_rng((seed, _OF_SHIFTS))
         shifts: list[float] = dice.uniform(0.0, self.most_seconds, len(given)).tolist()
-        by_key: dict[str, float] = {}
-        moved = []
-        for job, shift in zip(given, shifts, strict=True):
-            by_key[job.key] = by_key.get(job.after, shift)
-            moved.append(replace(job, submitted=round(job.submitted + by_key[job.key], 3)))
+        shift_of = {job.key: shift for job, shift in zip(given, shifts, strict=True)}
+        awaited = {job.key: job.after for job in given if job.after in shift_of}
+        moved = [
+            replace(job, submitted=round(job.submitted + shift_of[_first_of_chain(job.key, awaited)], 3))
+            for job in given
+        ]
         return sorted(moved, key=lambda job: job.submitted)
+
+
+def _first_of_chain(key: str, awaited: Mapping[str, str]) -> str:
+    """The job that all before this one wait for, however they are ordered; a ring ends where it began."""
+    seen = {key}
+    while (before := awaited.get(key)) is not None and before not in seen:
+        seen.add(before)
+        key = before
+    return key
 
 
 Arrivals = AsTheyAre | Resampled | Jittered

@@ -181,6 +181,7 @@ def compare(
     )
     for result in results:
         collection.add(result)
+    _check_jobs(collection)
     return _concluded(collection, chance, confidence, needed)
 
 
@@ -235,6 +236,15 @@ def _checked_seeds(seeds: Sequence[int]) -> Sequence[int]:
     if len(set(seeds)) < len(seeds):
         raise InputError("a seed that comes twice would count twice; give each once")
     return seeds
+
+
+def _check_jobs(collection: Collection) -> None:
+    """That nothing differs is no news where there is nothing."""
+    tallies = collection.tallies.values()
+    if tallies and not any(any(tally.outcome.counts) for tally in tallies):
+        dropped = collection.account.dropped
+        why = "".join(f"; left out: {count:,} x {reason}" for reason, count in dropped.items())
+        raise InputError(f"no job to compare: nothing was handed in under any configuration{why}")
 
 
 def _check_confidence(confidence: float) -> None:

@@ -10,7 +10,7 @@ from hekla.measures.spans import Mask, Rows, totals
 from hekla.measures.summary import lost_seconds
 from hekla.measures.waits import responses, size_classes, slowdowns, waits
 from hekla.measures.words import plain_amount
-from hekla.sim.run import Floats, Run
+from hekla.sim.run import Floats, Run, State
 
 SPREAD_OUT = ("wait", "completion", "slowdown")
 """Quantities of jobs that are told as mean and percentiles."""
@@ -30,6 +30,7 @@ class JobFigures:
     """NaN where the job did not complete."""
     spread_out: dict[str, Floats]
     """Each of `SPREAD_OUT`; NaN where a job has none."""
+    has_failed: Mask
     evictions: Floats
     lost: Floats
     """(J, R) Amount-seconds of work that did not count, in cores, bytes, devices."""
@@ -52,6 +53,7 @@ def job_figures(run: Run) -> JobFigures:
         submitted=jobs.submitted,
         finished=jobs.submitted + responses(run),
         spread_out={"wait": waits(run), "completion": responses(run), "slowdown": slowdowns(run)},
+        has_failed=jobs.state == State.FAILED,
         evictions=jobs.evictions.astype(np.float64),
         lost=np.array(lost, np.float64).reshape(len(run.resources), len(jobs)).T,
     )
@@ -59,7 +61,7 @@ def job_figures(run: Run) -> JobFigures:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many jobs came to their end in both runs, in one, in none."""
+    """How many jobs completed in both runs, in one, in none."""
 
     both: int
     only_base: int
@@ -68,6 +70,8 @@ class Outcome:
     unmatched_base: int
     """Jobs that only the base was handed: those that they wait for never ended in the other."""
     unmatched_candidate: int
+    failed_in_both: int = 0
+    """Of those that completed in none: they came to an end, though not to a good one."""
 
     def __add__(self, other: Outcome) -> Outcome:
         return Outcome(*(mine + its for mine, its in zip(self.counts, other.counts, strict=True)))
@@ -81,11 +85,12 @@ class Outcome:
             self.neither,
             self.unmatched_base,
             self.unmatched_candidate,
+            self.failed_in_both,
         )
 
     def as_data(self) -> dict[str, int]:
         keys = ("both", "onlyBase", "onlyCandidate", "neither", "unmatchedBase", "unmatchedCandidate")
-        return dict(zip(keys, self.counts, strict=True))
+        return dict(zip((*keys, "failedInBoth"), self.counts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,9 @@ class Pair:
             neither=_count(~base & ~candidate),
             unmatched_base=len(self.base.names) - len(self),
             unmatched_candidate=len(self.candidate.names) - len(self),
+            failed_in_both=_count(
+                self.base.has_failed[self.base_rows] & self.candidate.has_failed[self.candidate_rows]
+            ),
         )
 
     @property
@@ -134,14 +142,15 @@ class Pair:
 
     @property
     def is_identical(self) -> bool:
-        """Whether not one job fared otherwise."""
-        return len(self.base.names) == len(self.candidate.names) == len(self) and all(
-            np.array_equal(
-                self.base.spread_out[quantity][self.base_rows],
-                self.candidate.spread_out[quantity][self.candidate_rows],
-                equal_nan=True,
-            )
-            for quantity in SPREAD_OUT
+        """Whether not one job fared otherwise: none waited, ended, was evicted or lost work differently."""
+        base, candidate = self.base, self.candidate
+        if not len(base.names) == len(candidate.names) == len(self) or base.resources != candidate.resources:
+            return False
+        both = [(base.spread_out[quantity], candidate.spread_out[quantity]) for quantity in SPREAD_OUT]
+        both += [(base.evictions, candidate.evictions), (base.lost, candidate.lost)]
+        return all(
+            np.array_equal(one[self.base_rows], other[self.candidate_rows], equal_nan=True)
+            for one, other in both
         )
 
 

@@ -118,7 +118,7 @@ def _headline(against: Against, better: Sequence[str], worse: Sequence[str]) -> 
         said = f"no difference between {name} and {base} is sure"
     missing = outcome.only_base - outcome.only_candidate
     if better and missing > 0:
-        said += f", but {counted(missing, 'job')} fewer came to an end"
+        said += f", but {counted(missing, 'job')} fewer completed"
     return said
 
 
@@ -244,9 +244,11 @@ def _apart(against: Against) -> Iterator[str]:
     outcome = against.outcome
     for count, where in ((outcome.only_base, against.base), (outcome.only_candidate, against.name)):
         if count:
-            yield f"{counted(count, 'job')} came to an end under {where} alone"
+            yield f"{counted(count, 'job')} completed under {where} alone"
     if outcome.neither:
-        yield f"{counted(outcome.neither, 'job')} under neither"
+        failed = outcome.failed_in_both
+        aside = f" ({failed:,} of them failed under both)" if failed else ""
+        yield f"{counted(outcome.neither, 'job')} completed under neither{aside}"
     for count, where in (
         (outcome.unmatched_base, against.base),
         (outcome.unmatched_candidate, against.name),

@@ -132,12 +132,13 @@ class Planner:
         *,
         registry: Registry = BUILTIN,
         now: float | None = None,
+        memory: Mapping[str, float] | None = None,
         shard: Shard | None = None,
         scheduler_names: Sequence[str] = SCHEDULER_NAMES,
     ) -> None:
         known = list(objects)
         moment = moment_after(known) if now is None else now
-        self._stage = Stage(known, Setting(conf, moment, registry, shard or Shard()))
+        self._stage = Stage(known, Setting(conf, moment, registry, shard or Shard(), memory or {}))
         self._names = scheduler_names
 
     @property
@@ -215,13 +216,14 @@ def plan(
     *,
     registry: Registry = BUILTIN,
     now: float | None = None,
+    memory: Mapping[str, float] | None = None,
     shard: Shard | None = None,
     together: bool = False,
     tries: int = TRIES,
     on_try: OnTry | None = None,
 ) -> list[Plan]:
     """Would the jobs start on a cluster of these objects; one answer for each."""
-    planner = Planner(objects, conf, registry=registry, now=now, shard=shard)
+    planner = Planner(objects, conf, registry=registry, now=now, memory=memory, shard=shard)
     return planner.plan(job, together=together, tries=tries, on_try=on_try)
 
 

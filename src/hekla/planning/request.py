@@ -6,7 +6,7 @@ Both say where in the manifest a change is to be made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -63,7 +63,10 @@ class Request(Protocol):
         """What it asks of the network, with the place where that is written."""
 
     def where(self, part: str) -> str:
-        """How the manifest calls its `pods`, `minimum`, `queue` or `priority class`."""
+        """How the manifest calls its `minimum`, `queue` or `priority class`."""
+
+    def where_pods(self, role: str) -> str:
+        """Where the manifest says how many pods the role has."""
 
     def numbers(self) -> dict[str, object]:
         """The minimums that users write down themselves, and that must follow a change, by their place."""
@@ -83,10 +86,10 @@ class Request(Protocol):
     def with_topologies(self, change: OnTopology) -> Request: ...
 
 
-def differences(before: Request, after: Request, *, but: str = "") -> str:
+def differences(before: Request, after: Request, *, but: Collection[str] = ()) -> str:
     """What else must be written differently in the manifest, as the rest of a line."""
     old, new = before.numbers(), after.numbers()
-    changed = [place for place, value in new.items() if value != old[place] and place != but]
+    changed = [place for place, value in new.items() if value != old[place] and place not in but]
     return "".join(f", {place}: {_spoken(new[place])} (was {_spoken(old[place])})" for place in changed)
 
 
@@ -148,9 +151,10 @@ class JobRequest:
         if part == "priority class":
             own = [role.path for role in self.roles if role.spec.priority_class_name]
             return " and ".join(f"{path}.priorityClassName" for path in ("spec", *own))
-        if part in ("minimum", "queue"):
-            return "spec.minAvailable" if part == "minimum" else "spec.queue"
-        position = next(i for i, task in enumerate(self.job.spec.tasks) if task.name == part)
+        return {"minimum": "spec.minAvailable", "queue": "spec.queue"}[part]
+
+    def where_pods(self, role: str) -> str:
+        position = next(i for i, task in enumerate(self.job.spec.tasks) if task.name == role)
         return f"spec.tasks[{position}].replicas"
 
     def numbers(self) -> dict[str, object]:
@@ -286,8 +290,10 @@ class GroupRequest:
         return [(path, topology) for path, topology in found if topology is not None]
 
     def where(self, part: str) -> str:
-        names = _PLACES_ON_PODS if self.is_made_up else _PLACES
-        return names.get(part, "number of pods")
+        return (_PLACES_ON_PODS if self.is_made_up else _PLACES)[part]
+
+    def where_pods(self, role: str) -> str:
+        return f'number of pods of "{role}"' if role else "number of pods"
 
     def numbers(self) -> dict[str, object]:
         if self.is_made_up:

@@ -21,44 +21,79 @@ _GI, _MI = 1024**3, 1024**2
 
 @dataclass(frozen=True)
 class Scale:
-    """Values below the present one, from small to large, and the change that each of them is."""
+    """A number of a job, and the values below it, from small to large."""
 
-    values: Sequence[int]
-    change: Callable[[int], Change]
+    kind: str
+    place: str
+    """Where it stands in the manifest."""
+    was: int
+    values: range
+    weight: float
+    """What it costs to give up all of it."""
+    applied: Callable[[Request, int], Request]
+    """The request with another value."""
+    written: Callable[[int], str] = str
+
+    def line(self, value: int) -> str:
+        return f"{self.place}: {self.written(value)} (was {self.written(self.was)})"
+
+    def at_most(self, part: float) -> int:
+        """The largest value up to such a part of the number, but at least the least."""
+        return self.values[max(int((part * self.was - self.values.start) // self.values.step), 0)]
+
+
+def lowered(request: Request, values: Sequence[tuple[Scale, int]]) -> Change:
+    """Every number with its value, as one change; a number that keeps its value is not told."""
+    told = [(scale, value) for scale, value in values if value < scale.was]
+    changed = request
+    for scale, value in told:
+        changed = scale.applied(changed, value)
+    line = "; ".join(scale.line(value) for scale, value in told)
+    rest = differences(request, changed, but=[scale.place for scale, _ in told])
+    cost = sum(scale.weight * (scale.was - value) / scale.was for scale, value in told)
+    return Change(" and ".join(dict.fromkeys(scale.kind for scale, _ in told)), line + rest, cost, changed)
 
 
 def scales(request: Request) -> Iterator[Scale]:
     """Every number that can be lowered."""
-    for role in request.roles:
-        if role.pods > role.step:
-            yield fewer_pods(request, role)
+    yield from pods_of_roles(request)
     if request.minimum > 1:
         yield smaller_minimum(request)
     for role in request.roles:
-        for name in largest_requests(role.spec):
-            if (scale := smaller_request(request, role, name)).values:
-                yield scale
+        yield from requests_of(role)
+
+
+def bundles(request: Request) -> Iterator[Sequence[Scale]]:
+    """Numbers to lower together, where none of them helps alone: the fewest first."""
+    of_roles = [list(requests_of(role)) for role in request.roles]
+    pods, requests = list(pods_of_roles(request)), [scale for of_role in of_roles for scale in of_role]
+    told: list[Sequence[Scale]] = []
+    for bundle in (*of_roles, requests, pods, [*pods, *requests]):
+        if len(bundle) > 1 and bundle not in told:
+            told.append(bundle)
+            yield bundle
+
+
+def pods_of_roles(request: Request) -> Iterator[Scale]:
+    return (fewer_pods(request, role) for role in request.roles if role.pods > role.step)
+
+
+def requests_of(role: Role) -> Iterator[Scale]:
+    found = (smaller_request(role, name) for name in largest_requests(role.spec))
+    return (scale for scale in found if scale.values)
 
 
 def fewer_pods(request: Request, role: Role) -> Scale:
-    total = pods_of_request(request)
-
-    def change(pods: int) -> Change:
-        changed = request.sized(role.name, pods)
-        line = f"{request.where(role.name)}: {pods} (was {role.pods})" + differences(request, changed)
-        return Change("pods", line, (role.pods - pods) / total, changed)
-
-    return Scale(range(role.step, role.pods, role.step), change)
+    values = range(role.step, role.pods, role.step)
+    weight = role.pods / pods_of_request(request)
+    place, name = request.where_pods(role.name), role.name
+    return Scale("pods", place, role.pods, values, weight, lambda given, pods: given.sized(name, pods))
 
 
 def smaller_minimum(request: Request) -> Scale:
-    def change(minimum: int) -> Change:
-        cost = MINIMUM_COST * (request.minimum - minimum) / pods_of_request(request)
-        place, changed = request.where("minimum"), request.with_minimum(minimum)
-        line = f"{place}: {minimum} (was {request.minimum})" + differences(request, changed, but=place)
-        return Change("minimum", line, cost, changed)
-
-    return Scale(range(1, request.minimum), change)
+    least, place = request.minimum, request.where("minimum")
+    weight = MINIMUM_COST * least / pods_of_request(request)
+    return Scale("minimum", place, least, range(1, least), weight, lambda given, few: given.with_minimum(few))
 
 
 def largest_requests(spec: PodSpec) -> dict[str, int]:
@@ -71,7 +106,7 @@ def largest_requests(spec: PodSpec) -> dict[str, int]:
     return {name: -place for name, (amount, place) in found.items() if amount > 0}
 
 
-def smaller_request(request: Request, role: Role, name: str) -> Scale:
+def smaller_request(role: Role, name: str) -> Scale:
     place = largest_requests(role.spec)[name]
     was = role.spec.containers[place].resources.requests[name]
     amount = canonical(name, was)
@@ -80,13 +115,13 @@ def smaller_request(request: Request, role: Role, name: str) -> Scale:
     if is_limited_to(role.spec.containers[place], name):
         path += f" and limits[{name}]"
 
-    def change(value: int) -> Change:
-        text = written(name, value)
-        changed = request.with_specs(lambda spec: asking(spec, place, name, was, text), role.name)
-        line = f"{path}: {text} (was {was})" + differences(request, changed)
-        return Change("request", line, (amount - value) / amount, changed)
+    def spoken(value: int) -> str:
+        return str(was) if value == amount else written(name, value)
 
-    return Scale(range(step, amount, step), change)
+    def applied(given: Request, value: int) -> Request:
+        return given.with_specs(lambda spec: asking(spec, place, name, was, written(name, value)), role.name)
+
+    return Scale("request", path, amount, range(step, amount, step), 1.0, applied, spoken)
 
 
 def step_of(name: str, amount: int) -> int:

@@ -1,24 +1,27 @@
 """Search: the smallest changes with which a job would start, each tried out before it is told.
 
 On a scale the search halves: it ends at a value that works whose next larger one does not. Where a larger
-value might work again beyond that, it is not looked for. Two changes at once are tried only where no single
-one works.
+value might work again beyond that, it is not looked for. Several numbers together and two changes at once
+are tried only where no single one works.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from hekla.planning.changes import Change, Ladder, ladders, queues
 from hekla.planning.intake import Desk
 from hekla.planning.request import Request
-from hekla.planning.scales import Scale, scales
+from hekla.planning.scales import Scale, bundles, lowered, scales
 from hekla.planning.stage import Stage
 from hekla.planning.trial import Start, Trial, try_out
 
 MOST_SHOWN = 6
 ENOUGH_PAIRS = 3
+PARTS = 64
+"""Steps in which numbers go down together, each by the same part of it."""
 
 OnTry = Callable[[int, str], None]
 """Hears how many tries there were so far, and what is tried now."""
@@ -64,6 +67,7 @@ class Search:
         try:
             self._singly(request)
             if not self._found:
+                self._together(request)
                 self._in_pairs(request)
         except Spent:
             self.is_complete = False
@@ -72,9 +76,35 @@ class Search:
     def _singly(self, request: Request) -> None:
         self._climb(ladders(request, self._stage))
         for scale in scales(request):
-            self._weigh(scale)
+            self._weigh(request, scale)
         # Last: there may be hundreds of them.
         self._climb(queues(request, self._stage))
+
+    def _together(self, request: Request) -> None:
+        """Several numbers lowered: in step as far as it takes, then each as far up again as it may go."""
+        for bundle in bundles(request):
+            if self._balance(request, bundle):
+                return
+
+    def _balance(self, request: Request, bundle: Sequence[Scale]) -> bool:
+        def in_step(part: int) -> list[int]:
+            return [scale.at_most(part / PARTS) for scale in bundle]
+
+        def attempt(values: Sequence[int]) -> Found | None:
+            return self._attempt(lowered(request, list(zip(bundle, values, strict=True))))
+
+        part, best = largest(range(PARTS), lambda part: attempt(in_step(part)))
+        if best is None:
+            return False
+        values = in_step(part)
+        for at, scale in enumerate(bundle):
+            before, after = values[:at], values[at + 1 :]
+            above = [value for value in (*scale.values, scale.was) if value > values[at]]
+            value, found = largest(above, partial(_between, attempt, before, after))
+            if found is not None:
+                values[at], best = value, found
+        self._found.append(best)
+        return True
 
     def _in_pairs(self, request: Request) -> None:
         """Something else together with less of it, or two things else."""
@@ -82,7 +112,7 @@ class Search:
         firsts = [change for ladder in found for change in ladder]
         for first in sorted(firsts, key=lambda change: (change.cost, change.line)):
             for scale in scales(first.request):
-                self._weigh(scale, first)
+                self._weigh(first.request, scale, first)
             others = [*ladders(first.request, self._stage), *queues(first.request, self._stage)]
             self._climb([ladder for ladder in others if ladder and ladder[0].kind > first.kind], first)
             if len(self._found) >= ENOUGH_PAIRS:
@@ -94,28 +124,23 @@ class Search:
                 if self._works(change, first):
                     break
 
-    def _weigh(self, scale: Scale, first: Change | None = None) -> None:
-        """The largest value that works: the least first, which tells whether it is worth searching."""
-        best, least, most = None, 0, len(scale.values)
-        middle = 0
-        while middle < most:
-            change = scale.change(scale.values[middle])
-            trial = self._try(change)
-            if trial.starts:
-                best, least = Found(joined(first, change), trial), middle
-            elif best is None:
-                return
-            else:
-                most = middle
-            middle = (least + most + 1) // 2 if most - least > 1 else most
+    def _weigh(self, request: Request, scale: Scale, first: Change | None = None) -> None:
+        """The largest value that works."""
+        _, best = largest(
+            scale.values, lambda value: self._attempt(lowered(request, [(scale, value)]), first)
+        )
         if best is not None:
             self._found.append(best)
 
     def _works(self, change: Change, first: Change | None) -> bool:
+        found = self._attempt(change, first)
+        if found is not None:
+            self._found.append(found)
+        return found is not None
+
+    def _attempt(self, change: Change, first: Change | None = None) -> Found | None:
         trial = self._try(change)
-        if trial.starts:
-            self._found.append(Found(joined(first, change), trial))
-        return trial.starts
+        return Found(joined(first, change), trial) if trial.starts else None
 
     def _try(self, change: Change) -> Trial:
         if self.tries >= self._allowed:
@@ -124,6 +149,28 @@ class Search:
         if self._on_try is not None:
             self._on_try(self.tries, change.line)
         return try_out(self._stage, *self._desk.objects_of(change.request))
+
+
+def largest(values: Sequence[int], attempt: Callable[[int], Found | None]) -> tuple[int, Found | None]:
+    """The largest value that works: the least first, which tells whether it is worth searching."""
+    best, least, most = None, 0, len(values)
+    middle = 0
+    while middle < most:
+        found = attempt(values[middle])
+        if found is not None:
+            best, least = found, middle
+        elif best is None:
+            break
+        else:
+            most = middle
+        middle = (least + most + 1) // 2 if most - least > 1 else most
+    return values[least] if values else 0, best
+
+
+def _between(
+    attempt: Callable[[Sequence[int]], Found | None], before: Sequence[int], after: Sequence[int], value: int
+) -> Found | None:
+    return attempt([*before, value, *after])
 
 
 def joined(first: Change | None, second: Change) -> Change:

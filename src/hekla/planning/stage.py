@@ -37,12 +37,13 @@ PERIOD = 1.0
 
 @dataclass(frozen=True)
 class Setting:
-    """How cycles decide, and when the first of them runs."""
+    """How cycles decide, when the first of them runs, and what it remembers of those before."""
 
     conf: Conf
     now: float
     registry: Registry = BUILTIN
     shard: Shard = field(default_factory=Shard)
+    memory: Mapping[str, float] = field(default_factory=dict)
 
 
 class Stage:
@@ -76,7 +77,7 @@ class Stage:
 
         No decision depends on them; phases stay as they are.
         """
-        for decision in self.cycle(1, {}).decisions:
+        for decision in self.cycle(1, self.fresh_memory()).decisions:
             if isinstance(decision, UpdatePodGroup):
                 group = self.by_key(PodGroup)[decision.pod_group]
                 if group.status.phase == decision.status.phase:
@@ -124,6 +125,10 @@ class Stage:
         self._before.clear()
         self._supposed.clear()
         self._state.take_in()
+
+    def fresh_memory(self) -> dict[str, float]:
+        """What a first cycle remembers; every trial goes on from its own copy."""
+        return dict(self.setting.memory)
 
     def cycle(self, number: int, memory: dict[str, float]) -> CycleReport:
         """One cycle on what is supposed; its decisions are only told."""

@@ -119,7 +119,7 @@ def try_out(stage: Stage, objects: Sequence[Manifest], uid: str, *, keep: bool =
 def bound_without(stage: Stage, cycles: int) -> Counter[str]:
     """How many pods of each job would be bound in so many cycles if nothing else came."""
     bound: Counter[str] = Counter()
-    memory: dict[str, float] = {}
+    memory = stage.fresh_memory()
     try:
         for number in range(1, cycles + 1):
             report = stage.cycle(number, memory)
@@ -147,7 +147,7 @@ class _Run:
         self.last: CycleReport
 
     def to_the_end(self) -> Trial:
-        memory: dict[str, float] = {}
+        memory = self._stage.fresh_memory()
         for number in range(1, MOST_CYCLES + 1):
             self.last = self._stage.cycle(number, memory)
             self._note(self.last)
