@@ -35,14 +35,6 @@ WORK = Settings(
     pods=(PodKind((("cpu", "8"), ("nvidia.com/gpu", "1"))),),
     queues=(QueueMix("default"),),
 )
-<<<<<<< HEAD
 waits = frame(simulate(WORK, CONFS["small-first"], **CLUSTER)).with_columns(col("started") - col("submitted"))
 print(waits.group_by("pods").agg(jobs=col("name").len(), wait=col("started").mean().round()).sort("pods"))
 print("\n".join(comparison_lines(compare(WORK, CONFS, seeds=4, **CLUSTER))))
-=======
-jobs = frame(simulate(WORK, CONFS["small-first"], **CLUSTER)).with_columns(
-    wait=col("started") - col("submitted")
-)
-print(jobs.group_by("pods").agg(jobs=col("name").len(), wait=col("wait").mean().round()).sort("pods"))
-print("\n".join(comparison_lines(compare(WORK, CONFS, seeds=3, **CLUSTER))))
->>>>>>> fixes-whatif

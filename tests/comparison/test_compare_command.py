@@ -164,16 +164,10 @@ def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -
             1,
             "ends in .json, .csv or .parquet",
         ),
-<<<<<<< HEAD
+        *(([*BOTH, "fragments.yaml", *span.split()], 2, span.split()[0]) for span in BAD_SPANS),
         ([*BOTH, "nowhere.yaml", "--save", "x/runs.csv"], 1, 'cannot write "x/runs.csv": there is no folder'),
         ([*BOTH, "nowhere.yaml", "--report", "x/it.html"], 1, 'cannot write "x/it.html": there is no folder'),
         ([*BOTH, "nowhere.yaml", "--period", "0"], 2, '"0" is too short'),
-    ],
-    ids=["one", "two ways", "no workload", "no conf", "no format", "no folder", "no place", "no period"],
-=======
-        *(([*BOTH, "fragments.yaml", *span.split()], 2, span.split()[0]) for span in BAD_SPANS),
-        ([*BOTH, "nowhere.yaml", "--save", "nodir/runs.csv"], 1, 'no folder "nodir"; make it first'),
-        ([*BOTH, "nowhere.yaml", "--report", "nodir/a.html"], 1, 'no folder "nodir"; make it first'),
     ],
     ids=[
         "one",
@@ -183,9 +177,9 @@ def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -
         "no format",
         *BAD_SPANS,
         "no folder",
-        "no folder either",
+        "no place",
+        "no period",
     ],
->>>>>>> fixes-whatif
 )
 def test_what_is_wrong_is_said_in_one_line(folder: Path, arguments: list[str], code: int, said: str) -> None:
     told = hekla(folder, *arguments)

@@ -17,7 +17,6 @@ from hekla.cli.options import chosen_conf, configuration, named_conf, registry_w
 from hekla.cli.outputs import require_writable
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import counted
-from hekla.cli.targets import check_targets
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
@@ -93,11 +92,8 @@ def run(  # noqa: PLR0917 - one parameter per option
     Pods run for the time in their annotation hekla.dev/run-seconds; objects arrive at the time in
     hekla.dev/arrives-at.
     """
-<<<<<<< HEAD
-    require_writable(report_file)
-=======
-    check_targets((record, report_file))
->>>>>>> fixes-whatif
+    for target in (record, report_file):
+        require_writable(target)
     registry = registry_with(plugins)
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     clock = WallClock() if wall else VirtualClock(START)
