@@ -76,7 +76,7 @@ def test_run_refuses_times_that_no_clock_reaches(manifests: Path, option: str, v
 def test_run_looks_for_the_folder_before_it_begins(manifests: Path, option: str) -> None:
     told = hekla("run", manifests, option, manifests.parent / "nodir" / "x")
     assert (told.returncode, told.stdout) == (1, "")
-    assert 'nodir"; make it first, or name another' in told.stderr
+    assert 'nodir"; name a file in a folder that is there' in told.stderr
 
 
 def test_run_tells_its_summary_even_if_the_report_cannot_be_written(manifests: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from states import CONF
 
 from hekla.errors import InputError
-from hekla.forecasting import Calibration, Knowledge, Outcome, Rolling, calibrate
+from hekla.forecasting import Calibration, Knowledge, Outcome, Past, Rolling, calibrate
 from hekla.forecasting.calibration import trust_in, verdict_on
+from hekla.forecasting.past import likeness_of
 from hekla.workloads import Workload, read_workload
 
 QUEUEING = """
@@ -28,6 +29,15 @@ generate:
   estimate: {least: 1, most: 4}
 """
 """Four servers, one queue, first come, first served."""
+
+
+LONG = """
+nodes: 1 x cpu=8
+jobs:
+- {name: a, duration: 10h, cpu: 8}
+- {name: b, arrival: 1s, duration: 1h, cpu: 8}
+- {name: c, arrival: 2s, duration: 1h, cpu: 8}
+"""
 
 
 @pytest.fixture
@@ -72,18 +82,72 @@ def test_a_workload_in_which_nothing_waits_cannot_be_calibrated_on(tmp_path: Pat
         calibrate(read_workload(path), CONF)
 
 
-def outcome(start: float, *, p10: float = 50, p50: float = 100, p90: float = 150) -> Outcome:
-    return Outcome(moment=0.0, job="j", p10=p10, p50=p50, p90=p90, started=start)
+def outcome(
+    start: float, *, p10: float = 50, p50: float = 100, p90: float = 150, seen: float = 120
+) -> Outcome:
+    """Whoever never started was watched beyond P50, but not to P90."""
+    return Outcome(moment=0.0, job="j", p10=p10, p50=p50, p90=p90, started=start, seen_until=seen)
 
 
 def test_trust_by_hand() -> None:
-    """Of five starts, two came by P50, four by P90, three within the band; one job never started."""
+    """Of five starts, two came by P50, four by P90, three within the band; one job missed its P50 so far."""
     found = trust_in([outcome(each) for each in (20, 90, 120, 140, 230, math.nan)], "", tolerance=1.0)
 
     assert (found.forecasts, found.never_started) == (6, 1)
-    assert (found.before_p50, found.before_p90, found.within_band) == (0.4, 0.8, 0.6)
+    assert (found.before_p50, found.before_p90, found.within_band) == (2 / 6, 0.8, 0.6)
     assert found.mean_error == pytest.approx((80 + 10 + 20 + 40 + 130) / 5)
     assert found.bias == pytest.approx((-80 - 10 + 20 + 40 + 130) / 5)
+
+
+def test_a_job_that_never_starts_has_missed_a_p90_that_was_watched() -> None:
+    found = trust_in([outcome(90), outcome(math.nan, seen=152), outcome(math.nan, seen=150)], "", 1.0)
+
+    assert (found.forecasts, found.never_started, found.judged) == (3, 2, 2)
+    assert (found.before_p90, found.within_band) == (0.5, 0.5)
+    assert verdict_on(found, 1.0).startswith("too hopeful")
+
+
+def test_a_start_that_was_not_foreseen_within_the_horizon_is_no_hit() -> None:
+    """Two have no P90, one of them no P50 either: they count apart."""
+    found = trust_in(
+        [outcome(200), outcome(90, p90=math.inf), outcome(90, p50=math.inf, p90=math.inf)], "", tolerance=1.0
+    )
+
+    assert (found.forecasts, found.beyond_horizon, found.judged) == (3, 2, 1)
+    assert (found.before_p50, found.before_p90, found.within_band) == (0.5, 0.0, 0.0)
+
+
+def test_moments_fall_into_long_waits_although_nothing_happens_then(tmp_path: Path) -> None:
+    """b waits for ten hours behind a, and c eleven: four moments, spread over 21 hours of waiting."""
+    path = tmp_path / "long.yaml"
+    path.write_text(LONG, "utf-8")
+    rolling = Rolling(rolls=1, precision=0.0)
+
+    found = calibrate(read_workload(path), CONF, knowledge=Knowledge.EXACT, moments=4, rolling=rolling)
+
+    said = [
+        (round(each.moment / 3600, 1), each.job[-1], round(each.p50 / 3600, 1)) for each in found.outcomes
+    ]
+    moments = (2.6, 3.1, 7.9, 8.4)
+    assert said == [(moment, name, start) for moment in moments for name, start in (("b", 10.0), ("c", 11.0))]
+    assert found.overall.mean_error <= 1.0
+    assert found.overall.mean_ahead > 3600.0
+
+
+def test_a_history_from_before_is_learned_from(tmp_path: Path) -> None:
+    """Nothing ends before b starts: only from earlier weeks can be known how long a and b run."""
+    path = tmp_path / "long.yaml"
+    path.write_text(LONG, "utf-8")
+    spans = {"default/a": 36_000.0, "default/b": 3600.0}
+    weeks = [Past(likeness_of(key, queue="default", pods=1), span) for key, span in spans.items()] * 5
+
+    def error(history: list[Past]) -> float:
+        rolling = Rolling(rolls=3, precision=0.0)
+        found = calibrate(read_workload(path), CONF, moments=2, rolling=rolling, history=history)
+        return found.overall.mean_error
+
+    assert error(weeks) <= 1.0
+    assert error([]) > 600.0
 
 
 def test_forecasts_beyond_the_horizon_are_told_apart() -> None:

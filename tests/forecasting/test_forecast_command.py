@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from states import runs, state
+from states import NOW, runs, state
 
 from fakes.http_api import ApiThread
 from hekla.cli.main import cli
@@ -77,6 +77,21 @@ def test_a_scenario_brings_its_configuration(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["jobs"][0]["startsInSeconds"]["p50"] == 100.0
 
 
+def test_a_scenario_brings_its_moment_but_the_command_line_goes_first(tmp_path: Path) -> None:
+    """Its pod began 40 s before one o'clock, and the scenario is from then."""
+    objects = state(node("n1"), runs("a", 100, on="n1"), runs("b", 50), has_run=40)
+    path = tmp_path / "scenario.json"
+    scenario = json.loads(as_scenario(map(as_data, objects), BUILT_IN_DEFAULT, "s"))
+    path.write_text(json.dumps({**scenario, "now": NOW}), "utf-8")
+
+    def start(*more: str) -> float:
+        told: float = json.loads(hekla(path, "-o", "json", *more).stdout)["jobs"][0]["startsInSeconds"]["p50"]
+        return told
+
+    assert start() == 60.0
+    assert start("--now", "2026-01-01T01:00:10Z") == 50.0
+
+
 def test_late_jobs_are_told_with_how_many_rolls_they_missed(tmp_path: Path) -> None:
     objects = state(node("n1"), runs("a", 900, on="n1"), runs("b", 50))
     path = tmp_path / "state.json"
@@ -120,7 +135,7 @@ def test_calibration_as_a_table_and_as_data(tmp_path: Path) -> None:
 
     assert told.exit_code == 0, told.output
     head = " ".join(told.stdout.splitlines()[0].split())
-    assert head == "START AHEAD FORECASTS BY P50 BY P90 IN BAND MEAN ERROR BIAS"
+    assert head == "START AHEAD FORECASTS OPEN NEVER BY P50 BY P90 IN BAND MEAN ERROR BIAS"
     assert told.stdout.splitlines()[-2] == "exact: starts were foreseen to within 1.0 s on average"
     assert data["overall"]["meanError"] == 0.0
     assert data["overall"]["forecasts"] > 3
@@ -142,6 +157,12 @@ def test_a_live_cluster_is_read_with_the_jobs_in_it(tmp_path: Path) -> None:
     [
         ((), "give FILES, or --from-cluster"),
         (("state.json", "--calibrate", "w.yaml"), "--calibrate WORKLOAD takes neither FILES nor"),
+        (("--calibrate", "w.yaml", "--job", "x"), "--job has no meaning with --calibrate"),
+        (("--calibrate", "w.yaml", "--now", AT), "--now has no meaning with --calibrate"),
+        (
+            ("--calibrate", "w.yaml", "--history", "h.yaml", "--knowing", "exact"),
+            "--history needs --knowing history",
+        ),
         (("--rolls", "0", "x"), "0 is not in the range"),
     ],
 )
@@ -156,6 +177,7 @@ def test_wrong_calls_are_told(call: tuple[str, ...], said: str) -> None:
     ("more", "said"),
     [
         (("--now", "noon"), '--now: "noon" is no moment; write it like "2026-01-31T12:00:00Z"'),
+        (("--now", "9999-12-31T00:00:00Z"), "now: expected a moment from 1970 to 2200"),
         (("--job", "x"), 'no job "x" waits; jobs that do: default/b, default/c, default/huge'),
         (("--arrivals", "-1"), '--arrivals: expected jobs per hour from 0 on, or a workload, got "-1"'),
         (("--history", "nowhere.json"), 'cannot read "nowhere.json"'),

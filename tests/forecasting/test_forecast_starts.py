@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from copy import deepcopy
 from datetime import timedelta
 
@@ -13,8 +14,10 @@ from states import CONF, HOUR, NOW, runs, state
 
 from hekla.errors import InputError
 from hekla.forecasting import Forecast, Past, Rolling, WrittenArrivals, forecast
+from hekla.forecasting.arrivals import steady
 from hekla.forecasting.past import likeness_of
-from hekla.forecasting.run_times import Source
+from hekla.forecasting.run_times import Prospect, Source
+from hekla.forecasting.standing import standing
 from hekla.objects import Condition, Manifest, ObjectMeta, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
@@ -219,6 +222,71 @@ def test_arrivals_that_go_first_push_a_job_back() -> None:
     found = forecast(objects, CONF, now=NOW, arrivals=WrittenArrivals((later,)), rolling=FEW)
 
     assert bands(found) == {"b": point(130)}
+
+
+def submission(name: str, at: float, span: float, **more: str) -> Submission:
+    template = PodTemplate(
+        spec=PodSpec(containers=(Container(name="m", resources=ResourceRequirements(requests={"cpu": 4})),))
+    )
+    return Submission(name, at, span, (Role("w", 1, template),), **more)  # type: ignore[arg-type]
+
+
+def test_arrivals_may_be_called_like_jobs_that_are_there_and_follow_each_other() -> None:
+    """b comes again, goes first, and is followed by another that goes first."""
+    high = job("x", priority=100).priority_class
+    assert high is not None
+    objects = state(node("n1"), [high], runs("a", 100, on="n1"), runs("b", 50), runs("c", 9))
+    first = submission("b", 60.0, 30.0, priority_class=high.metadata.name)
+    then = submission("b", 60.0, 7.0, priority_class=high.metadata.name, after="default/b")
+
+    found = forecast(objects, CONF, now=NOW, arrivals=WrittenArrivals((first, then)), rolling=FEW)
+
+    # The second is handed in when the first has ended, in time for the cycle of that moment.
+    assert bands(found) == {"b": point(137), "c": point(187)}
+
+
+def test_a_job_that_can_never_start_does_not_keep_rolls_with_arrivals_going() -> None:
+    objects = state(node("n1"), runs("a", 100, on="n1"), runs("huge", 5, tasks=2), runs("b", 50))
+    ends: list[float] = []
+
+    class Watched(WrittenArrivals):
+        def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:
+            for number in range(10_000):
+                ends.append(number * HOUR)
+                yield submission(f"s{number}", number * HOUR, 1.0)
+
+    found = forecast(objects, CONF, now=NOW, arrivals=Watched(()), rolling=Rolling(rolls=1))
+
+    assert bands(found)["b"] == point(100)
+    assert max(ends) <= 2 * HOUR
+
+
+def test_jobs_that_can_never_start_are_not_made_more() -> None:
+    objects = state(node("n1"), runs("a", 100, on="n1"), runs("huge", 5, tasks=2), runs("b", 50))
+    prospects = dict.fromkeys(
+        ("default/a", "default/huge", "default/b"), Prospect(np.array([1.0]), Source.STATED)
+    )
+
+    kinds = steady(standing(objects, NOW), prospects, 60.0, frozenset({"default/huge"})).kinds
+
+    assert [kind.pods for kind, _ in kinds] == [1, 1]
+
+
+def test_an_estimate_that_cannot_be_read_is_noted_and_not_used() -> None:
+    ended = vcjob("old", 0, "later")
+    done = replace(ended.status, state=replace(ended.status.state, phase="Completed"), running_duration="9s")
+    objects = state(
+        node("n1"), runs("a", 100, on="n1"), [vcjob("sweep", 50, "soon"), replace(ended, status=done)]
+    )
+
+    found = forecast(objects, CONF, now=NOW, rolling=FEW)
+
+    assert bands(found) == {"sweep": point(100)}
+    assert [note.partition(";")[0] for note in found.notes] == [
+        'job default/sweep: spec.runningEstimate: "soon" is not a duration',
+        'job default/old: spec.runningEstimate: "later" is not a duration',
+    ]
+    assert all(note.endswith("; not used") for note in found.notes)
 
 
 def test_a_rate_of_arrivals_makes_jobs_like_those_that_are_there() -> None:

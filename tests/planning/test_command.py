@@ -158,6 +158,15 @@ def test_a_task_may_be_called_like_something_else_of_a_job(tmp_path: Path, state
     assert "spec.minAvailable: 6 (was 8)" in told.stdout
 
 
+def test_changes_that_belong_together_are_told_line_by_line(tmp_path: Path, state: Path) -> None:
+    state.write_text(STATE.replace("cpu: 4,", "cpu: 4, memory: 8Gi,"))
+    file = job(tmp_path, 1)
+    file.write_text(file.read_text().replace("cpu: 1", "cpu: 8, memory: 16Gi"))
+    told = hekla("plan", file, "--state", state)
+    path = "spec.tasks[0].template.spec.containers[0].resources.requests"
+    assert f"  1. {path}[cpu]: 4 (was 8);\n     {path}[memory]: 8Gi (was 16Gi)\n" in told.stdout
+
+
 def test_the_rest_of_an_elastic_job_is_explained(tmp_path: Path, state: Path) -> None:
     file = job(tmp_path, 7)
     file.write_text(file.read_text().replace("  tasks:", "  minAvailable: 2\n  tasks:"))

@@ -196,6 +196,14 @@ def test_cpu_and_memory_go_down_together_where_neither_is_enough() -> None:
     assert not starts(cluster, job("train", cpu=8, memory="33Gi"))
 
 
+def test_numbers_that_go_down_together_are_told_even_if_the_tries_run_out() -> None:
+    cluster = [QUEUE, node("n1", cpu=12, memory="10Gi")]
+    answer = planned(cluster, job("train", cpu=16, memory="50Gi"), tries=10)
+    assert not answer.is_complete
+    [found] = answer.suggestions
+    assert "[memory]: 10Gi (was 50Gi)" in found.change
+
+
 def test_numbers_that_go_down_together_go_no_further_than_each_must() -> None:
     """In step down to a fifth because of the memory; the cpus may stay above that, the GPU as it is."""
     cluster = [QUEUE, node("n1", cpu=12, memory="10Gi", gpu=2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import click
 from hekla.cli.decide import checked_source
 from hekla.cli.from_cluster import conf_for, live_options, reach, read_live
 from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf, warn
+from hekla.cli.simulate import INTERRUPTED
 from hekla.cli.spans import POSITIVE_SPAN, SPAN
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.workload_options import chosen_workload, workload_options
@@ -96,15 +98,44 @@ def forecast(  # noqa: PLR0917 - one parameter per option
     """
     registry = registry_with(plugins)
     own_conf = ConfChoice(conf_file, preset, registry, strict)
-    if workload_file is not None:
-        if files or given["from_cluster"]:
-            raise click.UsageError("--calibrate WORKLOAD takes neither FILES nor --from-cluster")
-        echo_calibration(calibrated(workload_file, own_conf, given, quiet=is_quiet(output)), output)
-        return
-    source = read_source(files, own_conf, given)
-    found = forecasted(source, given, registry, quiet=is_quiet(output))
-    warn(found.notes)
-    echo_forecast(found, chosen_starts(found, name), output)
+    with ending_when_interrupted():
+        if workload_file is not None:
+            check_calibration_call(files, name, given)
+            echo_calibration(calibrated(workload_file, own_conf, given, quiet=is_quiet(output)), output)
+            return
+        source = read_source(files, own_conf, given)
+        found = forecasted(source, given, registry, quiet=is_quiet(output))
+        warn(found.notes)
+        echo_forecast(found, chosen_starts(found, name), output)
+
+
+@contextmanager
+def ending_when_interrupted() -> Iterator[None]:
+    """A forecast out of some of its rolls would be another one: interrupted, nothing is told."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("interrupted: nothing is told of a forecast that is not complete", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def check_calibration_call(files: Sequence[Path], name: str | None, given: dict[str, Any]) -> None:
+    """What is said of a state makes no sense where there is none."""
+    if files or given["from_cluster"]:
+        raise click.UsageError("--calibrate WORKLOAD takes neither FILES nor --from-cluster")
+    options = {"--job": name, "--now": given["moment"]}
+    options |= {
+        "--kubeconfig": given["kubeconfig"],
+        "--context": given["context"],
+        "--conf-from-cluster": given["conf_place"],
+    }
+    for option, value in options.items():
+        if value is not None:
+            raise click.UsageError(
+                f"{option} has no meaning with --calibrate, which makes states and moments of its own"
+            )
+    if given["histories"] and given["knowing"] != "history":
+        raise click.UsageError("--history needs --knowing history: nothing is learned otherwise")
 
 
 @dataclass(frozen=True)
@@ -147,7 +178,8 @@ def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]
             if has_own
             else usable_conf(scenario.conf, f"{files[0]}: conf", choice.registry, strict=choice.strict)
         )
-        return Source(scenario.objects, conf, moment_of(given["moment"]))
+        own_moment = moment_of(given["moment"])
+        return Source(scenario.objects, conf, scenario.now if own_moment is None else own_moment)
     return Source(read_objects(files), choice.conf(), moment_of(given["moment"]))
 
 
@@ -224,6 +256,7 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
             registry=choice.registry,
             knowledge=Knowledge(given["knowing"]),
             moments=given["moments"],
+            history=histories_of(given["histories"]),
             rolling=rolling_of(given),
             assumed=given["default_duration"],
             arrivals=arrivals_of(given["arrivals"], given),
@@ -270,8 +303,6 @@ def arrivals_of(text: str | None, given: dict[str, Any]) -> Arrivals | float | N
 @contextmanager
 def bar(what: str, count: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Shows on a terminal how many of so many are done."""
-    import sys  # noqa: PLC0415
-
     if quiet or not sys.stderr.isatty():
         yield lambda _done: None
         return
@@ -359,7 +390,7 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
     from hekla.cli.table import counted, table  # noqa: PLC0415
 
     rows = [calibration_row(trust) for trust in (*found.by_horizon, found.overall)]
-    heads = ("start ahead", "forecasts", "by p50", "by p90", "in band", "mean error", "bias")
+    heads = ("start ahead", "forecasts", "open", "never", "by p50", "by p90", "in band", "mean error", "bias")
     click.echo(table(heads, rows))
     click.echo(f"\n{counted(found.moments, 'moment')}; run times: {found.knowledge.value}")
     click.echo(found.verdict)
@@ -372,4 +403,5 @@ def calibration_row(trust: Trust) -> tuple[str, ...]:
 
     parts = (spoken_part(part) for part in (trust.before_p50, trust.before_p90, trust.within_band))
     spans = (spoken_seconds(span) for span in (trust.mean_error, trust.bias))
-    return trust.horizon or "all", str(trust.forecasts), *parts, *spans
+    counts = map(str, (trust.forecasts, trust.beyond_horizon, trust.never_started))
+    return trust.horizon or "all", *counts, *parts, *spans

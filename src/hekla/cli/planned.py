@@ -119,4 +119,6 @@ def _line(suggestion: Suggestion, plan: Plan) -> str:
         notes.append("not in the first cycle")
     if suggestion.kind == "minimum":
         notes.append(f"{suggestion.pods} of {plan.pods} pods start")
-    return suggestion.change + (f"\n     {', '.join(notes)}" if notes else "")
+    # Each place of the manifest on a line of its own.
+    change = suggestion.change.replace("; ", ";\n     ")
+    return change + (f"\n     {', '.join(notes)}" if notes else "")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pickle
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from ctypes import c_double
 from multiprocessing import get_context
 from typing import Any
@@ -16,6 +13,7 @@ from typing import Any
 from hekla.comparison.trials import Result, Setup, Trial, play
 from hekla.errors import HeklaError, InputError
 from hekla.framework.registry import load_class
+from hekla.processes import is_told_to_stop, process_pool
 from hekla.sim.simulate import Progress
 
 POLL_SECONDS = 0.1
@@ -49,21 +47,16 @@ def in_processes(
     plugins: Sequence[str] = (),
 ) -> Iterator[Result]:
     """As they end; once stopped, those that had ended. The first error ends all of them."""
-    context = get_context("spawn")
-    board = context.RawArray(c_double, 1 + _FIELDS * len(trials))
+    board = get_context("spawn").RawArray(c_double, 1 + _FIELDS * len(trials))
     given = (board, _packed(setup), tuple(plugins))
-    executor = ProcessPoolExecutor(min(processes, len(trials)), context, _begin, given)
     try:
-        with _interrupts_ignored():
-            pending = {executor.submit(_play, number, trial) for number, trial in enumerate(trials)}
-        yield from _collected(pending, board, on_progress, is_stopped)
+        with process_pool(min(processes, len(trials)), _begin, *given) as pool:
+            pending = {pool.submit(_play, number, trial) for number, trial in enumerate(trials)}
+            yield from _collected(pending, board, on_progress, is_stopped)
     except BrokenProcessPool as error:
         raise HeklaError(
             "a process that simulated ended at once, killed or out of memory; try with fewer at a time"
         ) from error
-    finally:
-        board[0] = 1.0
-        executor.shutdown(cancel_futures=True)
 
 
 def _collected(
@@ -95,19 +88,6 @@ def _packed(setup: Setup) -> bytes:
         ) from error
 
 
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Processes that start meanwhile never see Ctrl-C: they are told to stop by the one that started them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _tell(board: Board, on_progress: OnProgress) -> None:
     for number in range(len(board) // _FIELDS):
         now, submitted, finished, known, cycles = board[1 + number * _FIELDS : 1 + (number + 1) * _FIELDS]
@@ -135,7 +115,7 @@ def _play(number: int, trial: Trial) -> Result | None:
         told = (progress.now, progress.submitted, progress.finished, known, progress.cycles)
         board[1 + number * _FIELDS : 1 + (number + 1) * _FIELDS] = told
 
-    return play(_opened(), trial, show, lambda: bool(board[0]))
+    return play(_opened(), trial, show, lambda: bool(board[0]) or is_told_to_stop())
 
 
 def _opened() -> Setup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import msgspec
@@ -40,13 +41,34 @@ class NoArrivals:
 
 @dataclass(frozen=True)
 class WrittenArrivals:
-    """The same jobs in every roll, at their times from now on."""
+    """The same jobs in every roll, at their times from now on.
+
+    They may be called like jobs that are there, or like each other: each gets a name of its own.
+    """
 
     jobs: tuple[Submission, ...]
     are_random: bool = False
 
     def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:  # noqa: ARG002
-        return iter(self.jobs)
+        return iter(self._renamed)
+
+    @cached_property
+    def _renamed(self) -> tuple[Submission, ...]:
+        names = [later(number, job.name) for number, job in enumerate(self.jobs, 1)]
+        # Who comes after another comes after the last one of that name so far; else the first one to come.
+        keys: dict[str, str] = {}
+        for job, name in zip(self.jobs, names, strict=True):
+            keys.setdefault(job.key, f"{job.namespace}/{name}")
+        renamed = []
+        for job, name in zip(self.jobs, names, strict=True):
+            renamed.append(replace(job, name=name, after=keys.get(job.after, job.after)))
+            keys[job.key] = f"{job.namespace}/{name}"
+        return tuple(renamed)
+
+
+def later(number: int, name: str = "") -> str:
+    """The name of a job that comes later; no name in a cluster may contain such a line."""
+    return f"later_{number}_{name}" if name else f"later_{number}"
 
 
 @dataclass(frozen=True)
@@ -64,16 +86,26 @@ class SteadyArrivals:
             number += 1
             kind, prospect = self.kinds[chance.integers(len(self.kinds))]
             runs = prospect.draw(chance)
-            yield replace(kind, name=f"later-{number}", submitted=now, run_seconds=runs)
+            yield replace(kind, name=later(number), submitted=now, run_seconds=runs)
 
 
-def steady(standing: Standing, fresh: Mapping[str, Prospect], per_hour: float) -> SteadyArrivals:
-    """Arrivals that look like the jobs of the present; `fresh` is how long each runs in all."""
+def steady(
+    standing: Standing,
+    fresh: Mapping[str, Prospect],
+    per_hour: float,
+    hopeless: frozenset[str] = frozenset(),
+) -> SteadyArrivals:
+    """Arrivals that look like the jobs of the present; `fresh` is how long each runs in all.
+
+    Those that can never start are not made more: they would only be waited for.
+    """
     pods_of: dict[str, list[Pod]] = {}
     for each in standing.objects:
         if isinstance(each, Pod):
             pods_of.setdefault(group_key(each), []).append(each)
-    kinds = tuple((_kind_of(job, pods_of[job.key]), fresh[job.key]) for job in standing.jobs)
+    kinds = tuple(
+        (_kind_of(job, pods_of[job.key]), fresh[job.key]) for job in standing.jobs if job.key not in hopeless
+    )
     return SteadyArrivals(per_hour, kinds)
 
 

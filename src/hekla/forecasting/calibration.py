@@ -8,6 +8,7 @@ run, and the jobs that had ended.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -22,6 +23,7 @@ from hekla.errors import InputError
 from hekla.forecasting.arrivals import Arrivals
 from hekla.forecasting.forecast import Forecast, Rolling, forecast
 from hekla.forecasting.history import ended_by
+from hekla.forecasting.past import Past
 from hekla.forecasting.standing import Known
 from hekla.framework.registry import Registry
 from hekla.measures.rounding import PARTS, number
@@ -30,7 +32,7 @@ from hekla.objects import Manifest, Node, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
 from hekla.sim.jobs import SimPod
 from hekla.sim.options import START, Options
-from hekla.sim.run import Floats, Run
+from hekla.sim.run import Floats, Run, State
 from hekla.sim.simulate import Progress, Simulation
 from hekla.workloads import Workload
 
@@ -67,6 +69,8 @@ class Outcome:
     p90: float
     started: float
     """NaN where it never did."""
+    seen_until: float = math.inf
+    """So long was looked whether it did."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,19 @@ class Trust:
     horizon: str
     """How far ahead; empty: all."""
     forecasts: int
+    beyond_horizon: int
+    """Their P90 is not within the horizon: nothing was said that could be right or wrong."""
     never_started: int
-    """Left out below: the simulation ended before."""
+    """Missed what was said, if that long was looked."""
+    judged: int
+    """Have a P90, and it is known whether they started by it."""
     before_p50: float
-    """Part of the jobs that started by their P50; 0.5 if forecasts are good."""
+    """Part of the jobs with a P50 that started by it; 0.5 if forecasts are good."""
     before_p90: float
     within_band: float
     """Part that started from P10 to P90; 0.8 if forecasts are good."""
     mean_error: float
-    """Mean distance of P50 from the start."""
+    """Mean distance of P50 from the start, of those with both; so are the next two."""
     bias: float
     """Mean of start less P50: above 0 jobs start later than said."""
     mean_ahead: float
@@ -96,7 +104,9 @@ class Trust:
         return {
             "horizon": self.horizon or "all",
             "forecasts": self.forecasts,
+            "beyondHorizon": self.beyond_horizon,
             "neverStarted": self.never_started,
+            "judged": self.judged,
             **{name: number(value, PARTS) for name, value in parts.items()},
             **{name: number(value) for name, value in spans.items()},
         }
@@ -138,8 +148,7 @@ class Calibration:
     @property
     def caveat(self) -> str:
         """Where there is too little to go by; empty else."""
-        overall = self.overall
-        judged = overall.forecasts - overall.never_started
+        judged = self.overall.judged
         if self.moments >= ENOUGH_MOMENTS and judged >= ENOUGH_FORECASTS:
             return ""
         told = f"{judged} forecasts at {self.moments} moments say little"
@@ -165,13 +174,17 @@ def calibrate(
     registry: Registry = BUILTIN,
     knowledge: Knowledge = Knowledge.HISTORY,
     moments: int = 20,
+    history: Sequence[Past] = (),
     rolling: Rolling | None = None,
     options: Options | None = None,
     assumed: float | None = None,
     arrivals: Arrivals | float | None = None,
     on_moment: OnMoment | None = None,
 ) -> Calibration:
-    """Simulate the workload, forecast at so many moments of it, and compare."""
+    """Simulate the workload, forecast at so many moments of it, and compare.
+
+    `history` are jobs that had ended before, to learn from beside those of the workload.
+    """
     if moments < 1:
         raise InputError(f'moments: expected a number from 1 on, got "{moments}"')
     rolling = rolling or Rolling()
@@ -180,9 +193,10 @@ def calibrate(
     def simulation() -> Simulation:
         return Simulation(workload, conf, nodes=nodes, registry=registry, seed=rolling.seed, options=options)
 
-    truth = simulation().run()
+    cycles: list[float] = []
+    truth = simulation().run(lambda progress: cycles.append(progress.now), keeps_interrupted=False)
     wanted = moments_of(truth, moments)
-    looks = _looks(simulation(), workload, wanted, knowledge)
+    looks = _looks(simulation(), workload, wanted, cycles, knowledge)
     known = _known(truth, knowledge)
     outcomes: list[Outcome] = []
     for place, (moment, objects) in enumerate(looks):
@@ -190,7 +204,7 @@ def calibrate(
             objects,
             conf,
             now=START + moment,
-            history=ended_by(truth, moment) if knowledge is Knowledge.HISTORY else (),
+            history=[*history, *ended_by(truth, moment)] if knowledge is Knowledge.HISTORY else (),
             assumed=assumed,
             arrivals=arrivals,
             rolling=replace(rolling, seed=rolling.seed + place),
@@ -222,22 +236,26 @@ def moments_of(run: Run, count: int) -> Floats:
 Look = tuple[float, list[Manifest]]
 
 
-def _looks(simulation: Simulation, workload: Workload, moments: Floats, knowledge: Knowledge) -> list[Look]:
-    """The state after the first cycle from each moment on, if a job waits in it."""
+def _looks(
+    simulation: Simulation, workload: Workload, moments: Floats, cycles: Sequence[float], knowledge: Knowledge
+) -> list[Look]:
+    """The state at each moment, if a job waits in it: as the last cycle before has left it.
+
+    While nothing happens there is no cycle: waiting for the next one would be looking when the wait is over.
+    """
     looks: list[Look] = []
-    due = iter(moments.tolist())
-    upcoming = next(due, math.inf)
+    moments_by_cycle: dict[int, list[float]] = {}
+    for moment in moments.tolist():
+        moments_by_cycle.setdefault(bisect_right(cycles, moment), []).append(moment)
+    moments_by_cycle.pop(0, None)
 
     def look(progress: Progress) -> None:
-        nonlocal upcoming
-        if progress.now < upcoming:
-            return
-        if any(not job.has_started for job in simulation.stage.jobs):
-            looks.append((progress.now, list(present(simulation, workload, knowledge))))
-        while upcoming <= progress.now:
-            upcoming = next(due, math.inf)
+        its = moments_by_cycle.pop(progress.cycles, ())
+        if its and any(not job.has_started for job in simulation.stage.jobs):
+            objects = list(present(simulation, workload, knowledge))
+            looks.extend((moment, objects) for moment in its)
 
-    simulation.run(look, is_stopped=lambda: math.isinf(upcoming))
+    simulation.run(look, is_stopped=lambda: not moments_by_cycle, keeps_interrupted=False)
     return looks
 
 
@@ -275,7 +293,8 @@ def _known(run: Run, knowledge: Knowledge) -> dict[str, Known]:
 
 def _outcomes(made: Forecast, moment: float, run: Run) -> Iterator[Outcome]:
     # A name may come again later: of jobs with one name the last one so far is meant.
-    so_far = np.flatnonzero(run.jobs.submitted <= moment).tolist()
+    was_taken = run.jobs.state != State.REFUSED
+    so_far = np.flatnonzero((run.jobs.submitted <= moment) & was_taken).tolist()
     rows = {run.jobs.names[row]: row for row in so_far}
     for start in made.starts:
         yield Outcome(
@@ -285,28 +304,34 @@ def _outcomes(made: Forecast, moment: float, run: Run) -> Iterator[Outcome]:
             p50=moment + start.p50,
             p90=moment + start.p90,
             started=float(run.jobs.started[rows[start.key]]),
+            seen_until=math.inf if run.is_complete else run.end,
         )
 
 
 def trust_in(outcomes: Iterable[Outcome], horizon: str, tolerance: float) -> Trust:
     """How these forecasts did; parts and means are NaN where there is none to judge."""
     given = list(outcomes)
-    judged = [each for each in given if not math.isnan(each.started)]
-    columns = np.array([(o.moment, o.p10, o.p50, o.p90, o.started) for o in judged]).reshape(-1, 5)
-    moment, p10, p50, p90, started = columns.T
-    has_median = np.isfinite(p50)
-    error = (started - p50)[has_median]
-    by_p90 = started <= p90 + tolerance
+    columns = np.array([(o.moment, o.p10, o.p50, o.p90, o.started, o.seen_until) for o in given])
+    moment, p10, p50, p90, started, seen_until = columns.reshape(-1, 6).T
+    has_started = ~np.isnan(started)
+    ends_p50, ends_p90 = p50 + tolerance, p90 + tolerance
+    # What was said is right or wrong if it was said, and if it is known what happened by then.
+    has_p50 = np.isfinite(p50) & (has_started | (seen_until > ends_p50))
+    has_p90 = np.isfinite(p90) & (has_started | (seen_until > ends_p90))
+    by_p90 = (started <= ends_p90)[has_p90]
+    error = (started - p50)[has_started & np.isfinite(p50)]
     return Trust(
         horizon=horizon,
         forecasts=len(given),
-        never_started=len(given) - len(judged),
-        before_p50=_mean(started <= p50 + tolerance),
+        beyond_horizon=int(np.isinf(p90).sum()),
+        never_started=int((~has_started).sum()),
+        judged=int(has_p90.sum()),
+        before_p50=_mean((started <= ends_p50)[has_p50]),
         before_p90=_mean(by_p90),
-        within_band=_mean(by_p90 & (started >= p10 - tolerance)),
+        within_band=_mean(by_p90 & (started >= p10 - tolerance)[has_p90]),
         mean_error=_mean(np.abs(error)),
         bias=_mean(error),
-        mean_ahead=_mean(started - moment),
+        mean_ahead=_mean((started - moment)[has_started & np.isfinite(p50)]),
     )
 
 
@@ -323,8 +348,8 @@ def _span_name(low: float, high: float) -> str:
 def verdict_on(trust: Trust, tolerance: float) -> str:
     """How far to trust forecasts, in a sentence."""
     if math.isnan(trust.before_p90):
-        return "no forecast could be judged: no job that waited ever started"
-    if trust.mean_error <= tolerance:
+        return "no forecast could be judged: no job that has a P90 was seen to start, or not to"
+    if trust.mean_error <= tolerance and trust.before_p90 >= 0.9:
         return f"exact: starts were foreseen to within {spoken_seconds(tolerance)} on average"
     error, ahead = spoken_seconds(trust.mean_error), spoken_seconds(trust.mean_ahead)
     off = f"P50 is off by {error} where waits last {ahead}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,18 +17,19 @@ from hekla.forecasting.arrivals import Arrivals, NoArrivals, steady
 from hekla.forecasting.history import ended_in
 from hekla.forecasting.past import Past
 from hekla.forecasting.reasons import reasons_for
-from hekla.forecasting.rolls import OnRoll, Setting, alone, rolled
+from hekla.forecasting.rolls import OnRoll, Setting, alone, hopeless_in, roll, rolled
 from hekla.forecasting.run_times import Question, RunTimes, Source
 from hekla.forecasting.standing import Known, Standing, StandingJob, standing
 from hekla.framework.registry import Registry
 from hekla.measures.rounding import number
-from hekla.objects import Manifest, Node
+from hekla.objects import Manifest, Node, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.sim.options import Options
 from hekla.sim.run import Floats
 from hekla.workloads.manifests import SCHEDULERS, youngest
 
 DAY = 86_400.0
+LATEST = seconds(datetime(2200, 1, 1, tzinfo=UTC))
 LARGE = 2_000
 """So many nodes and pods make a cluster large: its forecasts are a little coarser."""
 GUESS = "an hour is guessed, and taken for a broad guess; give a history, or a run time for such jobs"
@@ -151,18 +153,20 @@ def forecast(
     nothing is known. `arrivals` are jobs that come later, or how many per hour like those that are there.
     """
     manifests = list(objects)
-    moment = youngest(manifests) if now is None else now
+    moment = checked_moment(youngest(manifests) if now is None else now)
     rolling = rolling or Rolling()
     state = standing(manifests, moment, scheduler_names=scheduler_names, known=known)
     if not any(isinstance(each, Node) for each in state.objects):
         raise InputError("no node in this state: nothing could ever start; add the cluster's nodes")
-    run_times = RunTimes([*history, *ended_in(manifests)], assumed)
+    unread: list[str] = []
+    run_times = RunTimes([*history, *ended_in(manifests, unread.append)], assumed)
+    state = dataclasses.replace(state, notes=(*state.notes, *unread))
     setting = Setting(
         standing=state,
         prospects={job.key: run_times.prospect(job.question) for job in state.jobs},
         conf=conf,
         registry=registry,
-        arrivals=_arrivals(arrivals, state, run_times),
+        arrivals=NoArrivals(),
         options=rolling.options_for(state),
         seed=rolling.seed,
     )
@@ -170,9 +174,23 @@ def forecast(
         return _told(
             setting, moment, rolling, starts=np.empty((rolling.rolls, 0)), hopeless=frozenset(), reasons={}
         )
-    starts, hopeless = rolled(setting, rolling.rolls, processes=rolling.processes, on_roll=on_roll)
+    hopeless = None
+    if arrivals is not None:
+        # As long as somebody comes time goes on: who waits for ever must be known before.
+        hopeless = hopeless_in(setting, roll(setting, 0))
+        setting = dataclasses.replace(setting, arrivals=_arrivals(arrivals, state, run_times, hopeless))
+    starts, hopeless = rolled(
+        setting, rolling.rolls, hopeless=hopeless, processes=rolling.processes, on_roll=on_roll
+    )
     reasons = _reasons(setting, hopeless) if with_reasons else {}
     return _told(setting, moment, rolling, starts=starts, hopeless=hopeless, reasons=reasons)
+
+
+def checked_moment(moment: float) -> float:
+    """One with which timestamps can be reckoned: not before 1970, and not in the far future."""
+    if not 0 <= moment <= LATEST:
+        raise InputError(f'now: expected a moment from 1970 to 2200, got "{moment:.0f}" seconds since 1970')
+    return moment
 
 
 def _reasons(setting: Setting, hopeless: Iterable[str]) -> dict[str, str]:
@@ -184,13 +202,13 @@ def _reasons(setting: Setting, hopeless: Iterable[str]) -> dict[str, str]:
     return reasons
 
 
-def _arrivals(given: Arrivals | float | None, state: Standing, run_times: RunTimes) -> Arrivals:
-    if given is None:
-        return NoArrivals()
+def _arrivals(
+    given: Arrivals | float, state: Standing, run_times: RunTimes, hopeless: frozenset[str]
+) -> Arrivals:
     if not isinstance(given, int | float):
         return given
     fresh = {job.key: run_times.prospect(_from_its_start(job.question)) for job in state.jobs}
-    return steady(state, fresh, given)
+    return steady(state, fresh, given, hopeless)
 
 
 def _from_its_start(question: Question) -> Question:

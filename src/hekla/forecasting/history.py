@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,27 +75,46 @@ def ended_by(run: Run, moment: float) -> list[Past]:
     ]
 
 
-def ended_in(objects: Iterable[Manifest]) -> list[Past]:
-    """The jobs and pods among these objects that are over, and say when they began and ended."""
+def ended_in(objects: Iterable[Manifest], tell: Callable[[str], None] = lambda _note: None) -> list[Past]:
+    """The jobs and pods among these objects that are over, and say when they began and ended.
+
+    Of what cannot be read in them a note is told.
+    """
     manifests = list(objects)
     groups = {group.key: group for group in manifests if isinstance(group, PodGroup)}
     found: list[Past] = []
     for manifest in manifests:
         if isinstance(manifest, VolcanoJob):
-            found += _of_job(manifest)
+            found += _of_job(manifest, tell)
         elif isinstance(manifest, Pod) and is_finished(manifest):
             found += _of_pod(manifest, groups)
     return found
 
 
-def _of_job(job: VolcanoJob) -> Iterator[Past]:
+def _of_job(job: VolcanoJob, tell: Callable[[str], None]) -> Iterator[Past]:
     status, spec = job.status, job.spec
-    if status.state.phase != "Completed" or not status.running_duration:
+    if status.state.phase != "Completed":
         return
-    pods = sum(task.replicas for task in spec.tasks)
-    likeness = likeness_of(job.key, queue=spec.queue or "default", pods=pods)
-    estimate = read_seconds(spec.running_estimate) if spec.running_estimate else None
-    yield Past(likeness, read_seconds(status.running_duration), estimate)
+    took = span_of(job, "status.runningDuration", status.running_duration, tell)
+    if took is not None:
+        pods = sum(task.replicas for task in spec.tasks)
+        likeness = likeness_of(job.key, queue=spec.queue or "default", pods=pods)
+        yield Past(likeness, took, span_of(job, "spec.runningEstimate", spec.running_estimate, tell))
+
+
+def span_of(job: VolcanoJob, field: str, text: str | None, tell: Callable[[str], None]) -> float | None:
+    """The seconds that a field of a Job says; none where it says none, or none that can be read."""
+    if not text:
+        return None
+    try:
+        span = read_seconds(text)
+    except InputError as error:
+        tell(f"job {job.key}: {field}: {error}; not used")
+        return None
+    if span < 0:
+        tell(f'job {job.key}: {field}: "{text}" is below 0; not used')
+        return None
+    return span
 
 
 def _of_pod(pod: Pod, groups: Mapping[str, PodGroup]) -> Iterator[Past]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 from msgspec.structs import replace
@@ -20,16 +20,18 @@ from msgspec.structs import replace
 from hekla.clock import stopwatch
 from hekla.cluster.embedded.annotations import RUN_SECONDS
 from hekla.conf import Conf
+from hekla.errors import HeklaError
 from hekla.forecasting.arrivals import Arrivals
 from hekla.forecasting.run_times import Prospect
 from hekla.forecasting.standing import Standing, StandingJob, group_key, has_run
 from hekla.framework.registry import Registry
 from hekla.objects import Manifest, Pod, PodGroup, seconds
 from hekla.objects.pod import PodStatus
+from hekla.processes import is_told_to_stop, process_pool
 from hekla.sim.options import START, Options
 from hekla.sim.residents import stated
 from hekla.sim.run import Floats
-from hekla.sim.simulate import Simulation
+from hekla.sim.simulate import Simulation, Stopped
 from hekla.workloads import Workload
 
 WORTH_PROCESSES = 8.0
@@ -65,7 +67,8 @@ class Setting:
 def roll(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
     """(J,) When each job that waits now starts, in seconds from now; infinite where it does not.
 
-    It ends when all have started but those that are hopeless.
+    It ends when all have started but those that are hopeless. One that is interrupted tells nothing: what
+    had not started yet would seem to start never.
     """
     chance = np.random.default_rng((setting.seed, number))
     spans = {job.key: setting.prospects[job.key].draw(chance) for job in setting.standing.jobs}
@@ -86,9 +89,11 @@ def roll(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) 
     def is_over() -> bool:
         while to_come and to_come[-1].has_started:
             to_come.pop()
-        return not to_come
+        return not to_come or is_told_to_stop()
 
-    run = simulation.run(is_stopped=is_over)
+    run = simulation.run(is_stopped=is_over, keeps_interrupted=False)
+    if is_told_to_stop():
+        raise Stopped
     starts = run.jobs.started[[jobs[key].row for key in keys]]
     return np.where(np.isnan(starts), math.inf, starts)
 
@@ -106,14 +111,20 @@ def remaining(spans: Mapping[str, float], pod: Pod, group: PodGroup | None) -> f
 
 
 def rolled(
-    setting: Setting, count: int, *, processes: int = 1, on_roll: OnRoll | None = None
+    setting: Setting,
+    count: int,
+    *,
+    hopeless: frozenset[str] | None = None,
+    processes: int = 1,
+    on_roll: OnRoll | None = None,
 ) -> tuple[Floats, frozenset[str]]:
-    """(rolls, J) All rolls, and the jobs that can never start."""
+    """(rolls, J) All rolls, and the jobs that can never start; the first roll finds those if nobody says."""
     tell = on_roll or (lambda _done: None)
     began = stopwatch()
-    first = roll(setting, 0)
+    first = roll(setting, 0, hopeless or frozenset())
     tell(1)
-    hopeless = hopeless_in(setting, first)
+    if hopeless is None:
+        hopeless = hopeless_in(setting, first)
     each = stopwatch() - began
     if setting.is_certain:
         return np.tile(first, (count, 1)), hopeless
@@ -160,13 +171,17 @@ def _in_processes(
     packed: bytes, numbers: Sequence[int], hopeless: frozenset[str], processes: int, tell: OnRoll
 ) -> dict[int, Floats]:
     rows: dict[int, Floats] = {}
-    # Not forked: threads of numerical libraries do not survive that.
-    context = get_context("spawn")
-    with ProcessPoolExecutor(processes, context, _unpack, (packed,)) as pool:
-        for done in as_completed([pool.submit(_roll_there, number, hopeless) for number in numbers]):
-            number, starts = done.result()
-            rows[number] = starts
-            tell(len(rows) + 1)
+    try:
+        with process_pool(min(processes, len(numbers)), _unpack, packed) as pool:
+            pending = [pool.submit(_roll_there, number, hopeless) for number in numbers]
+            for done in as_completed(pending):
+                number, starts = done.result()
+                rows[number] = starts
+                tell(len(rows) + 1)
+    except BrokenProcessPool as error:
+        raise HeklaError(
+            "a process that rolled ended at once, killed or out of memory; try fewer --processes"
+        ) from error
     return rows
 
 
@@ -190,7 +205,7 @@ def starts_alone(setting: Setting, job: StandingJob) -> bool:
         remaining=lambda _pod, _group: math.inf,
     )
     jobs = {each.key: each for each in simulation.stage.jobs}
-    simulation.run(is_stopped=lambda: jobs[job.key].has_started)
+    simulation.run(is_stopped=lambda: jobs[job.key].has_started, keeps_interrupted=False)
     return jobs[job.key].has_started
 
 

@@ -22,10 +22,11 @@ from hekla.controllers import default_job, default_pod, default_pod_group, pod_g
 from hekla.controllers.expand import pod_group_key, pod_group_of, pods_of
 from hekla.controllers.keys import GROUP_NAME, JOB_NAME
 from hekla.controllers.queue import standing_queues
+from hekla.errors import InputError
+from hekla.forecasting.history import span_of
 from hekla.forecasting.past import likeness_of
 from hekla.forecasting.run_times import Question
 from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, VolcanoJob, seconds
-from hekla.objects.duration import read_seconds
 from hekla.sim.options import START
 from hekla.sim.residents import stated
 from hekla.workloads.manifests import ENDED_JOBS, SCHEDULERS
@@ -243,7 +244,9 @@ class _Builder:
     def _estimate(self, title: str) -> float | None:
         """How long the user of a Job says that it runs."""
         job = self._jobs.get(title)
-        return read_seconds(job.spec.running_estimate) if job and job.spec.running_estimate else None
+        if job is None:
+            return None
+        return span_of(job, "spec.runningEstimate", job.spec.running_estimate, self.notes.append)
 
 
 def _stated(group: PodGroup, pods: Sequence[Pod]) -> float | None:
@@ -274,7 +277,10 @@ def has_run(pod: Pod) -> float:
 
 
 def _later(moment: datetime | None, by: timedelta) -> datetime | None:
-    return None if moment is None else moment + by
+    try:
+        return None if moment is None else moment + by
+    except OverflowError as error:
+        raise InputError(f'a timestamp "{moment}" cannot be reckoned with; correct it') from error
 
 
 def _all_of(kind: type[M], objects: Iterable[Manifest]) -> list[M]:

@@ -97,13 +97,14 @@ class Search:
         if best is None:
             return False
         values = in_step(part)
-        for at, scale in enumerate(bundle):
-            before, after = values[:at], values[at + 1 :]
-            above = [value for value in (*scale.values, scale.was) if value > values[at]]
-            value, found = largest(above, partial(_between, attempt, before, after))
-            if found is not None:
-                values[at], best = value, found
-        self._found.append(best)
+        try:
+            for at, scale in enumerate(bundle):
+                above = [value for value in (*scale.values, scale.was) if value > values[at]]
+                value, found = largest(above, partial(_between, attempt, values[:at], values[at + 1 :]))
+                if found is not None:
+                    values[at], best = value, found
+        finally:  # it works, even if no tries are left to raise it further
+            self._found.append(best)
         return True
 
     def _in_pairs(self, request: Request) -> None:

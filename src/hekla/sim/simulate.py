@@ -176,8 +176,13 @@ class Simulation:
         self,
         on_progress: Callable[[Progress], None] | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
+        *,
+        keeps_interrupted: bool = True,
     ) -> Run:
-        """Everything that becomes of the workload; stopped half-way, everything so far."""
+        """Everything that becomes of the workload; stopped half-way, everything so far.
+
+        So it is with Ctrl-C, unless half a run is of no use: then the KeyboardInterrupt goes on.
+        """
         began = stopwatch()
 
         def on_cycle(report: CycleReport) -> None:
@@ -197,7 +202,9 @@ class Simulation:
 
             try:
                 self._loop.run(until=START + self._options.until, on_cycle=every_cycle)
-            except (Stopped, KeyboardInterrupt):
+            except (Stopped, KeyboardInterrupt) as end:
+                if isinstance(end, KeyboardInterrupt) and not keeps_interrupted:
+                    raise
                 return self._closed(is_complete=False, wall_seconds=stopwatch() - began)
         is_complete = not self._stage.pass_to_the_end()
         if is_complete:

@@ -1,0 +1,135 @@
+"""Forecasts that are interrupted: nothing is told of half a forecast, and no process is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from states import CONF, NOW, runs, state
+
+from hekla.cluster.export import as_data, listed
+from hekla.forecasting import Rolling, forecast
+from hekla.forecasting.calibration import calibrate
+from hekla.sim.stage import Stage
+from hekla.testing.builders import node
+from hekla.workloads import read_workload
+
+LATE = """
+import hekla.forecasting.rolls as rolls
+from hekla.cli.main import main
+rolls.WORTH_PROCESSES = 0.0
+roll = rolls.roll
+def counted(*given):
+    found = roll(*given)
+    with open("rolled", "a") as file:
+        file.write(".")
+    return found
+rolls.roll = counted
+if __name__ == "__main__":
+    main()
+"""
+"""The command, with rolls in processes however little there is to roll; a file tells how many are done."""
+
+
+def interrupted_at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Ctrl-C as soon as so much time has passed in a simulation."""
+    now = Stage.now.fget  # type: ignore[attr-defined]
+
+    def or_interrupt(stage: Stage) -> float:
+        at: float = now(stage)
+        if at >= seconds:
+            raise KeyboardInterrupt
+        return at
+
+    monkeypatch.setattr(Stage, "now", property(or_interrupt))
+
+
+def test_an_interrupted_roll_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """c would start after 150 s: interrupted before, it must not seem to start never."""
+    objects = state(node("n1"), runs("a", 100, on="n1"), runs("b", 50), runs("c", 30))
+    interrupted_at(monkeypatch, 100.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        forecast(objects, CONF, now=NOW, rolling=Rolling(rolls=2))
+
+
+def test_an_interrupted_calibration_tells_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        "nodes: 1 x cpu=4\njobs: [{name: a, duration: 100s, cpu: 4, count: 5, every: 1s}]", "utf-8"
+    )
+    workload = read_workload(path)
+    interrupted_at(monkeypatch, 300.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(workload, CONF, moments=2, rolling=Rolling(rolls=1))
+
+
+def test_the_command_tells_nothing_and_ends_with_130(tmp_path: Path) -> None:
+    started = begun(tmp_path, "--processes", "1")
+    wait_for_rolls(tmp_path)
+    os.killpg(started.pid, signal.SIGINT)
+    output, errors = started.communicate(timeout=60)
+
+    assert started.returncode == 130
+    assert output == ""
+    assert errors == "interrupted: nothing is told of a forecast that is not complete\n"
+
+
+@pytest.mark.parametrize(
+    ("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
+def test_workers_end_with_the_command_however_that_ends(
+    tmp_path: Path, sign: signal.Signals, code: int
+) -> None:
+    started = begun(tmp_path, "--processes", "2")
+    wait_for_rolls(tmp_path)
+    assert len(members(started.pid)) == 4  # with the command, and the tracker of what they share
+    # Ctrl-C goes to all of them, other signals to the one that was started.
+    (os.killpg if sign == signal.SIGINT else os.kill)(started.pid, sign)
+    _, errors = started.communicate(timeout=60)  # ends when the last process has closed its output
+
+    assert started.returncode == code
+    assert "Traceback" not in errors
+    if sign != signal.SIGKILL:  # after that, what they shared is cleaned up by its tracker, which says so
+        assert "leaked" not in errors
+    time.sleep(0.2)
+    assert members(started.pid) == []
+
+
+def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
+    """A forecast that takes very long: a job of random length after the other, in a session of its own."""
+    objects = state(node("n1"), runs("a", on="n1"), *(runs(f"b-{number}") for number in range(40)))
+    (folder / "state.json").write_bytes(listed(map(as_data, objects)))
+    (folder / "late.py").write_text(LATE, "utf-8")
+    return subprocess.Popen(
+        [sys.executable, "late.py", "forecast", "state.json", "--rolls", "100000", "-o", "json", *more],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
+    )  # fmt: skip
+
+
+def wait_for_rolls(folder: Path) -> None:
+    """Until ten rolls are done: all but the first in workers, where there are any."""
+    until = time.monotonic() + 60
+    while not (folder / "rolled").exists() or (folder / "rolled").stat().st_size < 10:
+        assert time.monotonic() < until, "nothing rolls"
+        time.sleep(0.1)
+
+
+def members(session: int) -> list[int]:
+    """The living processes of a session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text("utf-8").rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z" and int(fields[3]) == session:
+                found.append(int(entry.name))
+    return found
