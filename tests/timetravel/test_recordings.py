@@ -248,6 +248,7 @@ def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
         (gzip.compress(b'{"record":"configuration","text":""}\n'), "does not begin with a header"),
         (zlib.compress(b"x"), "not compressed"),
     ],
+    ids=["empty", "a manifest", "other text", "no header", "packed otherwise"],
 )
 def test_a_file_that_is_no_recording_is_called_so(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "r"
