@@ -32,7 +32,8 @@ def process_pool(count: int, begin: Callable[..., None], *given: object) -> Iter
     with _ending_in_order():
         try:
             with _interrupts_ignored():
-                executor.submit(is_told_to_stop)  # the first that is handed in starts all of them
+                for _ in range(count):
+                    executor.submit(is_told_to_stop)  # whatever is handed in while nobody is idle starts one
             yield executor
         finally:
             flag.value = True
