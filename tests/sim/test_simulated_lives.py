@@ -365,3 +365,10 @@ def test_a_pod_on_a_node_that_is_not_there_is_left_out_and_told():
     run = play([job("a", 0, 10)], objects=[lost])
     assert times(run) == {"a": (0, 10)}
     assert "left out: 1 x a pod on a node that is not there" in run.notes
+
+
+def test_a_limit_that_is_never_reached_changes_nothing_for_a_job_that_cannot_start():
+    run = play([job("a", 0, 10), job("huge", 0, 1, cpu=99)], until=1_000_000)
+    assert run.is_complete
+    assert run.end < 100
+    assert any("still waiting at the end" in note for note in run.notes)

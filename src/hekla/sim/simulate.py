@@ -184,24 +184,20 @@ class Simulation:
         So it is with Ctrl-C, unless half a run is of no use: then the KeyboardInterrupt goes on.
         """
         began = stopwatch()
-
-        def on_cycle(report: CycleReport) -> None:
-            self._sampler.look(report.session, self._stage.now)
-            if on_progress is not None:
-                on_progress(self._progress())
-            if is_stopped():
-                raise Stopped
-
         with sparing_collector() as tidy_up:
 
-            def every_cycle(report: CycleReport) -> None:
+            def on_cycle(report: CycleReport) -> None:
                 self._cycles += 1
-                on_cycle(report)
+                self._sampler.look(report.session, self._stage.now)
                 report.session.dissolve()
                 tidy_up()
+                if on_progress is not None:
+                    on_progress(self._progress())
+                if is_stopped():
+                    raise Stopped
 
             try:
-                self._loop.run(until=START + self._options.until, on_cycle=every_cycle)
+                self._loop.run(until=START + self._options.until, on_cycle=on_cycle)
             except (Stopped, KeyboardInterrupt) as end:
                 if isinstance(end, KeyboardInterrupt) and not keeps_interrupted:
                     raise
@@ -238,11 +234,9 @@ class Simulation:
 
     def _closed(self, *, is_complete: bool, wall_seconds: float) -> Run:
         self._stage.cut()
-        for late in self._stage.never_submitted[:1]:
-            count = len(self._stage.never_submitted)
-            self._book.notes[f"{count} x never submitted: {late.key} waits for the end of {late.after}"] = (
-                None
-            )
+        if late := self._stage.never_submitted:
+            told = f"{late[0].key} waits for the end of {late[0].after}"
+            self._book.notes[f"{len(late)} x never submitted: {told}"] = None
         resources = self._stage.resources
         return self._book.closed(
             title=self._workload.name,
@@ -269,7 +263,7 @@ def simulate(
     on_progress: Callable[[Progress], None] | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Run:
-    """What becomes of the workload on these nodes, beside those that come with it."""
+    """What becomes of the workload on these nodes; none: on those that come with it."""
     simulation = Simulation(
         workload, conf, nodes=nodes, registry=registry, seed=seed, options=options, conf_name=conf_name
     )

@@ -194,7 +194,7 @@ class Stage:
     @property
     def _is_endless(self) -> bool:
         """Whether something runs that ends with the simulation's time only."""
-        return self._options.until < math.inf and bool(self._lives.jobs)
+        return self._options.until < math.inf and any(job.running for job in self.jobs)
 
     def pass_to_the_end(self) -> bool:
         """Let time pass up to its limit, if there is one and anything is left; whether there is."""

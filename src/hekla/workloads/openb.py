@@ -140,13 +140,14 @@ def run_seconds(row: Row, options: Options, account: Account) -> float | None:
 
 
 def requests_of(row: Row, options: Options, account: Account) -> Requests:
-    asked: list[tuple[str, str]] = []
-    if row.cpu:
-        asked.append(("cpu", f"{row.cpu}m"))
-    if row.memory:
-        asked.append(("memory", f"{row.memory}Mi"))
     thousandths = row.share if row.gpus == 1 and 0 < row.share < WHOLE else row.gpus * WHOLE
-    return (*asked, *gpu_request(thousandths, options, account))
+    return (*cpu_and_memory(row.cpu, row.memory), *gpu_request(thousandths, options, account))
+
+
+def cpu_and_memory(millicores: int, mebibytes: int) -> Requests:
+    """What is asked for; nothing of what is not."""
+    asked = (("cpu", f"{millicores}m", millicores), ("memory", f"{mebibytes}Mi", mebibytes))
+    return tuple((name, text) for name, text, amount in asked if amount)
 
 
 def gpu_request(thousandths: int, options: Options, account: Account) -> Requests:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from hekla.workloads.model import Account, Restart, Role, Submission
-from hekla.workloads.openb import gpu_request
+from hekla.workloads.openb import cpu_and_memory, gpu_request
 from hekla.workloads.options import Options
 from hekla.workloads.rows import amount, as_name, cells_of, expect_cells, moment, rows_of
 from hekla.workloads.selection import Content
@@ -159,12 +159,7 @@ def run_seconds(row: Row, options: Options, account: Account) -> float | None:
 
 
 def requests_of(row: Row, options: Options, account: Account) -> Requests:
-    asked: list[tuple[str, str]] = []
-    if row.cpu:
-        asked.append(("cpu", f"{row.cpu}m"))
-    if row.memory:
-        asked.append(("memory", f"{row.memory}Mi"))
-    return (*asked, *gpu_request(row.gpu, options, account))
+    return (*cpu_and_memory(row.cpu, row.memory), *gpu_request(row.gpu, options, account))
 
 
 class JobTable:
