@@ -29,7 +29,8 @@ def test_a_queue_never_grows_beyond_its_limit(cluster: Cluster, conf: Conf) -> N
     after = cluster.cycle(conf).session
     start, end = accounts_of(cluster.session(conf)), accounts_of(after)
     for name, account in end.items():
-        limit = np.maximum(np.maximum(account.limit, account.guarantee), start[name].allocated)
+        bounds = account.bounds
+        limit = np.maximum(np.maximum(bounds.limit, bounds.guarantee), start[name].allocated)
         assert is_within(account.allocated, limit, after.axis.pods)
 
 

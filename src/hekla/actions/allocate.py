@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from hekla.actions.at_once import place_few, refuse_at_once
 from hekla.actions.domain_search import DomainSearch
 from hekla.actions.nomination import nominate_from_pods, place_as_nominated
-from hekla.actions.placing import WORTH_PLANNING, Placer, place_one, refuse_at_once
+from hekla.actions.placing import WORTH_PLANNING, Placer
 from hekla.actions.torn_gangs import TornGangs
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
@@ -121,14 +122,12 @@ def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: Alloca
     """
     sub_job, torn = job.sub_jobs[job.uid], agenda.torn_gangs
     tasks = agenda.worksheets[job.uid].tasks_of[sub_job.uid]
-    if place_one(session, job, sub_job, tasks):
+    if refuse_at_once(session, job, sub_job, tasks) or torn.refuse(job, sub_job, tasks):
+        return False
+    if place_few(session, job, sub_job, tasks):
         torn.forget()
         return bool(tasks)
-    if refuse_at_once(session, job, sub_job, tasks):
-        return False
     kind = torn.kind_of(job, sub_job, tasks)
-    if torn.refuse(kind, job, tasks):
-        return False
     top, line = session.domains.top, tuple(tasks) if kind is not None else ()
     placer = Placer(session, job, sub_job, top, arguments)
     with session.statement() as statement:

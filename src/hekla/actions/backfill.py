@@ -49,7 +49,8 @@ def in_order(session: Session) -> Iterator[Task]:
     turns = Turns(session)
     tasks_of: dict[str, list[Task]] = {}
     for job in session.jobs_in_line():
-        if session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
+        has_some = job.roster.pending_best_effort or job.roster.waiting
+        if has_some and session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
             tasks_of[job.uid] = tasks
             turns.add(job)
     while turns.queues:

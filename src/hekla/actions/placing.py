@@ -19,10 +19,9 @@ from hekla.ledger.arrays import Mask
 from hekla.ledger.domains import TOP, Domain
 from hekla.model.diagnosis import Diagnosis, refused_everywhere
 from hekla.model.job import Job, SubJob
-from hekla.model.status import Status
 from hekla.model.task import Task
 
-WORTH_PLANNING = 5
+WORTH_PLANNING = 9
 """Fewer tasks than this are placed sooner one by one."""
 
 
@@ -106,53 +105,6 @@ class Run:
         """The nodes for so many tasks at once."""
         among = self._feasible & self._known.fits_now if self._among is None else self._among
         return plan(self._known, among, count)
-
-
-def place_one(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
-    """Bind the next task of a job, where one is all it takes and the standings tell the node.
-
-    A job that has its minimum gets one task in a turn, so on a cluster of many small jobs this is
-    most of what allocate does. False, and nothing done, where a closer look is needed.
-    """
-    fitting, lacks = session.fitting, job.roster.missing
-    if lacks > 1 or not fitting.has_standings or not session.nobody_objects or not isinstance(tasks, deque):
-        return False
-    task = tasks[0]
-    if job.fit_errors or sub_job.nominated or sub_job.topology is not None or not is_plain(task):
-        return False
-    if not session.is_allocatable(session.queues[job.queue], task) or session.objection_to(task) is not None:
-        return False
-    row = fitting.best_with_room(task)
-    if row is None:
-        return False
-    task.evicted = False
-    session.put(task, row, Status.ALLOCATED)
-    if not session.is_ready(job):
-        session.take_back(task)
-        return False
-    session.bind(tasks.popleft())
-    return True
-
-
-def refuse_at_once(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
-    """Refuse the first task of a gang that cannot do without it, where one just like it found no node before.
-
-    On a full cluster this is what becomes of most that wait, cycle after cycle. False, and nothing done,
-    where a closer look is needed.
-    """
-    roster = job.roster
-    if roster.is_pipelined or roster.minimum != len(roster) or not session.requires_minimums:
-        return False
-    if job.fit_errors or sub_job.nominated or not isinstance(tasks, deque) or tasks[0].is_gated:
-        return False
-    task = tasks[0]
-    diagnosis = session.fitting.why_hopeless(task)
-    if diagnosis is None or not session.is_allocatable(session.queues[job.queue], task):
-        return False
-    if session.objection_to(task) is not None:
-        return False
-    session.refuse(task, diagnosis)
-    return True
 
 
 def torn_words(placed: int, minimum: int) -> str:

@@ -49,9 +49,9 @@ class TornGangs:
             return None
         return key, len(tasks), job.queue
 
-    def refuse(self, kind: Hashable | None, job: Job, tasks: TaskLine) -> bool:
+    def refuse(self, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
         """End the try of this gang as that of the one before ended, if there was one."""
-        tear = self._tears.get(kind) if kind is not None else None
+        tear = self._tears.get(self.kind_of(job, sub_job, tasks)) if self._tears else None
         if tear is None:
             return False
         self._session.refuse(_nth(tasks, tear.placed), tear.diagnosis)

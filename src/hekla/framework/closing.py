@@ -82,10 +82,12 @@ def close_session(session: Session) -> None:
         session.closing[plugin.name] = stopwatch() - began
     for job in session.stirring():
         job.phase = phase_of(job)
-        news = [*_pod_group_news(session, job), *_pod_news(session, job)]
-        if not news:
-            session.snapshot.state.leave_in_peace(job)
-        session.decisions += news
+        status = status_of_group(session, job)
+        is_news = _essence(status) != _essence(job.pod_group.status)
+        if is_news:
+            session.decisions.append(UpdatePodGroup(job.uid, status))
+        session.decisions += _pod_news(session, job)
+        session.snapshot.state.leave_in_peace(job, news=status if is_news else None)
     session.decisions += [*_queue_news(session), *_shard_news(session)]
 
 
@@ -98,20 +100,18 @@ def phase_of(job: Job) -> str:
     return INQUEUE if job.phase == INQUEUE else PENDING
 
 
-def _pod_group_news(session: Session, job: Job) -> Iterable[Decision]:
-    roster, before = job.roster, job.pod_group.status
+def status_of_group(session: Session, job: Job) -> PodGroupStatus:
+    roster = job.roster
     # Part of it runs, and the rest was found unschedulable just now: the cluster is told so, though
     # the cycle itself goes by what is placed. See docs/compat.md.
     is_torn = roster.having(Status.RUNNING) and session.conditions.is_unschedulable(job)
-    status = PodGroupStatus(
+    return PodGroupStatus(
         phase=UNKNOWN if is_torn else job.phase,
         conditions=tuple(session.conditions.of(job)),
         running=len(roster.having(Status.RUNNING)),
         succeeded=len(roster.having(Status.SUCCEEDED)),
         failed=len(roster.having(Status.FAILED)),
     )
-    if _essence(status) != _essence(before):
-        yield UpdatePodGroup(job.uid, status)
 
 
 def _essence(status: PodGroupStatus) -> tuple[object, ...]:
@@ -156,6 +156,8 @@ def _knows(task: Task, reason: str, message: str) -> bool:
 
 def _queue_news(session: Session) -> Iterable[Decision]:
     """What each queue's tasks hold, rolled up to its parents, where that has changed."""
+    if session.is_quiet:
+        return
     held: dict[str, Amounts] = {}
     zero = np.zeros(len(session.axis), dtype=np.int64)
     amounts = [(name, sums.held) for name, sums in session.settled.of_queue.items()]

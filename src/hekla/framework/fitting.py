@@ -243,10 +243,15 @@ class Fitting:
             self._forget_outdated()
             self._hopeless[self.key_of(task)] = diagnosis
 
+    @property
+    def knows_hopeless(self) -> bool:
+        """Whether there are such tasks."""
+        self._forget_outdated()
+        return bool(self._hopeless)
+
     def why_hopeless(self, task: Task) -> Diagnosis | None:
         """What kept a task like this off all nodes, where nothing has changed since."""
-        self._forget_outdated()
-        return self._hopeless.get(self.key_of(task)) if self._hopeless else None
+        return self._hopeless.get(self.key_of(task)) if self.knows_hopeless else None
 
     def _forget_outdated(self) -> None:
         if self._diagnosed_at != self.changes.now:

@@ -167,8 +167,13 @@ class Panel(dict[Point, list[list[Voice]]]):
         ]
         return found
 
+    def answers(self, point: Point) -> list[list[Callable[..., Any]]]:
+        """The answers alone, tier by tier."""
+        plugins, tiers = self.plugins, self.script.by_point.get(point, ())
+        return [[getattr(plugins[seat], method) for seat, method, _ in tier] for tier in tiers]
+
     def all(self, point: Point) -> list[Voice]:
-        """The same, whatever the tier."""
+        """Who answers, whatever the tier."""
         return [voice for tier in self[point] for voice in tier]
 
 

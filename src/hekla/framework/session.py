@@ -149,7 +149,7 @@ class Session:
     def _answers_by_tier(self, point: Point) -> list[list[Callable[..., Any]]]:
         tiers = self._tiers.get(point)
         if tiers is None:
-            tiers = self._tiers[point] = [[voice.answer for voice in tier] for tier in self._panel[point]]
+            tiers = self._tiers[point] = self._panel.answers(point)
         return tiers
 
     def _owners(self, point: Point) -> list[list[Plugin]]:
@@ -159,7 +159,7 @@ class Session:
         """What the plugins have to say, one after another, whatever their tier."""
         answers = self._answers.get(point)
         if answers is None:
-            answers = self._answers[point] = [voice.answer for voice in self.voices_on(point)]
+            answers = self._answers[point] = [one for tier in self._answers_by_tier(point) for one in tier]
         return answers
 
     def ask(self, point: Point, *question: Any) -> Any:

@@ -22,8 +22,12 @@ class Books(Protocol):
 
 
 def minimum_of(books: Books, job: Job) -> Amounts:
-    """The job's `minResources`; zero where it names none."""
-    return books.axis.vector(job.min_resources or {})
+    """The job's `minResources`; zero where it names none. Do not change the array."""
+    known = job.min_vector
+    # Resources are only ever added, so that axes of one length are the same.
+    if known is None or len(known) != len(books.axis):
+        known = job.min_vector = books.axis.vector(job.min_resources or {})
+    return known
 
 
 def elastic(books: Books, job: Job) -> Amounts:

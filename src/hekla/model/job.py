@@ -77,6 +77,8 @@ class Job:
     """What its tasks held when the session opened."""
     number: int = 0
     """Its place in the order of arrival."""
+    min_vector: npt.NDArray[np.int64] | None = None
+    """Its minimum resources by column, once somebody has asked for them."""
 
     def __repr__(self) -> str:
         return f"Job({self.uid})"
@@ -107,7 +109,8 @@ class Job:
         return (
             len(roster.tasks) == len(roster.having(Status.RUNNING)) >= roster.minimum
             and self.phase not in ("", PENDING)
-            and not (self.role_minimums or self.pod_group.spec.sub_group_policy)
+            and not self.pod_group.spec.sub_group_policy
+            and self.roles_valid()
         )
 
     @property

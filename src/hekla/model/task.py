@@ -125,13 +125,19 @@ def task_of(pod: Pod) -> Task:
     )
 
 
+def has_only_moved(before: Pod, pod: Pod) -> bool:
+    """Whether nothing but the node and the status of a pod is new, and it asks for what it asked for."""
+    if pod.status.container_statuses or before.status.container_statuses:
+        return False  # it may have been resized
+    if pod.metadata is not before.metadata and pod.metadata != before.metadata:
+        return False
+    spec = pod.spec
+    return spec is before.spec or replace(spec, node_name=before.spec.node_name) == before.spec
+
+
 def moved_on(task: Task, pod: Pod) -> Task | None:
     """The task of a pod of which only the node and the status are new, laid out as before; None otherwise."""
-    before, spec = task.pod, pod.spec
-    is_resized = bool(pod.status.container_statuses or before.status.container_statuses)
-    if is_resized or pod.metadata != before.metadata:
-        return None
-    if spec is not before.spec and replace(spec, node_name=before.spec.node_name) != before.spec:
+    if not has_only_moved(task.pod, pod):
         return None
     return Task(
         pod,
@@ -152,7 +158,7 @@ def moved_on(task: Task, pod: Pod) -> Task | None:
         task.has_only_queue_gate,
         task.opens_queue_gate,
         status_of(pod),
-        spec.node_name,
+        pod.spec.node_name,
         task.vector,
         task.asked,
     )

@@ -23,7 +23,7 @@ from hekla.framework.points import (
     answers,
 )
 from hekla.ledger.arrays import Amounts, Floats
-from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
 from hekla.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
 from hekla.model.job import Job
 from hekla.model.queue import Queue
@@ -31,9 +31,22 @@ from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.plugins.demand import how_many, short_of, within
 from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
+from hekla.state.live import LiveState
 
 SMALLEST = 0.1
 """Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What a queue's own words and those of the others leave it, each (R,)."""
+
+    guarantee: Amounts
+    capability: Floats
+    limit: Floats
+    """The most it may hold: what others are not guaranteed, capped by its capability."""
+    ceiling: Floats
+    """The most that dividing gives it."""
 
 
 @dataclass(eq=False)
@@ -41,15 +54,11 @@ class Account:
     """One queue's numbers, each (R,)."""
 
     queue: Queue
+    bounds: Bounds
     allocated: Amounts
     request: Amounts
     inqueue: Amounts
     elastic: Amounts
-    guarantee: Amounts
-    limit: Floats
-    """The most it may hold: what others are not guaranteed, capped by its capability."""
-    ceiling: Floats
-    """The most that dividing gives it."""
     deserved: Floats
     _share: float | None = None
     _is_overused: bool | None = None
@@ -75,6 +84,36 @@ class Account:
         return self._is_overused
 
 
+def bounds_of_queues(state: LiveState) -> dict[str, Bounds]:
+    axis = state.axis
+    guarantees = {name: axis.vector(queue.guarantee) for name, queue in state.queues.items()}
+    guaranteed = sum(guarantees.values(), np.zeros(len(axis), dtype=np.int64))
+    return {
+        name: bounds_of(queue, guarantees[name], guaranteed, state.nodes.total, axis)
+        for name, queue in state.queues.items()
+    }
+
+
+def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amounts, axis: Axis) -> Bounds:
+    limit = beside_guarantees(total, guaranteed, guarantee)
+    capability = capability_of(axis.vector(queue.capability), axis.named(queue.capability))
+    if queue.capability:
+        limit = np.minimum(limit, capability)
+    # As in Volcano, a device that others are guaranteed to the last is not limited when dividing:
+    # the limit has forgotten it. It still is when jobs are admitted.
+    is_limited = total > guaranteed
+    if queue.guarantee:
+        is_limited |= axis.named(queue.guarantee)
+    is_limited[[CPU_COLUMN, MEMORY_COLUMN]] = True
+    return Bounds(guarantee, capability, limit, ceiling=np.where(is_limited, limit, UNLIMITED))
+
+
+def open_account(queue: Queue, bounds: Bounds) -> Account:
+    count = len(bounds.limit)
+    allocated, request, inqueue, elastic = np.zeros((4, count), dtype=np.int64)
+    return Account(queue, bounds, allocated, request, inqueue, elastic, deserved=np.zeros(count))
+
+
 class Proportion(Plugin):
     """Accounts of the queues that have jobs; pipelined tasks count as allocated, evicted ones do not."""
 
@@ -83,15 +122,10 @@ class Proportion(Plugin):
 
     def on_open(self) -> None:
         session = self.session
-        self.accounts: dict[str, Account] = {}
         self.pods = session.axis.pods
-        guaranteed = np.zeros(len(session.axis), dtype=np.int64)
-        for queue in session.queues.values():
-            if queue.guarantee:
-                guaranteed += session.axis.vector(queue.guarantee)
-        restless = session.restless()
-        for name in dict.fromkeys((*session.settled.of_queue, *(job.queue for job in restless))):
-            self.accounts[name] = self._open_account(session.queues[name], guaranteed)
+        bounds, restless = session.snapshot.state.derived(bounds_of_queues), session.restless()
+        names = dict.fromkeys((*session.settled.of_queue, *(job.queue for job in restless)))
+        self.accounts = {name: open_account(session.queues[name], bounds[name]) for name in names}
         for name, sums in session.settled.of_queue.items():
             account = self.accounts[name]
             account.allocated += sums.held
@@ -101,33 +135,6 @@ class Proportion(Plugin):
         for job in restless:
             self._book(job)
         divide(list(self.accounts.values()), session.total, self.pods)
-
-    def _open_account(self, queue: Queue, guaranteed: Amounts) -> Account:
-        session, axis = self.session, self.session.axis
-        guarantee = axis.vector(queue.guarantee)
-        limit = beside_guarantees(session.total, guaranteed, guarantee)
-        if queue.capability:
-            limit = np.minimum(
-                limit, capability_of(axis.vector(queue.capability), axis.named(queue.capability))
-            )
-        # As in Volcano, a device that others are guaranteed to the last is not limited when dividing:
-        # the limit has forgotten it. It still is when jobs are admitted.
-        is_limited = session.total > guaranteed
-        if queue.guarantee:
-            is_limited |= axis.named(queue.guarantee)
-        is_limited[[CPU_COLUMN, MEMORY_COLUMN]] = True
-        allocated, request, inqueue, elastic = np.zeros((4, len(axis)), dtype=np.int64)
-        return Account(
-            queue,
-            allocated,
-            request,
-            inqueue,
-            elastic,
-            guarantee,
-            limit,
-            ceiling=np.where(is_limited, limit, UNLIMITED),
-            deserved=np.zeros(len(axis)),
-        )
 
     def _book(self, job: Job) -> None:
         account = self.accounts[job.queue]
@@ -150,7 +157,7 @@ class Proportion(Plugin):
     @answers(OVERUSED)
     def has_all_it_deserves(self, queue: Queue) -> bool:
         account = self.accounts[queue.name]
-        if account.is_overused:
+        if account.is_overused and not self.session.is_quiet:
             self.session.story.of_queue(queue.name, self._over_its_share(account), speaker=self.name)
         return account.is_overused
 
@@ -216,9 +223,10 @@ class Proportion(Plugin):
             return Vote.PERMIT
         asked = minimum_of(self.session, job)
         wanted = asked + account.allocated + account.inqueue - account.elastic
-        if within(wanted, account.limit, asked, self.pods):
+        limit = account.bounds.limit
+        if within(wanted, limit, asked, self.pods):
             return Vote.PERMIT
-        beyond = short_of(self.session, wanted, account.limit, asked)
+        beyond = short_of(self.session, wanted, limit, asked)
         self.session.story.of_job(
             job.uid, f'queue "{job.queue}" would go beyond its limit: {beyond}', speaker=self.name
         )
@@ -248,14 +256,13 @@ class Proportion(Plugin):
         return {name: self._figures_of(account) for name, account in self.accounts.items()}
 
     def _figures_of(self, account: Account) -> QueueFigures:
-        axis, capability = self.session.axis, account.queue.capability
-        most = capability_of(axis.vector(capability), axis.named(capability))
+        axis, bounds = self.session.axis, account.bounds
         return QueueFigures(
             allocated=amounts_by_name(axis, account.allocated),
             request=amounts_by_name(axis, account.request),
             deserved=amounts_by_name(axis, account.deserved),
-            capacity=amounts_by_name(axis, most),
-            real_capacity=amounts_by_name(axis, account.limit),
+            capacity=amounts_by_name(axis, bounds.capability),
+            real_capacity=amounts_by_name(axis, bounds.limit),
             inqueue=amounts_by_name(axis, account.inqueue),
             share=account.share,
             is_overused=not_above(account.deserved, account.allocated),
@@ -284,9 +291,9 @@ class Portion:
         self.account = account
         self.weight = account.queue.weight
         self.given = [0.0] * len(account.request)
-        rows = zip(account.ceiling.tolist(), account.request.tolist(), strict=True)
+        rows = zip(account.bounds.ceiling.tolist(), account.request.tolist(), strict=True)
         self._most = [min(ceiling, float(request)) for ceiling, request in rows]
-        self._least = [float(amount) for amount in account.guarantee.tolist()]
+        self._least = [float(amount) for amount in account.bounds.guarantee.tolist()]
         self._request = account.request.tolist()
 
     def draw(self, remaining: Sequence[float], part: float) -> tuple[list[float], bool]:

@@ -6,9 +6,8 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 
 from hekla.clock import stopwatch
 from hekla.collector import without_collector
@@ -58,7 +57,7 @@ def run_cycle(
     times: dict[str, float] = {}
     by_action: dict[str, list[Decision]] = {}
     with without_collector():
-        with _timed(times, "open", profile):
+        with Part("open", times, profile):
             session = open_session(
                 snapshot,
                 conf,
@@ -73,10 +72,10 @@ def run_cycle(
         for name, action, arguments in steps_of(conf, registry):
             decided = len(session.decisions)
             session.story.speaker = name
-            with _timed(times, name, profile), _named(f'action "{name}"'):
+            with Part(name, times, profile, f'action "{name}"'):
                 action(arguments).run(session)
             by_action[name] = by_action.get(name, []) + session.decisions[decided:]
-        with _timed(times, "close", profile), _named("closing the session"):
+        with Part("close", times, profile, "closing the session"):
             close_session(session)
     return CycleReport(session, session.decisions, times, by_action, profile)
 
@@ -96,33 +95,49 @@ def open_session(
     """A session over the snapshot, with the configured plugins in their seats."""
     session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts, is_quiet=is_quiet)
     lineup, plugins = lineup_of(conf, registry), list[Plugin]()
-    with _named(lambda: f'plugin "{lineup.seats[len(plugins)].plugin.name}"'):
+    try:
         for seat in lineup.seats:
             plugins.append(seat.plugin(seat.arguments, session, hierarchical=seat.is_hierarchical))
-    if profile is not None:
-        for plugin in plugins:
-            profile.watch(plugin)
-    with _named(lambda: f'plugin "{session.plugins[-1].name}"'):
-        session.seat(plugins, lineup)
-    return session
-
-
-@contextmanager
-def _timed(times: dict[str, float], name: str, profile: Profile | None) -> Iterator[None]:
-    if profile is not None:
-        profile.part = name
-    start = stopwatch()
-    yield
-    times[name] = times.get(name, 0.0) + stopwatch() - start
-
-
-@contextmanager
-def _named(who: str | Callable[[], str]) -> Iterator[None]:
-    """An exception that is not ours is told as the fault of whoever raised it."""
-    try:
-        yield
     except HeklaError:
         raise
     except Exception as error:
-        name = who if isinstance(who, str) else who()
-        raise PluginError(f"{name} failed: {type(error).__name__}: {error}") from error
+        raise fault_of(f'plugin "{lineup.seats[len(plugins)].plugin.name}"', error) from error
+    if profile is not None:
+        for plugin in plugins:
+            profile.watch(plugin)
+    try:
+        session.seat(plugins, lineup)
+    except HeklaError:
+        raise
+    except Exception as error:
+        raise fault_of(f'plugin "{session.plugins[-1].name}"', error) from error
+    return session
+
+
+class Part:
+    """A part of the cycle: how long it took, and who is at fault if it fails."""
+
+    def __init__(
+        self, name: str, times: dict[str, float], profile: Profile | None, who: str | None = None
+    ) -> None:
+        self._name = name
+        self._times = times
+        self._who = who
+        if profile is not None:
+            profile.part = name
+
+    def __enter__(self) -> None:
+        self._start = stopwatch()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._times[self._name] = self._times.get(self._name, 0.0) + stopwatch() - self._start
+        elif self._who is not None and isinstance(error, Exception) and not isinstance(error, HeklaError):
+            raise fault_of(self._who, error) from error
+
+
+def fault_of(who: str, error: Exception) -> PluginError:
+    """An exception that is not ours, told as the fault of whoever raised it."""
+    return PluginError(f"{who} failed: {type(error).__name__}: {error}")

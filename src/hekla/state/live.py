@@ -8,7 +8,7 @@ Objects that cannot be used are left out one by one, each with a complaint that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -24,18 +24,20 @@ from hekla.ledger.pods import PodLedger
 from hekla.model.job import Job, job_of
 from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
-from hekla.model.status import ALLOCATED_SET, status_of
-from hekla.model.task import NOWHERE, Task, moved_on, task_of
+from hekla.model.status import ALLOCATED_SET, Status, status_of
+from hekla.model.task import NOWHERE, Task, has_only_moved, moved_on, task_of
 from hekla.objects import HyperNode, Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
 from hekla.objects.complaint import Complaint
+from hekla.objects.scheduling import PodGroupStatus
 from hekla.state.ground import Ground
 from hekla.state.rolls import Rolls
-from hekla.state.settled import Settled, is_at_rest
+from hekla.state.settled import Settled, is_at_rest, says_all
 from hekla.state.tasks import TaskBook
 
 MANY_OBJECTS = 10_000
+STAYING = (Status.BOUND, Status.RUNNING)
 
 M = TypeVar("M", bound=Manifest)
 Model = TypeVar("Model")
@@ -68,9 +70,12 @@ class LiveState:
         self._number_of_group: dict[str, int] = {}
         self._groups_seen = 0
         self._domain_tree: DomainTree | None = None
+        self._derived: dict[object, object] = {}
         self._is_lent = False
         self._released: dict[str, Task] = {}
         self._quiet: list[Job] = []
+        self._last_words: dict[str, PodGroupStatus] = {}
+        """By UID what a cycle told of jobs that rest, which the cluster may or may not take up."""
         self.on_take_in: Callable[[Noted], None] | None = None
         """Told of changes when they are taken in; may keep what it is shown, which nobody changes."""
 
@@ -100,6 +105,12 @@ class LiveState:
             hypernodes = [h for h in self.manifests.get(HyperNode, {}).values() if isinstance(h, HyperNode)]
             self._domain_tree = DomainTree(hypernodes, self.nodes.names, self.nodes.labels)
         return self._domain_tree
+
+    def derived(self, make: Callable[[LiveState], Model]) -> Model:
+        """What follows from nodes and queues alone, made once and kept until one of them changes."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return cast("Model", self._derived[make])
 
     # What happens
 
@@ -136,10 +147,17 @@ class LiveState:
         """A session evicts the task, whose job may be one that it does not look at otherwise."""
         self._released[task.uid] = task
 
-    def leave_in_peace(self, job: Job) -> None:
-        """The cycle had no news of the job: where it rests, later ones need not look at it."""
+    def leave_in_peace(self, job: Job, *, news: PodGroupStatus | None) -> None:
+        """The cycle told no more than this of the job: where it rests, later ones need not look at it."""
         if is_at_rest(job):
-            self._quiet.append(job)
+            if news is None:
+                self._quiet.append(job)
+            else:
+                self._last_words[job.uid] = news
+
+    def expect_no_more_than(self, status: PodGroupStatus, job: str) -> None:
+        """The same of a cycle that was left out."""
+        self._last_words[job] = status
 
     def rewind(self) -> None:
         """Undo whatever a session supposed: everything is again as the manifests say."""
@@ -156,8 +174,8 @@ class LiveState:
             self._restore(task, self.jobs.get(task.job))
         self._released.clear()
         for job in self._quiet:
-            if self.restless.pop(job.uid, None) is not None:
-                self.settled.add(self, job)
+            if job.uid in self.restless:
+                self._settle(job)
         self._quiet.clear()
         self.looks.changes_end()
         self.nodes.changed.clear()
@@ -170,11 +188,14 @@ class LiveState:
             elif task.uid in self._released:
                 self.nodes.keep(task)
                 self.pods.bring_back(task)
-            if job is None:
-                task.status = fact
-            else:
-                job.move(task, fact)
+            self._set_status(task, job, fact)
         task.forget_session()
+
+    def _set_status(self, task: Task, job: Job | None, status: Status) -> None:
+        if job is None:
+            task.status = status
+        else:
+            job.move(task, status)
 
     # Taking in
 
@@ -182,12 +203,34 @@ class LiveState:
         """Bring everything up to what was noted."""
         is_large = sum(map(len, self._noted.values())) >= MANY_OBJECTS
         with without_collector():
+            followed = self._follow(self._noted.get(Pod, {}))
             self.rewind()
-            self._take_in()
+            self._take_in(followed)
         if is_large:
             spare_what_is_there()
 
-    def _take_in(self) -> None:
+    def _follow(self, noted: Changes) -> set[str]:
+        """Pods that went where the session had put them, or stay where they were, take their tasks along.
+
+        Nothing is undone and done again for them. Who they are.
+        """
+        followed: set[str] = set()
+        for key, pod in noted.items():
+            task = self.tasks.get(key) if isinstance(pod, Pod) and pod.spec.node_name else None
+            if task is None or task.node == NOWHERE or task.status not in ALLOCATED_SET:
+                continue
+            assert isinstance(pod, Pod)
+            status = status_of(pod)
+            stays = pod.spec.node_name == task.node_name and status in STAYING
+            if stays and has_only_moved(task.pod, pod):
+                task.pod = pod
+                self._set_status(task, self.jobs.get(task.job), status)
+                self.pods.bring_back(task)
+                self._touched[task.job] = None
+                followed.add(key)
+        return followed
+
+    def _take_in(self, followed: set[str]) -> None:
         noted, self._noted = self._noted, {}
         if noted and self.on_take_in is not None:
             self.on_take_in(noted)
@@ -195,12 +238,15 @@ class LiveState:
             self._file(kind, changes)
         if NodeManifest in noted or HyperNode in noted:
             self._domain_tree = None
+        if NodeManifest in noted or QueueManifest in noted:
+            self._derived.clear()
         if PriorityClass in noted:
             self._take_in_priorities()
         nodes = self._read(NodeManifest, noted, node_of)
         queues = self._read(QueueManifest, noted, queue_of)
         jobs = self._read(PodGroup, noted, self._job_of)
-        tasks = self._read(Pod, noted, self._task_of)
+        pods = {key: pod for key, pod in noted.get(Pod, {}).items() if key not in followed}
+        tasks = self._read(Pod, {Pod: pods}, self._task_of)
         self._widen(resources_in(nodes, queues, jobs, tasks))
         if nodes:
             self._take_in_nodes(nodes)
@@ -264,6 +310,7 @@ class LiveState:
         if names <= self.axis.column_of.keys():
             return
         self.axis = Axis({*self.axis.names, *names})
+        self._derived.clear()
         self._ground.widen(self.axis)
         self.looks.start_anew()
         self._layouts.clear()
@@ -359,6 +406,15 @@ class LiveState:
             job.held = sum_of(job.roster.among(ALLOCATED_SET), zero)
             self.restless[uid] = job
         self._touched.clear()
+        for uid, status in self._last_words.items():
+            job = self.restless.get(uid)
+            if job is not None and is_at_rest(job) and says_all(job, status):
+                self._settle(job)
+        self._last_words.clear()
+
+    def _settle(self, job: Job) -> None:
+        del self.restless[job.uid]
+        self.settled.add(self, job)
 
 
 def resources_in(

@@ -14,6 +14,7 @@ from hekla.ledger.arrays import Amounts
 from hekla.ledger.demand import Books, elastic, waiting_demand
 from hekla.model.job import INQUEUE, Job
 from hekla.model.status import Status
+from hekla.objects.scheduling import PodGroupStatus
 
 AT_REST = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 
@@ -21,6 +22,17 @@ AT_REST = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 def is_at_rest(job: Job) -> bool:
     """Admitted, started, and none of its tasks waits or leaves."""
     return not job.is_pending and job.phase != INQUEUE and job.roster.count(AT_REST) == len(job.roster)
+
+
+def says_all(job: Job, status: PodGroupStatus) -> bool:
+    """Whether the PodGroup says just this, and this is how its tasks fare."""
+    roster = job.roster
+    return (
+        job.pod_group.status == status
+        and status.running == len(roster.having(Status.RUNNING))
+        and status.succeeded == len(roster.having(Status.SUCCEEDED))
+        and status.failed == len(roster.having(Status.FAILED))
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,80 @@
+"""At once: what becomes of most jobs, told without the long way that `placing` goes.
+
+Each of these ends as the long way would, or does nothing and says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+
+from hekla.actions.placing import WORTH_PLANNING, is_plain
+from hekla.framework.orders import TaskLine
+from hekla.framework.session import Session
+from hekla.model.job import Job, SubJob
+from hekla.model.queue import Queue
+from hekla.model.status import Status
+from hekla.model.task import Task
+
+
+def place_few(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
+    """Bind the next tasks of a job, where few are all it takes and the standings tell the nodes.
+
+    A small gang gets all it lacks, a job that has its minimum one task in a turn: on a cluster of many
+    small jobs this is most of what allocate does. False, and nothing done, where a closer look is needed.
+    """
+    count = max(job.roster.missing, 1)
+    if count >= WORTH_PLANNING or count > len(tasks) or not isinstance(tasks, deque):
+        return False
+    if not session.fitting.has_standings or not session.nobody_objects:
+        return False
+    if count > 1 and not session.requires_minimums:
+        return False
+    few = list(islice(tasks, count))
+    if job.fit_errors or sub_job.nominated or job.has_topology or job.has_policies:
+        return False
+    queue, placed = session.queues[job.queue], list[Task]()
+    for task in few:
+        row = _best_row(session, queue, task)
+        if row is None:
+            break
+        task.evicted = False
+        session.put(task, row, Status.ALLOCATED)
+        placed.append(task)
+    if len(placed) < count or not session.is_ready(job):
+        for task in reversed(placed):
+            session.take_back(task)
+        return False
+    session.bind_all(few)
+    for _ in few:
+        tasks.popleft()
+    return True
+
+
+def _best_row(session: Session, queue: Queue, task: Task) -> int | None:
+    if not is_plain(task) or not session.is_allocatable(queue, task):
+        return None
+    return session.fitting.best_with_room(task) if session.objection_to(task) is None else None
+
+
+def refuse_at_once(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
+    """Refuse the first task of a gang that cannot do without it, where one just like it found no node before.
+
+    On a full cluster this is what becomes of most that wait, cycle after cycle. False, and nothing done,
+    where a closer look is needed.
+    """
+    roster, fitting = job.roster, session.fitting
+    if not fitting.knows_hopeless or not session.requires_minimums:
+        return False
+    if roster.is_pipelined or roster.minimum != len(roster):
+        return False
+    if job.fit_errors or sub_job.nominated or not isinstance(tasks, deque) or tasks[0].is_gated:
+        return False
+    task = tasks[0]
+    diagnosis = fitting.why_hopeless(task)
+    if diagnosis is None or not session.is_allocatable(session.queues[job.queue], task):
+        return False
+    if session.objection_to(task) is not None:
+        return False
+    session.refuse(task, diagnosis)
+    return True
