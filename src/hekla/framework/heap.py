@@ -63,17 +63,29 @@ class Heap(Generic[Element]):
 
 
 class KeyedHeap(Generic[Element]):
-    """The same for elements whose keys, all different, stand still while they wait."""
+    """The same for elements whose keys, all different, stand still while they wait.
+
+    Nobody asks for the key of an element that waits alone, as most do.
+    """
 
     def __init__(self, key_of: Callable[[Element], tuple[Any, ...]]) -> None:
         self._key_of = key_of
         self._items: list[tuple[tuple[Any, ...], Element]] = []
+        self._alone: list[Element] = []
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._items) + len(self._alone)
 
     def push(self, element: Element) -> None:
+        if not self._items and not self._alone:
+            self._alone.append(element)
+            return
+        while self._alone:
+            self._push(self._alone.pop())
+        self._push(element)
+
+    def _push(self, element: Element) -> None:
         heapq.heappush(self._items, (self._key_of(element), element))
 
     def pop(self) -> Element:
-        return heapq.heappop(self._items)[1]
+        return self._alone.pop() if self._alone else heapq.heappop(self._items)[1]

@@ -54,6 +54,7 @@ class Roster:
         """Put the task in the place of one with the same UID."""
         self._strike_out(old)
         self.add(task)
+        self.moves += 1
 
     def _strike_out(self, task: Task) -> None:
         del self._by_status[task.status][task.uid]
@@ -68,6 +69,8 @@ class Roster:
 
     def tidy(self) -> None:
         """Tasks of one status stand in the order of arrival again."""
+        if not self.moves:
+            return
         for by_status in self._by_status:
             by_status.clear()
         for uid, task in self.tasks.items():

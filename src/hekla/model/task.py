@@ -125,6 +125,43 @@ def task_of(pod: Pod) -> Task:
     )
 
 
+def twin_of(task: Task, pod: Pod) -> Task | None:
+    """The task of a pod that was made from one template with the pod of another; None where it was not.
+
+    What both say is one and the same object then, so that all that follows from it needs no reading.
+    """
+    meta, other = pod.metadata, task.pod.metadata
+    if pod.spec is not task.pod.spec or pod.status is not task.pod.status or pod.spec.node_name:
+        return None
+    if meta.annotations is not other.annotations or meta.labels is not other.labels:
+        return None
+    if meta.namespace != task.namespace:
+        return None
+    return Task(
+        pod,
+        meta.uid or f"{meta.namespace}-{meta.name}",
+        f"{meta.namespace}/{meta.name}",
+        meta.name,
+        meta.namespace,
+        task.job,
+        task.role,
+        task.request,
+        task.nonzero,
+        task.priority,
+        seconds(meta.creation_timestamp),
+        pod_index(meta.name),
+        task.is_best_effort,
+        task.is_preemptable,
+        task.is_gated,
+        task.has_only_queue_gate,
+        task.opens_queue_gate,
+        status_of(pod),
+        "",
+        task.vector,
+        task.asked,
+    )
+
+
 def has_only_moved(before: Pod, pod: Pod) -> bool:
     """Whether nothing but the node and the status of a pod is new, and it asks for what it asked for."""
     if pod.status.container_statuses or before.status.container_statuses:

@@ -52,6 +52,8 @@ class Lives:
         self._on_close = on_close
         self._is_watchful = is_watchful
         self._pods: dict[str, SimPod] = {}
+        self._running = PodStatus(phase="Running")
+        """How all pods fare that the latest cycle has started."""
         self._ending: dict[SimJob, None] = {}
         self._restless = 0
         """Pods that wait or leave."""
@@ -89,17 +91,15 @@ class Lives:
     def begin_decisions(self) -> None:
         """A cycle has seen what the one before it started: whoever runs by now is known to."""
         self._unconfirmed.clear()
+        now = self._agenda.moment
+        scheduled = Condition(type="PodScheduled", status="True", last_transition_time=now)
+        self._running = PodStatus(phase="Running", start_time=now, conditions=(scheduled,))
 
     def bind(self, decision: Bind) -> None:
         pod = self._pods[decision.pod]
         assert pod.doing is Doing.WAITING, f"{decision.pod} is {pod.doing.value}, not waiting"
-        now = self._agenda.moment
-        scheduled = Condition(type="PodScheduled", status="True", last_transition_time=now)
-        pod.manifest = Pod(
-            metadata=pod.manifest.metadata,
-            spec=replace(pod.spec, node_name=decision.node),
-            status=PodStatus(phase="Running", start_time=now, conditions=(scheduled,)),
-        )
+        spec = replace(pod.spec, node_name=decision.node)
+        pod.manifest = Pod(metadata=pod.manifest.metadata, spec=spec, status=self._running)
         self._live.note(pod.manifest)
         self._restless -= 1
         self._begin(pod, decision.node)

@@ -25,7 +25,7 @@ from hekla.model.job import Job, job_of
 from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
 from hekla.model.status import ALLOCATED_SET, Status, status_of
-from hekla.model.task import NOWHERE, Task, has_only_moved, moved_on, task_of
+from hekla.model.task import NOWHERE, Task, has_only_moved, moved_on, task_of, twin_of
 from hekla.objects import HyperNode, Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
@@ -69,6 +69,7 @@ class LiveState:
         self._usual_priority = 0
         self._number_of_group: dict[str, int] = {}
         self._groups_seen = 0
+        self._newest: Task | None = None
         self._domain_tree: DomainTree | None = None
         self._derived: dict[object, object] = {}
         self._is_lent = False
@@ -289,9 +290,13 @@ class LiveState:
         return found
 
     def _task_of(self, pod: Pod) -> Task:
-        """Mostly a pod has just got a node or another status: then there is little to read."""
+        """Mostly a pod has got a node or another status, or comes with its like: there is little to read."""
         known = self.tasks.get(pod.key)
-        return (moved_on(known, pod) if known is not None else None) or task_of(pod)
+        if known is not None:
+            return moved_on(known, pod) or task_of(pod)
+        twin = twin_of(self._newest, pod) if self._newest is not None else None
+        self._newest = twin or task_of(pod)
+        return self._newest
 
     def _job_of(self, group: PodGroup) -> Job:
         known = self.jobs.get(group.key)
