@@ -12,6 +12,7 @@ import numpy as np
 from hekla.clock import stopwatch
 from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue, UpdateShard
 from hekla.framework.messages import reason_of, status_line
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Amounts
 from hekla.ledger.demand import sum_of
 from hekla.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
@@ -33,9 +34,13 @@ class Conditions:
 
     def __init__(self, session_uid: str, now: float) -> None:
         self._uid = session_uid
-        self._time = datetime.fromtimestamp(now, UTC)
+        self._now = now
         self._of_job: dict[str, list[Condition]] = {}
         self._line_on: dict[str, str] = {}
+
+    @lazy
+    def _time(self) -> datetime:
+        return datetime.fromtimestamp(self._now, UTC)
 
     def line_on(self, job: Job) -> str:
         """The line on the whole job as all actions left it; conditions and pods are told the same."""
@@ -76,10 +81,11 @@ def said(condition: Condition) -> tuple[str, str, str, str]:
 
 def close_session(session: Session) -> None:
     """Let plugins write their conditions, then turn everything that changed into decisions."""
+    began = stopwatch()
     for plugin in session.plugins:
-        began = stopwatch()
         plugin.on_close()
-        session.closing[plugin.name] = stopwatch() - began
+        ended = stopwatch()
+        session.closing[plugin.name], began = ended - began, ended
     for job in session.stirring():
         job.phase = phase_of(job)
         status = status_of_group(session, job)

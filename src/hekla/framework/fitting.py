@@ -56,7 +56,10 @@ class Fitting:
         self._diagnoses: dict[Hashable, Diagnosis] = {}
         self._hopeless: dict[Hashable, Diagnosis] = {}
         self._diagnosed_at = self.changes.now
-        self._standings = Standings(self)
+
+    @lazy
+    def _standings(self) -> Standings:
+        return Standings(self)
 
     @lazy
     def judges(self) -> list[Judge]:

@@ -126,11 +126,12 @@ class Session:
 
     def seat(self, plugins: Sequence[Plugin], lineup: Lineup) -> None:
         """Take plugins in, one for each seat, and let them open."""
+        began = stopwatch()
         for plugin in plugins:
             self.plugins.append(plugin)
-            began = stopwatch()
             plugin.on_open()
-            self.opening[plugin.name] = stopwatch() - began
+            ended = stopwatch()
+            self.opening[plugin.name], began = ended - began, ended
         self._panel = Panel(lineup, plugins)
         self._on_allocate = [plugins[seat].on_allocate for seat in lineup.hearing_allocate]
         self._on_allocate_all = [plugins[seat].on_allocate_all for seat in lineup.hearing_many]

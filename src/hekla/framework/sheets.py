@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hekla.framework.opinions import Score, Verdict, nobody, total, verdict
+from hekla.lazy import lazy
 from hekla.ledger.arrays import ALL_ROWS, Amounts, Counts, Floats, Indices, Mask
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.states import NodeStates
@@ -32,9 +33,14 @@ class Changes:
     """Which rows have changed since a given moment; a moment is a length of the ledger's list of changes."""
 
     def __init__(self, nodes: NodeLedger) -> None:
+        self._nodes = nodes
         self._changed = nodes.changed
-        self._latest: Counts = np.full(len(nodes), -1, dtype=np.int64)
         self._seen = 0
+
+    @lazy
+    def _latest(self) -> Counts:
+        """By row the last time that it changed."""
+        return np.full(len(self._nodes), -1, dtype=np.int64)
 
     @property
     def now(self) -> int:

@@ -61,7 +61,15 @@ class Standings:
         board.make_room_for(len(self._looks))
         scores = self._scores(board, line, looks, known.handicaps)
         row = int(scores.argmax())
-        # Where something is not a number, argmax finds that first.
+        # Where something is not a number, argmax finds that first: mostly just the node that was taken last.
+        for _ in range(FEW_LOOKS):
+            if not isnan(scores[row]):
+                break
+            look = int(looks[row])
+            if isnan(board.said[line, look]):
+                self._work_out(task, board, line, look, row)
+            scores[row] = board.said[line, look] + (0.0 if known.handicaps is None else known.handicaps[row])
+            row = int(scores.argmax())
         if isnan(scores[row]):
             self._fill_in(task, board, line, np.flatnonzero(np.isnan(scores)))
             scores = self._scores(board, line, looks, known.handicaps)
@@ -90,16 +98,20 @@ class Standings:
         """Work out what the looks of these rows are worth."""
         looks, rows = self._looks.rows_by_look(rows)
         if self._questions > MANY_QUESTIONS and len(looks) <= len(board):
-            crowd = self._crowds.get(board)
-            if crowd is None or crowd.size != len(board):
-                crowd = self._crowds[board] = Crowd(self._fitting, board.requests)
             for look, row in zip(looks.tolist(), rows.tolist(), strict=True):
-                board.said[: crowd.size, look] = crowd.scores(row)
-        elif len(looks) > FEW_LOOKS:
-            board.said[line, looks] = self._worth_of_many(task, rows)
+                self._work_out(task, board, line, look, row)
         else:
-            for look, row in zip(looks.tolist(), rows.tolist(), strict=True):
-                board.said[line, look] = self._worth_of_one(task, row)
+            board.said[line, looks] = self._worth_of_many(task, rows)
+
+    def _work_out(self, task: Task, board: Board, line: int, look: int, row: int) -> None:
+        """What the look of this row is worth to all requests, or to this one where few are asked about."""
+        if self._questions <= MANY_QUESTIONS:
+            board.said[line, look] = self._worth_of_one(task, row)
+            return
+        crowd = self._crowds.get(board)
+        if crowd is None or crowd.size != len(board):
+            crowd = self._crowds[board] = Crowd(self._fitting, board.requests)
+        board.said[: crowd.size, look] = crowd.scores(row)
 
     def _worth_of_many(self, task: Task, rows: Indices) -> Floats:
         fitting = self._fitting

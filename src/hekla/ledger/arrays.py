@@ -47,6 +47,13 @@ def any_of(masks: Sequence[Mask]) -> Mask:
     return np.asarray(np.logical_or.reduce(masks), dtype=np.bool_)
 
 
+def side_by_side(*tables: Amounts) -> tuple[Amounts, tuple[Amounts, ...]]:
+    """Tables as one with all their columns, and each as a view of it: a row of all is changed at once."""
+    whole = np.asfortranarray(np.concatenate(tables, axis=1))
+    ends = np.cumsum([table.shape[1] for table in tables]).tolist()
+    return whole, tuple(whole[:, end - table.shape[1] : end] for end, table in zip(ends, tables, strict=True))
+
+
 def laid_anew(table: Amounts, rows: Indices) -> Amounts:
     """The table with its rows in another order, zeros in those that are new (below 0). (N, R) -> (rows, R)"""
     fresh = np.zeros((len(rows), table.shape[1]), dtype=np.int64, order="F")

@@ -129,7 +129,7 @@ class Looks:
         self.beginning += 1
         nodes, pods = self._nodes, self._pods
         build = np.column_stack([nodes.allocatable, nodes.pod_limit, pods.allocatable])
-        state = np.column_stack([nodes.idle, nodes.future, pods.requested, pods.nonzero, pods.count])
+        state = np.column_stack([nodes.states, pods.states])
         self._build_of_row = slices(build)
         looks = zip(self._build_of_row, slices(state), strict=True)
         self._of_row = np.array([self._number(one + other) for one, other in looks], dtype=np.intp)
@@ -137,15 +137,8 @@ class Looks:
     def _look_again(self, rows: Iterable[int]) -> None:
         nodes, pods = self._nodes, self._pods
         for row in rows:
-            parts = (
-                self._build_of_row[row],
-                nodes.idle[row].tobytes(),
-                nodes.future[row].tobytes(),
-                pods.requested[row].tobytes(),
-                pods.nonzero[row].tobytes(),
-                pods.count[row].tobytes(),
-            )
-            self._of_row[row] = self._number(b"".join(parts))
+            look = self._build_of_row[row] + nodes.states[row].tobytes() + pods.states[row].tobytes()
+            self._of_row[row] = self._number(look)
 
     def _number(self, look: bytes) -> int:
         return self._number_of.setdefault(look, len(self._number_of))

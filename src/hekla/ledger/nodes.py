@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from hekla.errors import BrokenPromise
-from hekla.ledger.arrays import ALL_ROWS, Amounts, Indices, Mask, Rows, laid_anew, widened
+from hekla.ledger.arrays import ALL_ROWS, Amounts, Indices, Mask, Rows, laid_anew, side_by_side, widened
 from hekla.ledger.axis import Axis
 from hekla.ledger.labels import NodeLabels
 from hekla.model.node import Node
@@ -35,9 +35,7 @@ class NodeLedger:
         self.nodes = list(nodes)
         self._learn()
         self.allocatable = axis.matrix((node.allocatable for node in nodes), count)
-        self.idle = self.allocatable.copy(order="F")
-        self.future = self.allocatable.copy(order="F")
-        self.used = np.zeros_like(self.allocatable, order="F")
+        self._take(self.allocatable, np.zeros_like(self.allocatable), self.allocatable)
         self.releasing = np.zeros_like(self.allocatable, order="F")
         self.pipelined = np.zeros_like(self.allocatable, order="F")
         self._sum_up()
@@ -79,9 +77,8 @@ class NodeLedger:
         before = self.allocatable
         self.allocatable = self.axis.matrix((node.allocatable for node in nodes), len(nodes))
         more = self.allocatable - laid_anew(before, rows)
-        self.idle = laid_anew(self.idle, rows) + more
-        self.future = laid_anew(self.future, rows) + more
-        self.used = laid_anew(self.used, rows)
+        idle, used, future = (laid_anew(table, rows) for table in (self.idle, self.used, self.future))
+        self._take(idle + more, used, future + more)
         self.releasing = laid_anew(self.releasing, rows)
         self.pipelined = laid_anew(self.pipelined, rows)
         self.tasks_on = [{} if row == NOWHERE else self.tasks_on[row] for row in rows.tolist()]
@@ -100,18 +97,14 @@ class NodeLedger:
         """There are more resources than before."""
         columns = [axis.column_of[name] for name in self.axis.names]
         self.axis = axis
-        self.allocatable, self.idle, self.future, self.used, self.releasing, self.pipelined = (
-            widened(table, columns, len(axis))
-            for table in (
-                self.allocatable,
-                self.idle,
-                self.future,
-                self.used,
-                self.releasing,
-                self.pipelined,
-            )
+        self._take(*(widened(table, columns, len(axis)) for table in (self.idle, self.used, self.future)))
+        self.allocatable, self.releasing, self.pipelined = (
+            widened(table, columns, len(axis)) for table in (self.allocatable, self.releasing, self.pipelined)
         )
         self._sum_up()
+
+    def _take(self, idle: Amounts, used: Amounts, future: Amounts) -> None:
+        self.states, (self.idle, self.used, self.future) = side_by_side(idle, used, future)
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
@@ -199,23 +192,31 @@ class NodeLedger:
             self.changed.append(task.node)
 
     def _count(self, task: Task, row: int, status: Status, sign: int) -> None:
-        amount = task.vector if sign > 0 else -task.vector
-        # A view of the row is changed: `self.idle[row] -= amount` would also copy it back into the table.
-        idle, used, future = self.idle[row], self.used[row], self.future[row]
-        if status is Status.PIPELINED:
-            self.has_promises = True
-            self.pipelined[row] += amount
+        if status is Status.PIPELINED or status is Status.RELEASING:
+            self._count_promise(row, status, sign * task.vector)
         else:
-            idle -= amount
-            used += amount
+            # A view of the row is changed: `self.states[row] += ...` would also copy it back into the table.
+            states = self.states[row]
+            if sign > 0:
+                states += task.weight.on_node
+                self.used_in_all += task.vector
+            else:
+                states -= task.weight.on_node
+                self.used_in_all -= task.vector
+        self.changed.append(row)
+
+    def _count_promise(self, row: int, status: Status, amount: Amounts) -> None:
+        """Room that is promised is not taken yet, and room that is being released is still taken."""
+        self.has_promises = True
+        if status is Status.PIPELINED:
+            self.pipelined[row] += amount
+            self.future[row] -= amount
+        else:
+            self.idle[row] -= amount
+            self.used[row] += amount
             self.used_in_all += amount
-        if status is Status.RELEASING:
-            self.has_promises = True
             self.releasing[row] += amount
             self.releasing_in_all += amount
-        else:
-            future -= amount
-        self.changed.append(row)
 
     def can_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:
         """Nodes with room now."""

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Counts, Indices, laid_anew, widened
+from hekla.ledger.arrays import Amounts, Counts, Indices, laid_anew, side_by_side, widened
 from hekla.ledger.axis import Axis
 from hekla.ledger.nodes import FEW, NodeLedger
 from hekla.ledger.tally import Tally, Thing
@@ -33,9 +33,7 @@ class PodLedger:
         self._axis = nodes.axis
         self._changed = nodes.changed
         self.allocatable: Amounts = nodes.axis.matrix((node.promised for node in nodes.nodes), count)
-        self.requested = np.zeros_like(self.allocatable, order="F")
-        self.nonzero = np.zeros((count, 2), dtype=np.int64, order="F")
-        self.count: Counts = np.zeros(count, dtype=np.int64)
+        self._take(np.zeros_like(self.allocatable), np.zeros((count, 3), dtype=np.int64))
         self.is_kept = False
         """Whether a plugin moves pods in it, so that it follows what the session does."""
         self.pods_on: list[dict[str, Task]] = [{} for _ in range(count)]
@@ -65,9 +63,7 @@ class PodLedger:
         nodes = self._nodes
         self._derived.clear()
         self.allocatable = nodes.axis.matrix((node.promised for node in nodes.nodes), len(nodes))
-        self.requested = laid_anew(self.requested, rows)
-        self.nonzero = laid_anew(self.nonzero, rows)
-        self.count = laid_anew(self.count[:, None], rows)[:, 0]
+        self._take(laid_anew(self.requested, rows), laid_anew(self._others, rows))
         self.pods_on = [{} if row == NOWHERE else self.pods_on[row] for row in rows.tolist()]
 
     def widen(self, axis: Axis) -> None:
@@ -76,7 +72,12 @@ class PodLedger:
         self._axis = axis
         self._derived.clear()
         self.allocatable = widened(self.allocatable, columns, len(axis))
-        self.requested = widened(self.requested, columns, len(axis))
+        self._take(widened(self.requested, columns, len(axis)), self._others)
+
+    def _take(self, requested: Amounts, others: Amounts) -> None:
+        self.states, (self.requested, self._others) = side_by_side(requested, others)
+        self.nonzero: Amounts = self._others[:, :2]
+        self.count: Counts = self._others[:, 2]
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
@@ -125,15 +126,11 @@ class PodLedger:
             self._move(task, row, -1)
 
     def _move(self, task: Task, row: int, sign: int) -> None:
-        self.count[row] += sign
-        cpu, memory = task.nonzero
-        self.nonzero[row, 0] += sign * cpu
-        self.nonzero[row, 1] += sign * memory
-        requested = self.requested[row]
+        states = self.states[row]
         if sign > 0:
-            requested += task.vector
+            states += task.weight.among_pods
         else:
-            requested -= task.vector
+            states -= task.weight.among_pods
         for weigh, counts in self._for_all:
             if weight := weigh(task):
                 counts[row] += sign * weight

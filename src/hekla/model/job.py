@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from hekla.model.roster import Roster
 from hekla.model.status import READY_SET, VALID_SET, Status
 from hekla.model.task import PREEMPTABLE, Task, flag
 from hekla.objects import PodGroup, seconds
+from hekla.objects.meta import Amount
 from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy
 from hekla.objects.selectors import matches
 
@@ -205,7 +207,8 @@ class Job:
     def says_the_same_as(self, group: PodGroup) -> bool:
         """Nothing but the PodGroup's status may differ."""
         mine = self.pod_group
-        return mine.spec == group.spec and mine.metadata == group.metadata
+        has_same_name = mine.metadata is group.metadata or mine.metadata == group.metadata
+        return has_same_name and (mine.spec is group.spec or mine.spec == group.spec)
 
     def move(self, task: Task, status: Status) -> None:
         """Give a task another status, in the job's counts and in its sub-job's."""
@@ -297,10 +300,16 @@ def job_of(source: PodGroup, priority: int, default_queue: str) -> Job:
         phase=source.status.phase,
         roster=Roster(spec.min_member),
         role_minimums=spec.min_task_member,
-        min_resources=None if spec.min_resources is None else read_resources(spec.min_resources),
+        min_resources=None if spec.min_resources is None else _read(tuple(spec.min_resources.items())),
         is_preemptable=flag(meta.annotations, meta.labels, PREEMPTABLE, default=False),
         topology=spec.network_topology,
     )
+
+
+@lru_cache(maxsize=4096)
+def _read(amounts: tuple[tuple[str, Amount], ...]) -> Resources:
+    """Jobs that ask for the same share what that comes to; it is not changed."""
+    return read_resources(dict(amounts))
 
 
 def is_hard(topology: NetworkTopology | None) -> bool:

@@ -30,7 +30,7 @@ class Roster:
         """How often tasks have moved since those of one status last stood in the order of arrival."""
         self.ready = 0
         """How many tasks count towards the gang's minimum; jobs are compared by it all the time."""
-        self._by_status: list[dict[str, Task]] = [{} for _ in Status]
+        self._by_status: list[dict[str, Task]] = [{} for _ in range(_BEST_EFFORT)]
         self._by_role: dict[str, list[int]] = {}
 
     def __len__(self) -> int:

@@ -44,6 +44,22 @@ class Attempt:
     evicted: bool
 
 
+class Weight:
+    """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
+
+    __slots__ = ("among_pods", "on_node")
+
+    def __init__(self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int]) -> None:
+        self.on_node = np.concatenate([-vector, vector, -vector])
+        """Of what is idle, used, and idle once releases are done."""
+        self.among_pods = np.array([*vector, *nonzero, 1], dtype=np.int64)
+        """Of what is requested, of what scores see of that, and of pods."""
+
+
+_UNPLACED = np.zeros(0, dtype=np.int64)
+_WEIGHTLESS = Weight(_UNPLACED, (0, 0))
+
+
 @dataclass(eq=False, slots=True)
 class Task:
     """Facts of the pod on top, the session's decisions below."""
@@ -71,6 +87,7 @@ class Task:
     # The session's part: rows instead of names, and what it decided.
     vector: npt.NDArray[np.int64]
     asked: tuple[int, ...] = ()
+    weight: Weight = _WEIGHTLESS
     node: int = NOWHERE
     sub_job: str = ""
     near: str = ""
@@ -89,9 +106,6 @@ class Task:
         self.near = ""
         self.evicted = False
         self.last = None
-
-
-_UNPLACED = np.zeros(0, dtype=np.int64)
 
 
 def task_of(pod: Pod) -> Task:
@@ -125,18 +139,23 @@ def task_of(pod: Pod) -> Task:
     )
 
 
-def twin_of(task: Task, pod: Pod) -> Task | None:
-    """The task of a pod that was made from one template with the pod of another; None where it was not.
+def have_one_template(left: Pod, right: Pod) -> bool:
+    """Whether what both say is one and the same: pods that are made here are, others never."""
+    mine, theirs = left.metadata, right.metadata
+    return (
+        left.spec is right.spec
+        and mine.labels is theirs.labels
+        and mine.annotations is theirs.annotations
+        and mine.owner_references == theirs.owner_references
+        and mine.namespace == theirs.namespace
+    )
 
-    What both say is one and the same object then, so that all that follows from it needs no reading.
-    """
-    meta, other = pod.metadata, task.pod.metadata
-    if pod.spec is not task.pod.spec or pod.status is not task.pod.status or pod.spec.node_name:
+
+def twin_of(task: Task, pod: Pod) -> Task | None:
+    """The task of a pod that has one template with another's, so that little needs reading; else None."""
+    if not have_one_template(task.pod, pod) or pod.spec.node_name or pod.status.container_statuses:
         return None
-    if meta.annotations is not other.annotations or meta.labels is not other.labels:
-        return None
-    if meta.namespace != task.namespace:
-        return None
+    meta = pod.metadata
     return Task(
         pod,
         meta.uid or f"{meta.namespace}-{meta.name}",
@@ -159,6 +178,7 @@ def twin_of(task: Task, pod: Pod) -> Task | None:
         "",
         task.vector,
         task.asked,
+        task.weight,
     )
 
 
@@ -198,6 +218,7 @@ def moved_on(task: Task, pod: Pod) -> Task | None:
         pod.spec.node_name,
         task.vector,
         task.asked,
+        task.weight,
     )
 
 

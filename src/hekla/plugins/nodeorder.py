@@ -77,18 +77,18 @@ class NodeOrder(Plugin):
     def silent_on(self) -> Collection[Point | str]:
         """Scores without weight, or that would be 0 for every task of the session."""
         told, tasks = self.arguments, self.session.tasks
-        is_useful = {
-            self.prefer_nodes_with_images: told.image_locality and bool(self._images),
-            self.prefer_free_nodes: told.least_requested,
-            self.prefer_full_nodes: told.most_requested,
-            self.prefer_evenly_used_nodes: told.balanced_resource,
-            self.prefer_chosen_nodes: told.node_affinity and tasks.some(has_affinity),
-            self.prefer_tolerated_nodes: told.taint_toleration and self._taints.any_soft,
-            self.tolerate_all_nodes: told.taint_toleration and not self._taints.any_soft,
-            self.prefer_good_company: self._company is not None,
-            self.prefer_even_spread: told.topology_spread and tasks.some(has_spreading),
-        }
-        return [answer.__name__ for answer, useful in is_useful.items() if not useful]
+        is_useful = (
+            (NodeOrder.prefer_nodes_with_images, told.image_locality and bool(self._images)),
+            (NodeOrder.prefer_free_nodes, told.least_requested),
+            (NodeOrder.prefer_full_nodes, told.most_requested),
+            (NodeOrder.prefer_evenly_used_nodes, told.balanced_resource),
+            (NodeOrder.prefer_chosen_nodes, told.node_affinity and tasks.some(has_affinity)),
+            (NodeOrder.prefer_tolerated_nodes, told.taint_toleration and self._taints.any_soft),
+            (NodeOrder.tolerate_all_nodes, told.taint_toleration and not self._taints.any_soft),
+            (NodeOrder.prefer_good_company, self._company is not None),
+            (NodeOrder.prefer_even_spread, told.topology_spread and tasks.some(has_spreading)),
+        )
+        return [answer.__name__ for answer, useful in is_useful if not useful]
 
     @answers(NODE_ORDER, Scope.CLASS)
     def prefer_nodes_with_images(self, task: Task) -> Floats | None:

@@ -126,18 +126,18 @@ class Predicates(Plugin):
     def silent_on(self) -> Collection[Point | str]:
         """Filters that are switched off, or that no node and no task of the session has a use for."""
         told, tasks = self.arguments, self.session.tasks
-        is_useful = {
-            self.refuse_cordoned_nodes: self._taints.any_cordoned,
-            self.refuse_nodes_not_chosen: told.node_affinity,
-            self.refuse_tainted_nodes: told.taint_toleration and self._taints.any_hard,
-            self.refuse_taken_ports: told.node_ports and tasks.some(host_ports),
-            self.refuse_wrong_company: self._affinity is not None,
-            self.refuse_too_many_volumes: self._limits is not None,
-            self.refuse_other_zones: self._zones is not None,
-            self.refuse_uneven_spread: told.topology_spread and tasks.some(has_spreading),
-            self.refuse_unreachable_volumes: self._binding is not None,
-        }
-        return [answer.__name__ for answer, useful in is_useful.items() if not useful]
+        is_useful = (
+            (Predicates.refuse_cordoned_nodes, self._taints.any_cordoned),
+            (Predicates.refuse_nodes_not_chosen, told.node_affinity),
+            (Predicates.refuse_tainted_nodes, told.taint_toleration and self._taints.any_hard),
+            (Predicates.refuse_taken_ports, told.node_ports and tasks.some(host_ports)),
+            (Predicates.refuse_wrong_company, self._affinity is not None),
+            (Predicates.refuse_too_many_volumes, self._limits is not None),
+            (Predicates.refuse_other_zones, self._zones is not None),
+            (Predicates.refuse_uneven_spread, told.topology_spread and tasks.some(has_spreading)),
+            (Predicates.refuse_unreachable_volumes, self._binding is not None),
+        )
+        return [answer.__name__ for answer, useful in is_useful if not useful]
 
     # Events: what is promised counts at once, what is being evicted no longer does
 

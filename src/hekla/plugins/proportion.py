@@ -32,6 +32,7 @@ from hekla.model.task import Task
 from hekla.plugins.demand import how_many, short_of, within
 from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
 from hekla.state.live import LiveState
+from hekla.state.settled import Sums
 
 SMALLEST = 0.1
 """Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
@@ -108,10 +109,16 @@ def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amou
     return Bounds(guarantee, capability, limit, ceiling=np.where(is_limited, limit, UNLIMITED))
 
 
-def open_account(queue: Queue, bounds: Bounds) -> Account:
-    count = len(bounds.limit)
-    allocated, request, inqueue, elastic = np.zeros((4, count), dtype=np.int64)
-    return Account(queue, bounds, allocated, request, inqueue, elastic, deserved=np.zeros(count))
+def open_account(queue: Queue, bounds: Bounds, settled: Sums) -> Account:
+    return Account(
+        queue,
+        bounds,
+        allocated=settled.held.copy(),
+        request=settled.held.copy(),
+        inqueue=settled.waiting.copy(),
+        elastic=settled.elastic.copy(),
+        deserved=np.zeros(len(bounds.limit)),
+    )
 
 
 class Proportion(Plugin):
@@ -125,13 +132,13 @@ class Proportion(Plugin):
         self.pods = session.axis.pods
         bounds, restless = session.snapshot.state.derived(bounds_of_queues), session.restless()
         names = dict.fromkeys((*session.settled.of_queue, *(job.queue for job in restless)))
-        self.accounts = {name: open_account(session.queues[name], bounds[name]) for name in names}
-        for name, sums in session.settled.of_queue.items():
-            account = self.accounts[name]
-            account.allocated += sums.held
-            account.request += sums.held
-            account.elastic += sums.elastic
-            account.inqueue += sums.waiting
+        nothing = Sums.nothing(len(session.axis))
+        self.accounts = {
+            name: open_account(
+                session.queues[name], bounds[name], session.settled.of_queue.get(name, nothing)
+            )
+            for name in names
+        }
         for job in restless:
             self._book(job)
         divide(list(self.accounts.values()), session.total, self.pods)

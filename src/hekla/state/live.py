@@ -7,7 +7,7 @@ Objects that cannot be used are left out one by one, each with a complaint that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar, cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from hekla.model.job import Job, job_of
 from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
 from hekla.model.status import ALLOCATED_SET, Status, status_of
-from hekla.model.task import NOWHERE, Task, has_only_moved, moved_on, task_of, twin_of
+from hekla.model.task import NOWHERE, Task, Weight, has_only_moved, moved_on, task_of, twin_of
 from hekla.objects import HyperNode, Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
@@ -64,7 +64,7 @@ class LiveState:
         self._faults: dict[tuple[type[Manifest], str], Complaint] = {}
         self._touched: dict[str, None] = {}
         """Jobs that something happened to, by UID."""
-        self._layouts: dict[tuple[tuple[str, int], ...], tuple[Amounts, tuple[int, ...]]] = {}
+        self._layouts: dict[Hashable, tuple[Amounts, tuple[int, ...], Weight]] = {}
         self._value_of_class: dict[str, int] = {}
         self._usual_priority = 0
         self._number_of_group: dict[str, int] = {}
@@ -325,11 +325,13 @@ class LiveState:
 
     def _lay_out(self, task: Task) -> None:
         """Amounts by name become a vector; tasks that ask for the same share one."""
-        shape = tuple(task.request.items())
+        shape = (*task.request.items(), task.nonzero)
         known = self._layouts.get(shape)
         if known is None:
-            known = self._layouts[shape] = (self.axis.vector(task.request), self.axis.compared(task.request))
-        task.vector, task.asked = known
+            vector = self.axis.vector(task.request)
+            weight = Weight(vector, task.nonzero)
+            known = self._layouts[shape] = (vector, self.axis.compared(task.request), weight)
+        task.vector, task.asked, task.weight = known
 
     def _take_in_nodes(self, changed: Mapping[str, Node | None]) -> None:
         for name, node in changed.items():

@@ -35,21 +35,18 @@ def says_all(job: Job, status: PodGroupStatus) -> bool:
     )
 
 
-@dataclass(frozen=True, eq=False)
 class Sums:
     """What jobs hold, what of that is above their minimum, and what they still wait for; each (R,)."""
 
-    held: Amounts
-    elastic: Amounts
-    waiting: Amounts
+    def __init__(self, table: Amounts) -> None:
+        self.table = table
+        self.held: Amounts = table[0]
+        self.elastic: Amounts = table[1]
+        self.waiting: Amounts = table[2]
 
-    def move(self, other: Sums, sign: int) -> None:
-        for mine, theirs in (
-            (self.held, other.held),
-            (self.elastic, other.elastic),
-            (self.waiting, other.waiting),
-        ):
-            np.add(mine, sign * theirs, out=mine)
+    @classmethod
+    def nothing(cls, resources: int) -> Sums:
+        return cls(np.zeros((3, resources), dtype=np.int64))
 
 
 @dataclass
@@ -57,7 +54,7 @@ class Settled:
     """Sums by queue of the jobs that rest; a queue without any is not there."""
 
     of_queue: dict[str, Sums] = field(default_factory=dict)
-    _of_job: dict[str, tuple[str, Sums]] = field(default_factory=dict)
+    _of_job: dict[str, tuple[str, Amounts]] = field(default_factory=dict)
     _jobs_in: dict[str, int] = field(default_factory=dict)
 
     def __contains__(self, uid: object) -> bool:
@@ -65,12 +62,13 @@ class Settled:
 
     def add(self, books: Books, job: Job) -> None:
         waiting = waiting_demand(books, job)
-        zero = np.zeros_like(job.held)
-        own = Sums(job.held.copy(), elastic(books, job), zero if waiting is None else waiting)
+        own = np.array(
+            [job.held, elastic(books, job), np.zeros_like(job.held) if waiting is None else waiting]
+        )
         self._of_job[job.uid] = (job.queue, own)
         if job.queue not in self.of_queue:
-            self.of_queue[job.queue] = Sums(zero.copy(), zero.copy(), zero.copy())
-        self.of_queue[job.queue].move(own, 1)
+            self.of_queue[job.queue] = Sums.nothing(len(job.held))
+        self.of_queue[job.queue].table += own
         self._jobs_in[job.queue] = self._jobs_in.get(job.queue, 0) + 1
 
     def remove(self, uid: str) -> None:
@@ -81,6 +79,6 @@ class Settled:
         queue, own = entry
         self._jobs_in[queue] -= 1
         if self._jobs_in[queue]:
-            self.of_queue[queue].move(own, -1)
+            self.of_queue[queue].table -= own
         else:
             del self._jobs_in[queue], self.of_queue[queue]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
-from hekla.model.task import Task
+from hekla.model.task import Task, have_one_template
 
 Trait = Callable[[Task], object]
 ThingsOf = Callable[[Task], Iterable[Hashable]]
@@ -23,6 +23,8 @@ class TaskBook:
         self._by_key: dict[str, Task] = {}
         self._censuses: dict[ThingsOf, Counter[Hashable]] = {}
         self._having: dict[Trait, dict[str, Task]] = {}
+        self._plain: Task | None = None
+        """The latest task to come in that carries nothing of interest."""
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -60,6 +62,7 @@ class TaskBook:
     def having(self, trait: Trait) -> Collection[Task]:
         """The tasks with the trait, in no order to rely on; a live view."""
         if trait not in self._having:
+            self._plain = None
             self._having[trait] = {task.key: task for task in self if trait(task)}
         return self._having[trait].values()
 
@@ -70,16 +73,22 @@ class TaskBook:
     def census(self, things_of: ThingsOf) -> Mapping[Hashable, int]:
         """How many tasks carry each thing; a live view, without zeros."""
         if things_of not in self._censuses:
+            self._plain = None
             self._censuses[things_of] = Counter(thing for task in self for thing in things_of(task))
         return self._censuses[things_of]
 
     def _enter(self, task: Task) -> None:
+        if self._plain is not None and have_one_template(self._plain.pod, task.pod):
+            return
+        self._plain = task
         for trait, tasks in self._having.items():
             if trait(task):
                 tasks[task.key] = task
+                self._plain = None
         for things_of, counts in self._censuses.items():
             for thing in things_of(task):
                 counts[thing] += 1
+                self._plain = None
 
     def _strike_out(self, task: Task) -> None:
         for tasks in self._having.values():
