@@ -70,6 +70,8 @@ def _present(first: Rows, until: Rows, shape: Rows, edges: int) -> Mask:
 def _fits_somewhere(run: Run, moments: Floats, shapes: Amounts, present: Mask) -> Mask:
     """(moments, shapes) Whether some node had room for one; told only of the shapes that are present."""
     fits = np.zeros(present.shape, np.bool_)
+    if not present.any():
+        return fits
     for row, (free, is_up) in enumerate(free_at(run, moments)):
         wanted = np.flatnonzero(present[row])
         if len(wanted) and is_up.any():
@@ -137,11 +139,13 @@ def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask]]:
     down = _between(settled(run, nodes.service_ended), moments)
     up = _between(nodes.service_began, moments)
     for began, ended, rises, falls in zip(come, gone, up, down, strict=True):
-        for row, amounts in zip(free, run.shapes.T, strict=True):
-            np.subtract.at(row, stints.node[began], amounts[stints.shape[began]])
-            np.add.at(row, stints.node[ended], amounts[stints.shape[ended]])
-        np.add.at(spans_up, nodes.service[rises], 1)
-        np.subtract.at(spans_up, nodes.service[falls], 1)
+        if len(began) or len(ended):  # in a short run little happens between two moments
+            for row, amounts in zip(free, run.shapes.T, strict=True):
+                np.subtract.at(row, stints.node[began], amounts[stints.shape[began]])
+                np.add.at(row, stints.node[ended], amounts[stints.shape[ended]])
+        if len(rises) or len(falls):
+            np.add.at(spans_up, nodes.service[rises], 1)
+            np.subtract.at(spans_up, nodes.service[falls], 1)
         yield free, spans_up > 0
 
 
