@@ -51,7 +51,7 @@ def translated(found: tuple[dict[str, str], list[str]], names: Names) -> tuple[d
     return {key(pod): names.of("node", at) for pod, at in binds.items()}, sorted(map(key, evictions))
 
 
-@examples(2)
+@examples(2.4)
 @given(clusters(), confs(), st.integers(0, 1000))
 def test_what_is_decided_is_the_same_up_to_names(cluster: Cluster, conf: Conf, seed: int) -> None:
     manifests = [*cluster.nodes, *cluster.others]

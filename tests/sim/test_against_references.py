@@ -74,7 +74,7 @@ arrivals = st.lists(
 )
 
 
-@examples(0.5)
+@examples(0.8)
 @given(arrivals)
 def test_on_one_node_whoever_comes_first_and_fits_starts(rows):
     jobs = [
