@@ -18,3 +18,6 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("default"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# Commands and workers that tests start would each compile all of hekla where nobody may keep the result.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

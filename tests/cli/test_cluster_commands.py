@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from cli.calling import Told, called
 from fakes.http_api import ApiThread
 from hekla.cluster.conditions import not_scheduled, placed
 from hekla.objects import Condition, Manifest, ObjectMeta, OwnerReference, VolcanoJob
@@ -23,7 +24,7 @@ CONF = (
     'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: binpack}]\n'
 )
 SPREAD = CONF.replace("binpack", "nodeorder")
-Hekla = Callable[..., subprocess.CompletedProcess[str]]
+Hekla = Callable[..., Told]
 
 
 def volcano_job() -> VolcanoJob:
@@ -68,15 +69,8 @@ def server() -> Iterator[ApiThread]:
 def hekla(server: ApiThread, tmp_path: Path) -> Hekla:
     kubeconfig = server.kubeconfig(tmp_path)
 
-    def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from hekla.cli.main import main; main()"]
-        done = subprocess.run(
-            [*command, *map(str, arguments), "--kubeconfig", str(kubeconfig)],
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=60,
-        )
+    def run(*arguments: str | Path, code: int = 0) -> Told:
+        done = called(*arguments, "--kubeconfig", kubeconfig)
         assert done.returncode == code, done.stderr
         return done
 
@@ -133,10 +127,7 @@ def test_a_missing_permission_is_one_clear_error(hekla: Hekla, server: ApiThread
 
 
 def test_a_cluster_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", "job", "list"]
-    done = subprocess.run(
-        [*command, "-k", str(tmp_path / "none")], capture_output=True, encoding="utf-8", check=False
-    )
+    done = called("job", "list", "-k", tmp_path / "none")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'error: no kubeconfig "{tmp_path / "none"}"\n'
 
@@ -158,8 +149,9 @@ def test_a_snapshot_is_decided_as_the_cluster_is(hekla: Hekla, tmp_path: Path) -
 
 
 def offline(*arguments: str | Path) -> str:
-    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    told = called(*arguments)
+    assert told.returncode == 0, told.stderr
+    return told.stdout
 
 
 def test_jobs_in_the_columns_of_vcctl(hekla: Hekla) -> None:
@@ -254,10 +246,7 @@ def test_shadow_of_a_cluster_that_does_not_answer_ends_with_one_clear_error(
 ) -> None:
     kubeconfig = server.kubeconfig(tmp_path)
     kubeconfig.write_text(kubeconfig.read_text().replace(f":{server.api.port}", ":1"))
-    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", "shadow", "-k", kubeconfig]
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, encoding="utf-8", check=False, timeout=60
-    )
+    done = called("shadow", "-k", kubeconfig)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: nodes: no answer from http://127.0.0.1:1: ")
     assert "Traceback" not in done.stderr

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cli.calling import called as hekla
+
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 2, pods: 10}}}"
 POD = """
 apiVersion: v1
@@ -19,13 +21,6 @@ metadata: {name: solo}
 spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: 1}}}]}
 """
 ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle")
-
-
-def hekla(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command, input=stdin, capture_output=True, encoding="utf-8", check=False, timeout=60
-    )
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.clock import VirtualClock
@@ -93,7 +93,6 @@ def play(cluster: EmbeddedCluster, clock: VirtualClock, step: tuple[str, str, st
             cluster.apply([decision_of(cluster, word, pod, node, is_right=is_right)])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(steps, max_size=60), st.booleans())
 def test_the_facts_hold_whatever_is_decided(story: list[tuple[str, str, str, bool]], recreates: bool) -> None:
     clock = VirtualClock()

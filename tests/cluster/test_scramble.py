@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.cluster.export import as_data, as_scenario, is_read, listed
@@ -28,8 +28,7 @@ from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import metadata
 from hekla.testing.strategies import NOW, Cluster, clusters
-
-EFFORT = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from properties.effort import examples
 
 
 def read_again(objects: list[dict[str, Any]]) -> list[Manifest]:
@@ -52,7 +51,7 @@ def translated(found: tuple[dict[str, str], list[str]], names: Names) -> tuple[d
     return {key(pod): names.of("node", at) for pod, at in binds.items()}, sorted(map(key, evictions))
 
 
-@EFFORT
+@examples(2.4)
 @given(clusters(), confs(), st.integers(0, 1000))
 def test_what_is_decided_is_the_same_up_to_names(cluster: Cluster, conf: Conf, seed: int) -> None:
     manifests = [*cluster.nodes, *cluster.others]
@@ -70,7 +69,6 @@ def _cycle(snapshot: Snapshot, conf: Conf) -> CycleReport:
     return run_cycle(snapshot, conf, now=NOW, memory={LAST_RUN: 0.0, LAST_EVICTION: 0.0})
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.sets(st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,6}[a-z0-9])?", fullmatch=True), max_size=12),
     st.sets(st.sampled_from(["default", "kube-system", "root", "m"])),

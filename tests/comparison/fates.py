@@ -118,9 +118,11 @@ def against(
 ) -> Against:
     """What comes of pairs of runs, one for each seed."""
     tally = Tally()
+    runs = {id(run): run for pair in pairs for run in pair}
+    summaries = {key: summarize(run) for key, run in runs.items()}
     for seed, (base, candidate) in enumerate(pairs):
         pair = paired(job_figures(base), job_figures(candidate))
-        tally.add(seed, pair, summarize(base), summarize(candidate))
+        tally.add(seed, pair, summaries[id(base)], summaries[id(candidate)])
     is_alone = len(pairs) == 1
     return Against(
         base=names[0],

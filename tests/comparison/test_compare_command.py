@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from test_compare import CHANCY, FRAGMENTS, PACKING, SPREADING
 
+from cli.calling import Told, called
 from hekla.cli.compare import WorkloadFile
 
 AS_IT_IS: dict[str, Any] = {
@@ -52,11 +53,8 @@ class Failing(Plugin):
 COMMAND = [sys.executable, "-c", "from hekla.cli.main import main; main()", "compare"]
 
 
-def hekla(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, input=stdin, capture_output=True, encoding="utf-8", check=False,
-        timeout=120,
-    )  # fmt: skip
+def hekla(folder: Path, *arguments: str, stdin: str = "") -> Told:
+    return called("compare", *arguments, stdin=stdin, folder=folder)
 
 
 @pytest.fixture
@@ -233,16 +231,16 @@ def test_the_same_configuration_twice_gets_a_number(folder: Path) -> None:
 def test_ctrl_c_ends_all_processes_and_tells_the_pairs_that_are_complete(folder: Path) -> None:
     confs = ("--conf", "counting.conf", "--conf", "pack.conf", "--plugin", "own.py:Counting")
     started = subprocess.Popen(
-        [*COMMAND, *confs, "chancy.yaml", "--seeds", "5000", "--jobs", "2"],
+        [*COMMAND, *confs, "chancy.yaml", "--seeds", "500", "--jobs", "2"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
     )  # fmt: skip
     counted = folder / "cycles"
     while not counted.exists() or counted.stat().st_size < 200:  # several runs of some forty cycles
         assert started.poll() is None, started.communicate()
-        time.sleep(0.1)
+        time.sleep(0.02)
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to all of them
     output, errors = started.communicate(timeout=120)  # ends when the last process has closed its output
     assert started.returncode == 130
-    assert "of 5,000 seeds complete" in output
+    assert "of 500 seeds complete" in output
     assert "ALL JOBS" in output
     assert "Traceback" not in errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ PLAIN = AsTheyAre()
 QUEUES = [f"a-queue-of-some-department-{number}" for number in range(30)]
 
 
+@cache
 def busy(wait: float, seed: int = 0, conf: str = "a") -> Run:
     """Jobs of thirty queues and all sizes, some of them disturbed."""
     fates = [
@@ -38,6 +40,11 @@ def busy(wait: float, seed: int = 0, conf: str = "a") -> Run:
         for number in range(120)
     ]  # fmt: skip
     return run_of(fates, QUEUES, conf)
+
+
+@cache
+def summaries() -> tuple[RunSummary, ...]:
+    return tuple(RunSummary(name, 0, summarize(busy(5e4, conf=name))) for name in LONG)
 
 
 def comparison(
@@ -52,7 +59,7 @@ def comparison(
         confidence=0.95,
         seeds=found[0].seeds,
         against=found,
-        summaries=tuple(RunSummary(run.conf, 0, summarize(run)) for run in runs),
+        summaries=summaries(),
         runs=runs,
         account=Account(),
         notes=(),
@@ -60,6 +67,7 @@ def comparison(
     )
 
 
+@cache
 def three_seeds() -> Against:
     return against(*((busy(5e4, seed), busy(7e4, 3 * seed)) for seed in range(3)), names=LONG)
 

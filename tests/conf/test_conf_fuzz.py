@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from hekla.conf import PRESETS, Catalogue, Conf, Mistake, Preset, effective, read_conf
+from properties.effort import examples
 
 WORDS = (
     *("actions", "tiers", "plugins", "name", "arguments", "configurations", "metrics", "allocate", "gang"),
@@ -53,20 +54,20 @@ def assert_told(told: tuple[Conf, list[Mistake]], catalogue: Catalogue) -> None:
 @given(st.text() | st.binary() | tangles)
 @example("a: !!timestamp x")
 @example("? !!null\n: b")
-@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_text_makes_the_reader_raise(catalogue: Catalogue, text: str | bytes) -> None:
     assert_told(read_conf(text, catalogue=catalogue), catalogue)
 
 
 @given(trees)
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_tree_makes_the_reader_raise(catalogue: Catalogue, tree: object) -> None:
     assert_told(read_conf(json.dumps(tree, ensure_ascii=False), catalogue=catalogue), catalogue)
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
 @given(data=st.data())
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(1, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_broken_preset_makes_the_reader_raise(
     catalogue: Catalogue, preset: Preset, data: st.DataObject
 ) -> None:

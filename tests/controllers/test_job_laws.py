@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from little_cluster import LittleCluster, job, policy, task
 
 from hekla.controllers.phases import FINISHED
+from properties.effort import examples
 
 HAPPENINGS = st.one_of(
     st.tuples(st.just("group"), st.sampled_from(["Pending", "Inqueue", "Running", "Unknown", "Completed"])),
@@ -48,7 +49,7 @@ def happen(cluster: LittleCluster, what: str, how: str, whom: int) -> None:
         cluster.wait(seconds=20)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(4)
 @given(
     POLICIES,
     st.booleans(),

@@ -10,18 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.calling import called as hekla
 from hekla.deploy.apply import change, path_of, reason_of
 from hekla.kube.client import Refused
 
 Object = dict[str, Any]
-
-
-RUN = "from hekla.cli.main import main; main()"
-
-
-def hekla(*arguments: str | Path, program: str = RUN) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
 
 
 def printed(*arguments: str | Path) -> dict[tuple[str, str], Object]:
@@ -159,11 +152,17 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_it_prints_and_says_what_applying_needs() -> None:
-    bare = f"import sys; sys.modules['aiohttp'] = sys.modules['kubernetes'] = None; {RUN}"
-    assert hekla("install", program=bare).returncode == 0
-    told = hekla("install", "--apply", program=bare)
+    assert bare("install").returncode == 0
+    told = bare("install", "--apply")
     assert (told.returncode, told.stdout) == (1, "")
     assert told.stderr == 'error: --apply needs more: pip install "hekla[kubernetes]"\n'
+
+
+def bare(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command where nothing is installed that only `hekla[kubernetes]` brings."""
+    missing = "import sys; sys.modules['aiohttp'] = sys.modules['kubernetes'] = None"
+    command = [sys.executable, "-c", f"{missing}; from hekla.cli.main import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
 
 
 def test_paths() -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,27 +99,31 @@ def test_workers_end_with_the_command_however_that_ends(
     assert "Traceback" not in errors
     if sign != signal.SIGKILL:  # after that, what they shared is cleaned up by its tracker, which says so
         assert "leaked" not in errors
-    time.sleep(0.2)
-    assert members(started.pid) == []
+    wait_until(lambda: members(started.pid) == [], "a process is left")
 
 
 def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
     """A forecast that takes very long: a job of random length after the other, in a session of its own."""
-    objects = state(node("n1"), runs("a", on="n1"), *(runs(f"b-{number}") for number in range(40)))
+    objects = state(node("n1"), runs("a", on="n1"), *(runs(f"b-{number}") for number in range(8)))
     (folder / "state.json").write_bytes(listed(map(as_data, objects)))
     (folder / "late.py").write_text(LATE, "utf-8")
     return subprocess.Popen(
-        [sys.executable, "late.py", "forecast", "state.json", "--rolls", "100000", "-o", "json", *more],
+        [sys.executable, "late.py", "forecast", "state.json", "--rolls", "3000", "-o", "json", *more],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
     )  # fmt: skip
 
 
 def wait_for_rolls(folder: Path) -> None:
     """Until ten rolls are done: all but the first in workers, where there are any."""
+    rolled = folder / "rolled"
+    wait_until(lambda: rolled.exists() and rolled.stat().st_size >= 10, "nothing rolls")
+
+
+def wait_until(is_so: Callable[[], bool], otherwise: str) -> None:
     until = time.monotonic() + 60
-    while not (folder / "rolled").exists() or (folder / "rolled").stat().st_size < 10:
-        assert time.monotonic() < until, "nothing rolls"
-        time.sleep(0.1)
+    while not is_so():
+        assert time.monotonic() < until, otherwise
+        time.sleep(0.02)
 
 
 def members(session: int) -> list[int]:

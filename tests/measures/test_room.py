@@ -77,7 +77,8 @@ def test_pods_that_never_ran_count_in_the_mix_by_their_jobs_first_role() -> None
 def test_what_is_free_agrees_with_a_loop(scene: Scene, count: int) -> None:
     run = scene.run()
     moments = np.linspace(0, run.end, count)
-    for moment, (free, is_up) in zip(moments, free_at(run, moments), strict=True):
+    before: object = None
+    for moment, (free, is_up, is_as_before) in zip(moments, free_at(run, moments), strict=True):
         plain = run.nodes.allocatable.copy()
         for row in range(len(run.stints)):
             if run.stints.began[row] <= moment < run.stints.ended[row]:
@@ -85,6 +86,9 @@ def test_what_is_free_agrees_with_a_loop(scene: Scene, count: int) -> None:
         assert free.T.tolist() == plain.tolist()
         spans = (run.nodes.service_began <= moment) & (moment < run.nodes.service_ended)
         assert np.flatnonzero(is_up).tolist() == sorted(set(run.nodes.service[spans].tolist()))
+        now = free.tolist(), is_up.tolist()
+        assert now == before or not is_as_before
+        before = now
 
 
 @given(scenes())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
+from cli.calling import called as hekla
 from fakes.http_api import ApiThread
 from hekla.cli.plan import DEFAULT_TRIES
 from hekla.planning import TRIES
@@ -38,13 +37,6 @@ spec:
     replicas: %d
     template: {spec: {containers: [{name: main, resources: {requests: {cpu: 1}}}]}}
 """
-
-
-def hekla(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from hekla.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command, input=stdin, capture_output=True, encoding="utf-8", check=False, timeout=60
-    )
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_merged_statements_are_one(session: Session, first: list[Move], second: 
     assert session.fingerprint() == before
 
 
-@given(gang_clusters(), st.lists(st.integers(0, 29), min_size=40, max_size=40), st.booleans())
+@given(gang_clusters(most_tasks=10), st.lists(st.integers(0, 29), min_size=10, max_size=10), st.booleans())
 def test_tasks_placed_at_once_are_placed_as_one_by_one_and_leave_no_trace(
     cluster: Cluster, places: list[int], is_undone: bool
 ) -> None:

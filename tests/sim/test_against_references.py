@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from hekla.scheduler.loop import Loop
 from hekla.sim.options import START
 from hekla.sim.run import Run, State
 from hekla.workloads import Submission
+from properties.effort import examples
 from sim.plays import PLAIN, conf_of, job, node, play
 
 BUSY = """
@@ -73,7 +74,7 @@ arrivals = st.lists(
 )
 
 
-@settings(max_examples=40)
+@examples(0.8)
 @given(arrivals)
 def test_on_one_node_whoever_comes_first_and_fits_starts(rows):
     jobs = [
@@ -171,7 +172,7 @@ busy_arrivals = st.lists(
 )
 
 
-@settings(max_examples=20)
+@examples(0.4)
 @given(busy_arrivals, st.sampled_from([BUILT_IN_DEFAULT, BUSY]))
 def test_the_embedded_cluster_starts_the_same_jobs_at_the_same_moments(rows, conf):
     jobs = [
@@ -200,7 +201,7 @@ def peak_use(run: Run) -> np.ndarray:
     return peak
 
 
-@settings(max_examples=20)
+@examples(0.4)
 @given(busy_arrivals, st.sampled_from([BUILT_IN_DEFAULT, BUSY]))
 def test_no_node_is_overcommitted_and_no_work_is_lost_or_done_twice(rows, conf):
     jobs = [

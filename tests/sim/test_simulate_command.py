@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import hekla
+from cli import calling
 from hekla.cli.main import cli
 from hekla.cli.spans import SPAN
 from hekla.errors import InputError
@@ -28,6 +28,22 @@ jobs:
   - {name: train, arrival: 0, duration: 60, pods: 2, cpu: 4, queue: research, user: ada}
   - {name: eval, arrival: 10, duration: 30, pods: 1, cpu: 1}
   - {name: never, arrival: 10, duration: 30, pods: 1, cpu: 9}
+"""
+COUNTING = """
+from pathlib import Path
+from hekla import Plugin
+
+class Counting(Plugin):
+    name = "counting"
+
+    def on_open(self) -> None:
+        with Path("cycles").open("ab") as file:
+            file.write(b".")
+"""
+COUNTING_CONF = """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: counting}, {name: gang}, {name: predicates}]
 """
 
 
@@ -199,9 +215,7 @@ def test_a_limit_of_time_is_no_failure(work):
 def test_a_bad_workload_is_one_clear_error(tmp_path, text, message):
     path = tmp_path / "work.yaml"
     path.write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-m", "hekla", "simulate", str(path)], capture_output=True, text=True, check=False
-    )
+    done = calling.called("simulate", path)
     assert done.returncode == 1
     assert re.search(message, done.stderr)
     assert len(done.stderr.strip().splitlines()) == 1
@@ -209,20 +223,17 @@ def test_a_bad_workload_is_one_clear_error(tmp_path, text, message):
 
 @pytest.mark.parametrize("limit", [[], ["--until", "3650d"]], ids=["", "with a limit of time"])
 def test_an_interrupted_simulation_tells_what_there_is(tmp_path, limit):
-    path = tmp_path / "work.yaml"
-    path.write_text("generate: {jobs: 200000, load: 0.5}")
-    command = [
-        sys.executable,
-        "-m",
-        "hekla",
-        "simulate",
-        str(path),
-        "--nodes",
-        "20 x cpu=96,memory=768Gi,gpu=8",
-        *limit,
-    ]
-    with subprocess.Popen([*command, "-o", "json"], stdout=subprocess.PIPE, env=os.environ) as process:
-        time.sleep(6)
+    (tmp_path / "work.yaml").write_text("generate: {jobs: 200000, load: 0.5}")
+    (tmp_path / "own.py").write_text(COUNTING)
+    (tmp_path / "counting.conf").write_text(COUNTING_CONF)
+    command = [sys.executable, "-m", "hekla", "simulate", "work.yaml", "--nodes"]
+    command += ["20 x cpu=96,memory=768Gi,gpu=8", *limit, "-o", "json"]
+    command += ["--conf", "counting.conf", "--plugin", "own.py:Counting"]
+    counted = tmp_path / "cycles"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path) as process:
+        while not counted.exists() or counted.stat().st_size < 100:
+            assert process.poll() is None
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     found = json.loads(output)

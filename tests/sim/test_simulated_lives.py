@@ -353,7 +353,7 @@ tiers:
 """
     jobs = [job("r", 0, 10_000), job("w", 0, 10, cpu=3), job("x", 5, 100)]
     nodes = [node("n1", cpu=2), node("n2", cpu=2)]
-    assert times(play(jobs, nodes, conf=conf))["x"][0] < 200
+    assert times(play(jobs, nodes, conf=conf, until=300))["x"][0] < 200
 
 
 def test_a_pod_on_a_node_that_is_not_there_is_left_out_and_told():

@@ -17,6 +17,7 @@ from hekla.testing.conf_strategies import confs
 from hekla.testing.medleys import medley_confs, medleys
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
 from hekla.timetravel.shrinking import fewest
+from properties.effort import examples
 from timetravel.recorded import Recorder, assert_identical
 
 
@@ -41,21 +42,25 @@ def assert_cycles_come_back(cluster: Cluster, conf: Conf, cycles: int) -> None:
         assert assert_identical(path) == list(range(1, cycles + 1))
 
 
+@examples(0.5)
 @given(cluster=clusters(places=CROWDED), conf=confs())
 def test_a_crowded_cluster_is_decided_again_as_it_was(cluster: Cluster, conf: Conf) -> None:
     assert_cycles_come_back(cluster, conf, 5)
 
 
+@examples(0.5)
 @given(cluster=clusters(), conf=confs())
 def test_a_cluster_is_decided_again_as_it_was(cluster: Cluster, conf: Conf) -> None:
     assert_cycles_come_back(cluster, conf, 5)
 
 
+@examples(0.5)
 @given(cluster=medleys(), conf=medley_confs())
 def test_many_small_jobs_are_decided_again_as_they_were(cluster: Cluster, conf: Conf) -> None:
     assert_cycles_come_back(cluster, conf, 3)
 
 
+@examples(0.5)
 @given(
     first=clusters(), second=clusters(places=CROWDED), conf=confs(), dice=st.randoms(use_true_random=False)
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +51,14 @@ def record_unrest(path: Path, cycles: int, **scribe: object) -> Path:
         for at in range(cycles):
             one.cycles(1)
             one.cluster.submit(stamped(job(f"more{at}", tasks=2, cpu=1, phase="Pending").objects))
+            wait_for_the_pen(one)
     return path
+
+
+def wait_for_the_pen(one: Recorder) -> None:
+    """Until it is at the last entry: a page is known to be full only once it is written."""
+    while not one.scribe._pen._desk.empty():
+        time.sleep(0.001)
 
 
 def test_a_checkpoint_is_made_once_enough_has_changed(tmp_path: Path) -> None:

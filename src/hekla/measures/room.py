@@ -70,7 +70,9 @@ def _present(first: Rows, until: Rows, shape: Rows, edges: int) -> Mask:
 def _fits_somewhere(run: Run, moments: Floats, shapes: Amounts, present: Mask) -> Mask:
     """(moments, shapes) Whether some node had room for one; told only of the shapes that are present."""
     fits = np.zeros(present.shape, np.bool_)
-    for row, (free, is_up) in enumerate(free_at(run, moments)):
+    if not present.any():
+        return fits
+    for row, (free, is_up, _) in enumerate(free_at(run, moments)):
         wanted = np.flatnonzero(present[row])
         if len(wanted) and is_up.any():
             asked = shapes[wanted]
@@ -91,10 +93,15 @@ def splinters(run: Run, moments: Floats) -> tuple[Floats, Floats]:
     stuck = np.zeros((len(moments), len(run.resources)))
     idle = np.zeros_like(stuck)
     looked_at = _spread(len(moments), affordable(run, len(shapes), len(moments)))
-    for row, (free, is_up) in zip(looked_at, free_at(run, moments[looked_at]), strict=True):
-        left = np.where(is_up, np.maximum(free, 0), 0)
-        stuck[row] = (left * (mix @ ~can_hold(left, shapes))).sum(axis=1)
-        idle[row] = left.sum(axis=1)
+    before = 0
+    for row, (free, is_up, is_as_before) in zip(looked_at, free_at(run, moments[looked_at]), strict=True):
+        if is_as_before:  # often so in a short run
+            stuck[row], idle[row] = stuck[before], idle[before]
+        else:
+            left = np.where(is_up, np.maximum(free, 0), 0)
+            stuck[row] = (left * (mix @ ~can_hold(left, shapes))).sum(axis=1)
+            idle[row] = left.sum(axis=1)
+        before = row
     stands_in = looked_at[np.clip(np.searchsorted(looked_at, np.arange(len(moments))), 0, len(looked_at) - 1)]
     asked_for = np.where(mix.any(axis=1), 1.0, np.nan)
     return stuck[stands_in] * asked_for, idle[stands_in]
@@ -127,22 +134,30 @@ def pods_by_shape(run: Run) -> Floats:
     return totals(stints.shape[once], np.ones(len(once)), kinds) + totals(jobs.shape, never_ran, kinds)
 
 
-def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask]]:
-    """What is free (R, N) and which nodes are in service (N,), moment by moment; both are used again."""
+def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask, bool]]:
+    """Moment by moment, what is free (R, N), which nodes are in service (N,), and whether both are as before.
+
+    The arrays are used again.
+    """
     stints, nodes = run.stints, run.nodes
     free = np.ascontiguousarray(nodes.allocatable.T).copy()
     spans_up = np.zeros(len(nodes.names), np.int64)
+    is_up = spans_up > 0
     gone = _between(settled(run, stints.ended), moments)
     come = _between(stints.began, moments)
     down = _between(settled(run, nodes.service_ended), moments)
     up = _between(nodes.service_began, moments)
-    for began, ended, rises, falls in zip(come, gone, up, down, strict=True):
+    for moment, (began, ended, rises, falls) in enumerate(zip(come, gone, up, down, strict=True)):
+        if moment > 0 and not any(map(len, (began, ended, rises, falls))):
+            yield free, is_up, True
+            continue
         for row, amounts in zip(free, run.shapes.T, strict=True):
             np.subtract.at(row, stints.node[began], amounts[stints.shape[began]])
             np.add.at(row, stints.node[ended], amounts[stints.shape[ended]])
         np.add.at(spans_up, nodes.service[rises], 1)
         np.subtract.at(spans_up, nodes.service[falls], 1)
-        yield free, spans_up > 0
+        is_up = spans_up > 0
+        yield free, is_up, False
 
 
 def _between(times: Floats, moments: Floats) -> Sequence[Rows]:

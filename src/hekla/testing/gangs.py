@@ -21,12 +21,12 @@ LIMITS: tuple[ResourceList | None, ...] = (None, None, {"cpu": 7}, {"cpu": 20, "
 
 
 @st.composite
-def gang_clusters(draw: DrawFn) -> Cluster:
-    """3 to 30 nodes, and up to four jobs of 5 to 40 tasks in one or two roles."""
+def gang_clusters(draw: DrawFn, *, most_tasks: int = 40) -> Cluster:
+    """3 to 30 nodes, and up to four jobs of 5 tasks or more in one or two roles."""
     nodes = _nodes(draw)
     others: list[Manifest] = [*_queues(draw)]
     for at in range(draw(st.integers(1, 4))):
-        others += _gang(draw, f"job{at}", [one.metadata.name for one in nodes]).objects
+        others += _gang(draw, f"job{at}", [one.metadata.name for one in nodes], most_tasks).objects
     return Cluster(tuple(nodes), tuple(stamped(others)))
 
 
@@ -57,9 +57,9 @@ def _queues(draw: DrawFn) -> list[Queue]:
     ]
 
 
-def _gang(draw: DrawFn, name: str, hosts: list[str]) -> JobObjects:
+def _gang(draw: DrawFn, name: str, hosts: list[str], most_tasks: int) -> JobObjects:
     """Some of its tasks may run already, or be leaving, so that room is promised as well as given."""
-    count = draw(st.integers(5, 40))
+    count = draw(st.integers(5, most_tasks))
     early = dict.fromkeys(draw(st.lists(st.sampled_from(hosts), max_size=3, unique=True)), 1)
     is_leaving = draw(st.booleans())
     shape: Shape = {

@@ -177,7 +177,7 @@ def _add_job(draw: DrawFn, site: Site, name: str) -> None:
         min_available=minimum,
         roles=[Role("w", 0, draw(st.integers(0, 2)))] if kind.has_roles else (),
         min_resources=draw(st.sampled_from(minimums)),
-        queue=draw(st.sampled_from(site.queues)),
+        queue=draw(st.sampled_from(tuple(site.queues))),
         priority=draw(st.sampled_from((None, *PRIORITIES))),
         phase=draw(st.sampled_from(phases)),
         topology=draw(st.sampled_from(surroundings.WISHES)),

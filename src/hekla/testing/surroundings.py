@@ -7,6 +7,7 @@ each of them is there in some clusters only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -55,6 +56,19 @@ WISHES: tuple[Wish | None, ...] = (
 DEPARTMENT = "department"
 GROUPS = ("red", "blue")
 
+job_notes: SearchStrategy[dict[str, str]] = st.sampled_from(
+    (
+        {},
+        {},
+        {REVOCABLE_ZONE: "*"},
+        {"sla-waiting-time": "10m"},
+        {AFFINITY: "w"},
+        {ANTI_AFFINITY: "w"},
+        {COOLDOWN: "1h"},
+        {"volcano.sh/jdb-min-available": "1"},
+        {"volcano.sh/preemptable": "false"},
+    )
+)
 amounts: SearchStrategy[ResourceList | None] = st.none() | st.fixed_dictionaries({"cpu": st.integers(1, 6)})
 
 
@@ -95,7 +109,8 @@ def queues(draw: DrawFn, names: Sequence[str]) -> list[Queue]:
     return made
 
 
-def _queue(name: str, parents: Sequence[str]) -> SearchStrategy[Queue]:
+@cache  # a strategy is dearer to make than to draw from
+def _queue(name: str, parents: tuple[str, ...]) -> SearchStrategy[Queue]:
     built = st.builds(
         queue,
         st.just(name),
@@ -136,30 +151,14 @@ def sub_groups(draw: DrawFn) -> list[SubGroupPolicy]:
 
 def job_annotations(draw: DrawFn) -> dict[str, str]:
     """What a PodGroup and its pods may say to one plugin or another."""
-    return dict(
-        draw(
-            st.sampled_from(
-                (
-                    {},
-                    {},
-                    {REVOCABLE_ZONE: "*"},
-                    {"sla-waiting-time": "10m"},
-                    {AFFINITY: "w"},
-                    {ANTI_AFFINITY: "w"},
-                    {COOLDOWN: "1h"},
-                    {"volcano.sh/jdb-min-available": "1"},
-                    {"volcano.sh/preemptable": "false"},
-                )
-            )
-        )
-    )
+    return dict(draw(job_notes))
 
 
 def budgets(draw: DrawFn, apps: Sequence[str]) -> list[Manifest]:
     """A disruption budget for one of the jobs, and a quota for their namespace, where there are any."""
     made: list[Manifest] = []
     if draw(st.integers(0, 3)) == 3:
-        selector = LabelSelector(match_labels={"app": draw(st.sampled_from(list(apps)))})
+        selector = LabelSelector(match_labels={"app": draw(st.sampled_from(tuple(apps)))})
         status = PodDisruptionBudgetStatus(disruptions_allowed=draw(st.integers(0, 1)))
         made.append(
             PodDisruptionBudget(
