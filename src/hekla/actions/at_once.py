@@ -6,11 +6,13 @@ Each of these ends as the long way would, or does nothing and says so.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 
 from hekla.actions.placing import WORTH_PLANNING, is_plain
 from hekla.framework.orders import TaskLine
 from hekla.framework.session import Session
+from hekla.framework.standings import Line
 from hekla.model.job import Job, SubJob
 from hekla.model.queue import Queue
 from hekla.model.status import Status
@@ -18,7 +20,7 @@ from hekla.model.task import Task
 
 
 def place_few(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
-    """Bind the next tasks of a job, where few are all it takes and the standings tell the nodes.
+    """Bind the next tasks of a job, where few are all it takes, all alike, and the standings tell the nodes.
 
     A small gang gets all it lacks, a job that has its minimum one task in a turn: on a cluster of many
     small jobs this is most of what allocate does. False, and nothing done, where a closer look is needed.
@@ -26,24 +28,16 @@ def place_few(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> b
     count = max(job.roster.missing, 1)
     if count >= WORTH_PLANNING or count > len(tasks) or not isinstance(tasks, deque):
         return False
-    if not session.fitting.has_standings or not session.nobody_objects:
+    if not session.foresees or not session.nobody_objects:
         return False
-    if count > 1 and not session.requires_minimums:
-        return False
-    few = list(islice(tasks, count))
     if job.fit_errors or sub_job.nominated or job.has_topology or job.has_policies:
         return False
-    queue, placed = session.queues[job.queue], list[Task]()
-    for task in few:
-        row = _best_row(session, queue, task)
-        if row is None:
-            break
-        task.evicted = False
-        session.put(task, row, Status.ALLOCATED)
-        placed.append(task)
-    if len(placed) < count or not session.is_ready(job):
-        for task in reversed(placed):
-            session.take_back(task)
+    few = list(islice(tasks, count))
+    line = _line_for(session, session.queues[job.queue], few)
+    if line is None or not _place_all(session, line, few):
+        return False
+    if not session.is_ready(job):
+        _take_back_all(session, few)
         return False
     session.bind_all(few)
     for _ in few:
@@ -51,10 +45,32 @@ def place_few(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> b
     return True
 
 
-def _best_row(session: Session, queue: Queue, task: Task) -> int | None:
-    if not is_plain(task) or not session.is_allocatable(queue, task):
+def _line_for(session: Session, queue: Queue, tasks: Sequence[Task]) -> Line | None:
+    """The standings for tasks that are alike, and that their queue may take."""
+    key_of, first = session.fitting.key_of, tasks[0]
+    if not all([is_plain(task) and key_of(task) == key_of(first) for task in tasks]):
         return None
-    return session.fitting.best_with_room(task) if session.objection_to(task) is None else None
+    if session.headroom(queue, first, len(tasks)) < len(tasks) or session.objection_to(first) is not None:
+        return None
+    return session.fitting.line_in_standings(first)
+
+
+def _place_all(session: Session, line: Line, tasks: Sequence[Task]) -> bool:
+    for at, task in enumerate(tasks):
+        row = line.best()
+        if row is None:
+            _take_back_all(session, tasks[:at])
+            return False
+        task.evicted = False
+        session.put(task, row, Status.ALLOCATED)
+        if at + 1 < len(tasks):
+            line.taken(row)
+    return True
+
+
+def _take_back_all(session: Session, tasks: Sequence[Task]) -> None:
+    for task in reversed(tasks):
+        session.take_back(task)
 
 
 def refuse_at_once(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:

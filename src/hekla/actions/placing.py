@@ -21,7 +21,7 @@ from hekla.model.diagnosis import Diagnosis, refused_everywhere
 from hekla.model.job import Job, SubJob
 from hekla.model.task import Task
 
-WORTH_PLANNING = 9
+WORTH_PLANNING = 17
 """Fewer tasks than this are placed sooner one by one."""
 
 

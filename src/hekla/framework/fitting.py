@@ -20,7 +20,7 @@ from hekla.framework.lineup import Script
 from hekla.framework.opinions import Judge, Scorers, united, verdict
 from hekla.framework.points import BEST_NODE
 from hekla.framework.sheets import Changes, Sheet
-from hekla.framework.standings import Standings
+from hekla.framework.standings import Line, Standings
 from hekla.framework.task_class import TaskClass
 from hekla.lazy import lazy
 from hekla.ledger.arrays import Mask
@@ -200,10 +200,15 @@ class Fitting:
 
     def best_with_room(self, task: Task) -> int | None:
         """The node to take, where it has room now and the standings tell; None where others must."""
+        line = self.line_in_standings(task)
+        return None if line is None else line.best()
+
+    def line_in_standings(self, task: Task) -> Line | None:
+        """What the standings tell tasks like this one, where they do."""
         if not self.has_standings:
             return None
         known = self._class_as_it_was(task)
-        return self._standings.best(task, known) if known.is_in_standings else None
+        return self._standings.line_of(task, known) if known.is_in_standings else None
 
     def best(self, task: Task, known: TaskClass, among: Mask) -> int | None:
         """The node to take: the best-node callback's, else the highest score, first in node order."""

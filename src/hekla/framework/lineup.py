@@ -118,6 +118,10 @@ class Script:
         self.reads_ledgers_alone = all(shelf.reads_ledgers_alone for shelf in shelves)
         self.is_foreseeable = self.is_steady and all(shelf.is_foreseeable for shelf in shelves)
         self.speaks_of_many = self.is_steady and all(shelf.speaks_of_many for shelf in shelves)
+        self.requires_minimums = self._insists(points.JOB_READY, points.JOB_PIPELINED)
+        self.requires_minimums_of_parts = self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
+        self.foresees_queues = self.requires_minimums and self._tells_headroom()
+        """Whether it is known beforehand how many tasks that look alike a queue may take in a row."""
         self.has_moving_job_order = any(one.scope is Scope.ATTEMPT for one in self.all(points.JOB_ORDER))
         kept = [one for point in ABOUT_NODES for one in self.all(point)]
         kept += [one for one in self.all(points.PRE_PREDICATE) if one.scope is Scope.CLASS]
@@ -127,6 +131,20 @@ class Script:
     def all(self, point: Point) -> list[Spoken]:
         """Who answers, whatever the tier."""
         return [one for tier in self.by_point.get(point, ()) for one in tier]
+
+    def _insists(self, ready: Point, pipelined: Point) -> bool:
+        """Whether nobody is ready, or counts as promised all it needs, below its minimum."""
+        first_vote = next((tier for tier in self.by_point[pipelined] if tier), [])
+        return self._any_requires_minimums(self.all(ready)) and self._any_requires_minimums(first_vote)
+
+    def _any_requires_minimums(self, spoken: Sequence[Spoken]) -> bool:
+        return any(self._classes[one.seat].requires_minimums for one in spoken)
+
+    def _tells_headroom(self) -> bool:
+        """Whether all who limit queues say so for many tasks, and nobody looks at a single one before."""
+        askers = {one.seat for one in self.all(points.ALLOCATABLE)}
+        owners = {one.seat for one in self.all(points.HEADROOM)}
+        return askers <= owners and all(one.scope is Scope.CLASS for one in self.all(points.PRE_PREDICATE))
 
     def _tells_apart(self, seat: int) -> bool:
         return self._classes[seat].distinguishes is not Plugin.distinguishes

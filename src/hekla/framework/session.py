@@ -16,7 +16,7 @@ from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
 from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
 from hekla.framework.plugin import Objection, Plugin, Resolve
-from hekla.framework.points import Point, Purpose, Scope
+from hekla.framework.points import Point, Purpose
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.framework.statement import Statement, bind_decision
 from hekla.framework.story import Story
@@ -153,9 +153,6 @@ class Session:
             tiers = self._tiers[point] = self._panel.answers(point)
         return tiers
 
-    def _owners(self, point: Point) -> list[list[Plugin]]:
-        return [[voice.plugin for voice in tier] for tier in self._panel[point]]
-
     def answers_to(self, point: Point) -> list[Callable[..., Any]]:
         """What the plugins have to say, one after another, whatever their tier."""
         answers = self._answers.get(point)
@@ -184,32 +181,20 @@ class Session:
     def has_moving_task_order(self) -> bool:
         return any(plugin.moving_task_order for plugin in self.plugins)
 
-    @lazy
+    @property
     def requires_minimums(self) -> bool:
         """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
-        return self._insists(points.JOB_READY, points.JOB_PIPELINED)
+        return self.script.requires_minimums
 
-    @lazy
+    @property
     def requires_minimums_of_parts(self) -> bool:
         """The same for the sub-jobs of jobs with policies."""
-        return self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
-
-    def _insists(self, ready: Point, pipelined: Point) -> bool:
-        first_vote = next((tier for tier in self._owners(pipelined) if tier), [])
-        return any(plugin.requires_minimums for plugin in self._who_answers(ready)) and any(
-            plugin.requires_minimums for plugin in first_vote
-        )
+        return self.script.requires_minimums_of_parts
 
     @lazy
     def foresees(self) -> bool:
         """Whether many tasks that look alike can be placed at once: all that matters is known beforehand."""
-        askers, owners = self._owners(points.ALLOCATABLE), self._owners(points.HEADROOM)
-        return (
-            self.fitting.is_foreseeable
-            and self.requires_minimums
-            and all(voice.scope is Scope.CLASS for voice in self.voices_on(points.PRE_PREDICATE))
-            and all(plugin in owners[at] for at, tier in enumerate(askers) for plugin in tier)
-        )
+        return self.fitting.is_foreseeable and self.script.foresees_queues
 
     @lazy
     def all_jobs(self) -> list[Job]:

@@ -53,28 +53,10 @@ class Standings:
             board = self._looks.board(self._fitting.board_key(task))
             board.line_of(self._fitting.request_key(task), task)
 
-    def best(self, task: Task, known: TaskClass) -> int | None:
-        """The node with room now that tasks of this class like best, the first among equals."""
-        self._questions += 1
-        board, line = self._place_of(task, known)
-        looks = self._looks.of_rows()
-        board.make_room_for(len(self._looks))
-        scores = self._scores(board, line, looks, known.handicaps)
-        row = int(scores.argmax())
-        # Where something is not a number, argmax finds that first: mostly just the node that was taken last.
-        for _ in range(FEW_LOOKS):
-            if not isnan(scores[row]):
-                break
-            look = int(looks[row])
-            if isnan(board.said[line, look]):
-                self._work_out(task, board, line, look, row)
-            scores[row] = board.said[line, look] + (0.0 if known.handicaps is None else known.handicaps[row])
-            row = int(scores.argmax())
-        if isnan(scores[row]):
-            self._fill_in(task, board, line, np.flatnonzero(np.isnan(scores)))
-            scores = self._scores(board, line, looks, known.handicaps)
-            row = int(scores.argmax())
-        return None if scores[row] == -np.inf else row
+    def line_of(self, task: Task, known: TaskClass) -> Line:
+        """What they tell tasks of this class."""
+        board, number = self._place_of(task, known)
+        return Line(self, task, board, number, known.handicaps)
 
     def _place_of(self, task: Task, known: TaskClass) -> tuple[Board, int]:
         """The board that speaks of the request, and its line there."""
@@ -90,21 +72,24 @@ class Standings:
             place = self._places[known] = board, board.line_of(known.request_key, task)
         return place
 
-    def _scores(self, board: Board, line: int, looks: Indices, handicaps: Floats | None) -> Floats:
-        scores: Floats = board.said[line].take(looks)
-        return scores if handicaps is None else np.add(scores, handicaps, out=scores)
+    def looks(self, board: Board) -> Indices:
+        """The look of every node now; the board has room for all of them."""
+        looks = self._looks.of_rows()
+        board.make_room_for(len(self._looks))
+        return looks
 
-    def _fill_in(self, task: Task, board: Board, line: int, rows: Indices) -> None:
+    def fill_in(self, task: Task, board: Board, line: int, rows: Indices) -> None:
         """Work out what the looks of these rows are worth."""
         looks, rows = self._looks.rows_by_look(rows)
         if self._questions > MANY_QUESTIONS and len(looks) <= len(board):
             for look, row in zip(looks.tolist(), rows.tolist(), strict=True):
-                self._work_out(task, board, line, look, row)
+                self.work_out(task, board, line, look, row)
         else:
             board.said[line, looks] = self._worth_of_many(task, rows)
 
-    def _work_out(self, task: Task, board: Board, line: int, look: int, row: int) -> None:
+    def work_out(self, task: Task, board: Board, line: int, look: int, row: int) -> None:
         """What the look of this row is worth to all requests, or to this one where few are asked about."""
+        self._questions += 1
         if self._questions <= MANY_QUESTIONS:
             board.said[line, look] = self._worth_of_one(task, row)
             return
@@ -137,6 +122,56 @@ class Standings:
                 if any(refusal.nodes[0] for refusal in ask(task, states) or ()):
                     return -np.inf
         return sum([only(ask(task, states)) for ask in (*fitting.order.by_row, *fitting.batch.by_row)])
+
+
+class Line:
+    """The standings as tasks of one class see them, who are placed one after another."""
+
+    def __init__(
+        self, standings: Standings, task: Task, board: Board, number: int, handicaps: Floats | None
+    ) -> None:
+        self._standings = standings
+        self._task = task
+        self._board = board
+        self._number = number
+        self._handicaps = handicaps
+        self._looks = standings.looks(board)
+        self._scores = self._read()
+
+    def best(self) -> int | None:
+        """The node with room now that they like best, the first among equals."""
+        scores = self._scores
+        row = int(scores.argmax())
+        # Where something is not a number, argmax finds that first: mostly just the node that was taken last.
+        for _ in range(FEW_LOOKS):
+            if not isnan(scores[row]):
+                break
+            self._work_out(row)
+            row = int(scores.argmax())
+        if isnan(scores[row]):
+            self._standings.fill_in(self._task, self._board, self._number, np.flatnonzero(np.isnan(scores)))
+            scores = self._scores = self._read()
+            row = int(scores.argmax())
+        return None if scores[row] == -np.inf else row
+
+    def taken(self, row: int) -> None:
+        """One of them was put there: nothing else has changed since the last look."""
+        self._looks = self._standings.looks(self._board)
+        self._scores[row] = self._worth_of(row)
+
+    def _read(self) -> Floats:
+        scores: Floats = self._board.said[self._number].take(self._looks)
+        return scores if self._handicaps is None else np.add(scores, self._handicaps, out=scores)
+
+    def _work_out(self, row: int) -> None:
+        board, number, look = self._board, self._number, int(self._looks[row])
+        if isnan(board.said[number, look]):
+            self._standings.work_out(self._task, board, number, look, row)
+        self._scores[row] = self._worth_of(row)
+
+    def _worth_of(self, row: int) -> float:
+        worth = float(self._board.said[self._number, self._looks[row]])
+        return worth if self._handicaps is None else worth + float(self._handicaps[row])
 
 
 class Crowd:
