@@ -46,13 +46,16 @@ class Backfill(Action):
 
 def in_order(session: Session) -> Iterator[Task]:
     """All tasks of the first job of the first queue, then of its next job, then of the next queue."""
-    turns = Turns(session)
     tasks_of: dict[str, list[Task]] = {}
     for job in session.jobs_in_line():
         has_some = job.roster.pending_best_effort or job.roster.waiting
         if has_some and session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
             tasks_of[job.uid] = tasks
-            turns.add(job)
+    if not tasks_of:
+        return
+    turns = Turns(session)
+    for uid in tasks_of:
+        turns.add(session.jobs[uid])
     while turns.queues:
         jobs = turns.jobs_of[turns.queues.pop().name]
         while jobs:

@@ -27,15 +27,15 @@ class Worksheet:
 
 
 def worksheet_of(session: Session, job: Job) -> Worksheet:
-    needed = needed_sub_jobs(session, job)
+    tasks_of = {uid: tasks_in_order(session, waiting_tasks(sub)) for uid, sub in job.sub_jobs.items()}
+    busy = [sub_job for uid, sub_job in sorted(job.sub_jobs.items()) if tasks_of[uid]]
+    needed = needed_sub_jobs(session, job) if len(busy) > 1 else set()
 
     def goes_first(left: SubJob, right: SubJob) -> bool:
         if (left.uid in needed) != (right.uid in needed):
             return left.uid in needed
         return _key(session, left) < _key(session, right)
 
-    tasks_of = {uid: tasks_in_order(session, waiting_tasks(sub)) for uid, sub in job.sub_jobs.items()}
-    busy = [sub_job for uid, sub_job in sorted(job.sub_jobs.items()) if tasks_of[uid]]
     return Worksheet(Heap(goes_first, busy), tasks_of)
 
 

@@ -46,8 +46,10 @@ class Bounds:
     capability: Floats
     limit: Floats
     """The most it may hold: what others are not guaranteed, capped by its capability."""
-    ceiling: Floats
-    """The most that dividing gives it."""
+    ceiling: list[float]
+    """The most that dividing gives it, in plain numbers."""
+    floor: list[float]
+    """The least."""
 
 
 @dataclass(eq=False)
@@ -106,7 +108,8 @@ def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amou
     if queue.guarantee:
         is_limited |= axis.named(queue.guarantee)
     is_limited[[CPU_COLUMN, MEMORY_COLUMN]] = True
-    return Bounds(guarantee, capability, limit, ceiling=np.where(is_limited, limit, UNLIMITED))
+    ceiling: list[float] = np.where(is_limited, limit, UNLIMITED).tolist()
+    return Bounds(guarantee, capability, limit, ceiling, floor=guarantee.astype(np.float64).tolist())
 
 
 def open_account(queue: Queue, bounds: Bounds, settled: Sums) -> Account:
@@ -298,10 +301,10 @@ class Portion:
         self.account = account
         self.weight = account.queue.weight
         self.given = [0.0] * len(account.request)
-        rows = zip(account.bounds.ceiling.tolist(), account.request.tolist(), strict=True)
-        self._most = [min(ceiling, float(request)) for ceiling, request in rows]
-        self._least = [float(amount) for amount in account.bounds.guarantee.tolist()]
         self._request = account.request.tolist()
+        rows = zip(account.bounds.ceiling, self._request, strict=True)
+        self._most = [min(ceiling, float(request)) for ceiling, request in rows]
+        self._least = account.bounds.floor
 
     def draw(self, remaining: Sequence[float], part: float) -> tuple[list[float], bool]:
         """Take so large a part of what remains; what it has gained by that, and whether it wants yet more."""
@@ -310,7 +313,7 @@ class Portion:
         old, self.given = self.given, new
         gains = [now - before for now, before in zip(new, old, strict=True)]
         wants = zip(self._request, new, strict=True)
-        is_satisfied = new == old or all([amount - most < SMALLEST for amount, most in wants])
+        is_satisfied = new in (old, self._request) or all([most - has < SMALLEST for most, has in wants])
         return gains, not is_satisfied
 
 
@@ -324,8 +327,10 @@ def divide(accounts: list[Account], total: Amounts, pods: int) -> None:
     hungry, remaining = portions, [float(amount) for amount in total.tolist()]
     while weights := sum(portion.weight for portion in hungry):
         drawn = [portion.draw(remaining, portion.weight / weights) for portion in hungry]
-        before, remaining = remaining, left_after(remaining, [gains for gains, _ in drawn])
         hungry = [portion for portion, (_, is_hungry) in zip(hungry, drawn, strict=True) if is_hungry]
+        if not hungry:
+            break
+        before, remaining = remaining, left_after(remaining, [gains for gains, _ in drawn])
         if remaining == before or is_empty(remaining, pods):
             break
     for portion in portions:

@@ -7,7 +7,6 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from hekla.clock import stopwatch
 from hekla.collector import without_collector
@@ -54,30 +53,37 @@ def run_cycle(
 
     A quiet one decides the same and does not say why pods wait.
     """
-    times: dict[str, float] = {}
+    watch = Watch(profile)
     by_action: dict[str, list[Decision]] = {}
     with without_collector():
-        with Part("open", times, profile):
-            session = open_session(
-                snapshot,
-                conf,
-                registry=registry,
-                now=now,
-                uid=uid,
-                memory=memory,
-                shortcuts=shortcuts,
-                profile=profile,
-                is_quiet=is_quiet,
-            )
-        for name, action, arguments in steps_of(conf, registry):
-            decided = len(session.decisions)
-            session.story.speaker = name
-            with Part(name, times, profile, f'action "{name}"'):
+        watch.begins("open")
+        session = open_session(
+            snapshot,
+            conf,
+            registry=registry,
+            now=now,
+            uid=uid,
+            memory=memory,
+            shortcuts=shortcuts,
+            profile=profile,
+            is_quiet=is_quiet,
+        )
+        who = ""
+        try:
+            for name, action, arguments in steps_of(conf, registry):
+                who, decided = f'action "{name}"', len(session.decisions)
+                session.story.speaker = name
+                watch.begins(name)
                 action(arguments).run(session)
-            by_action[name] = by_action.get(name, []) + session.decisions[decided:]
-        with Part("close", times, profile, "closing the session"):
+                by_action[name] = by_action.get(name, []) + session.decisions[decided:]
+            who = "closing the session"
+            watch.begins("close")
             close_session(session)
-    return CycleReport(session, session.decisions, times, by_action, profile)
+        except HeklaError:
+            raise
+        except Exception as error:
+            raise fault_of(who, error) from error
+    return CycleReport(session, session.decisions, watch.stopped(), by_action, profile)
 
 
 def open_session(
@@ -114,28 +120,27 @@ def open_session(
     return session
 
 
-class Part:
-    """A part of the cycle: how long it took, and who is at fault if it fails."""
+class Watch:
+    """How long each part of the cycle takes; one ends where the next begins."""
 
-    def __init__(
-        self, name: str, times: dict[str, float], profile: Profile | None, who: str | None = None
-    ) -> None:
-        self._name = name
-        self._times = times
-        self._who = who
-        if profile is not None:
-            profile.part = name
+    def __init__(self, profile: Profile | None) -> None:
+        self._profile = profile
+        self._times: dict[str, float] = {}
+        self._part = ""
+        self._began = stopwatch()
 
-    def __enter__(self) -> None:
-        self._start = stopwatch()
+    def begins(self, part: str) -> None:
+        now = stopwatch()
+        if self._part:
+            self._times[self._part] = self._times.get(self._part, 0.0) + now - self._began
+        self._part, self._began = part, now
+        if self._profile is not None:
+            self._profile.part = part
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self._times[self._name] = self._times.get(self._name, 0.0) + stopwatch() - self._start
-        elif self._who is not None and isinstance(error, Exception) and not isinstance(error, HeklaError):
-            raise fault_of(self._who, error) from error
+    def stopped(self) -> dict[str, float]:
+        """By part, in seconds."""
+        self.begins("")
+        return self._times
 
 
 def fault_of(who: str, error: Exception) -> PluginError:

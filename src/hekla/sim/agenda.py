@@ -23,7 +23,7 @@ class Plan(NamedTuple):
 
     @property
     def still_holds(self) -> bool:
-        return self.plans in (NOTHING, getattr(self.subject, "plans", NOTHING))
+        return self.plans == NOTHING or self.plans == self.subject.plans
 
 
 class Agenda:
@@ -87,10 +87,7 @@ class Agenda:
         """Carry out all plans of this moment: what pods come to first, then what happens to nodes."""
         others: list[Plan] = []
         while self.next_due() <= self.now:
-            first = self._timeline.first()
-            assert first is not None
-            self._timeline.pop()
-            plan = first[1]
+            plan = self._timeline.pop()
             if plan.plans == NOTHING:
                 self._foreseen -= not plan.is_background
                 others.append(plan)

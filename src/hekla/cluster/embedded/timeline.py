@@ -64,8 +64,8 @@ class Timeline(Generic[What]):
     def first(self) -> tuple[float, What] | None:
         return (self._heap[0][0], self._heap[0][2]) if self._heap else None
 
-    def pop(self) -> None:
-        heappop(self._heap)
+    def pop(self) -> What:
+        return heappop(self._heap)[2]
 
     def move_to(self, moment: float) -> None:
         """Time never runs back."""
