@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import msgspec
 
 from hekla.framework.plugin import Plugin
-from hekla.model.task import Task
+from hekla.model.task import Task, have_one_template
 
 
 class ClassKeys:
@@ -38,6 +38,8 @@ class ClassKeys:
         return (task.vector.tobytes(), task.asked, task.nonzero, others)
 
     def _look_alike(self, left: Task, right: Task) -> bool:
+        if not self._distinguish and is_one_template(left, right):
+            return True
         mine, theirs = left.pod.metadata, right.pod.metadata
         return (
             left.vector is right.vector
@@ -66,6 +68,12 @@ class ClassKeys:
         )
         others = tuple([distinguish(task) for distinguish in self._distinguish])
         return (task.namespace, task.vector.tobytes(), task.asked, msgspec.msgpack.encode(shape), others)
+
+
+def is_one_template(left: Task, right: Task) -> bool:
+    """Whether both were made from one, with nothing of their own beside a name."""
+    spec = left.pod.spec
+    return have_one_template(left.pod, right.pod) and not spec.volumes and not spec.resource_claims
 
 
 def selected_labels(task: Task) -> set[str]:

@@ -109,6 +109,12 @@ class Script:
             for point, tiers in lineup.declared.items()
         }
         self._classes = [seat.plugin for seat in lineup.seats]
+        self.sole = {
+            point: spoken[0]
+            for point in self.by_point
+            if len(spoken := self.all(point)) == 1 and point.combine in points.PASSED_ON
+        }
+        """By point the only answer, where it is the combined one as it is."""
         self.judges = [self._shelf(group) for group in self._by_plugin(points.PREDICATE)]
         self.order = self._shelf(self.all(points.NODE_ORDER))
         self.batch = self._shelf(self.all(points.BATCH_NODE_ORDER))
@@ -184,6 +190,10 @@ class Panel(dict[Point, list[list[Voice]]]):
             for tier in self.script.by_point.get(point, ())
         ]
         return found
+
+    def answer(self, spoken: Spoken) -> Callable[..., Any]:
+        answer: Callable[..., Any] = getattr(self.plugins[spoken.seat], spoken.method)
+        return answer
 
     def answers(self, point: Point) -> list[list[Callable[..., Any]]]:
         """The answers alone, tier by tier."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from functools import partial
 from typing import Any, TypeVar
 
 from hekla.model.task import Task
@@ -223,12 +222,8 @@ def per_node(tiers: Tiers, *question: Any) -> Any:
     raise NotImplementedError("answers about nodes are gathered by class of tasks, in framework.fitting")
 
 
-def combined(point: Point, tiers: Tiers) -> Answer:
-    """All answers as one function; of just one, where it would be passed on as it is, that one itself."""
-    given = [answer for tier in tiers for answer in tier]
-    if len(given) == 1 and point.combine in (every, some, first_objection, first_given):
-        return given[0]
-    return partial(point.combine, tiers)
+PASSED_ON = (every, some, first_objection, first_given)
+"""Rules by which a single answer is the combined one as it is."""
 
 
 # The table

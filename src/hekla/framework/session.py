@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -85,7 +86,7 @@ class Session:
         self.fitting = Fitting(self)
         self._panel = EMPTY_PANEL
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
-        self._asked = Asked(self._answers_by_tier)
+        self._asked = Asked(self)
         self._answers: dict[Point, list[Callable[..., Any]]] = {}
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
@@ -152,6 +153,13 @@ class Session:
         if tiers is None:
             tiers = self._tiers[point] = self._panel.answers(point)
         return tiers
+
+    def combined_answer(self, point: Point) -> Callable[..., Any]:
+        """What all plugins say together, as one function."""
+        sole = self.script.sole.get(point)
+        if sole is not None:
+            return self._panel.answer(sole)
+        return partial(point.combine, [tier for tier in self._answers_by_tier(point) if tier])
 
     def answers_to(self, point: Point) -> list[Callable[..., Any]]:
         """What the plugins have to say, one after another, whatever their tier."""
@@ -487,10 +495,10 @@ class Session:
 class Asked(dict[Point, Callable[..., Any]]):
     """The combined answers of all plugins, as one function per point; made when it is first asked for."""
 
-    def __init__(self, answers: Callable[[Point], list[list[Callable[..., Any]]]]) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__()
-        self._answers = answers
+        self._session = session
 
     def __missing__(self, point: Point) -> Callable[..., Any]:
-        self[point] = ask = points.combined(point, [tier for tier in self._answers(point) if tier])
+        self[point] = ask = self._session.combined_answer(point)
         return ask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -67,13 +68,11 @@ def waiting_demand(books: Books, job: Job) -> Amounts | None:
 
 def sum_of(tasks: Iterable[Task], zero: Amounts) -> Amounts:
     """What tasks ask for together; those that ask for the same are counted, not added one by one."""
-    counts: dict[int, int] = {}
-    vectors: dict[int, Amounts] = {}
-    for task in tasks:
-        at = id(task.vector)
-        counts[at] = counts.get(at, 0) + 1
-        vectors[at] = task.vector
-    total = zero.copy()
-    for at, count in counts.items():
-        total += count * vectors[at]
+    vectors = [task.vector for task in tasks]
+    different = {id(vector): vector for vector in vectors}
+    if len(different) == 1:
+        return len(vectors) * vectors[0]
+    counts, total = Counter(map(id, vectors)), zero.copy()
+    for at, vector in different.items():
+        total += counts[at] * vector
     return total

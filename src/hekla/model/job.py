@@ -247,7 +247,7 @@ class Job:
         )
 
     def _sub_job_for(self, task: Task) -> SubJob:
-        policy, values = self._policy_for(task)
+        policy, values = self._policy_for(task) if self.has_policies else (None, ())
         if policy is None:
             return self._sub_job(self.uid, self.uid, self._default_roster, self.topology, 0)
         name = "-".join(values)

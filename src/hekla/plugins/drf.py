@@ -13,11 +13,12 @@ import numpy as np
 
 from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import JOB_ORDER, PREEMPTABLE, QUEUE_ORDER, RECLAIMABLE, Point, Scope, answers
-from hekla.ledger.arrays import Amounts, Floats
+from hekla.ledger.arrays import Amounts, Floats, Indices
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.task import Task
 from hekla.plugins.hdrf import ShareTree
+from hekla.state.live import LiveState
 
 SHARE_TOLERANCE = 1e-6
 
@@ -34,6 +35,13 @@ class Held(dict[str, Amounts]):
         return held
 
 
+def offers_of(state: LiveState) -> tuple[Indices, Floats, list[tuple[int, float]]]:
+    """The resources of which there is any, how much there is, and both together in plain numbers."""
+    offered = np.flatnonzero(state.nodes.total > 0)
+    total = state.nodes.total[offered].astype(np.float64)
+    return offered, total, list(zip(offered.tolist(), total.tolist(), strict=True))
+
+
 class Drf(Plugin):
     """Keeps what every job holds; pipelined tasks count, evicted ones do not."""
 
@@ -43,9 +51,7 @@ class Drf(Plugin):
         session = self.session
         # In a tree of queues, what one gains may make another the poorer one.
         self.resolve = Resolve.NONE if self.hierarchical else Resolve.HARDENING
-        self.offered = np.flatnonzero(session.total > 0)
-        self.total = session.total[self.offered].astype(np.float64)
-        self._offers = list(zip(self.offered.tolist(), self.total.tolist(), strict=True))
+        self.offered, self.total, self._offers = session.snapshot.state.derived(offers_of)
         self.held = Held(session.jobs)
         self.share: dict[str, float] = {}
         if self.hierarchical:

@@ -23,7 +23,8 @@ class Plan(NamedTuple):
 
     @property
     def still_holds(self) -> bool:
-        return self.plans == NOTHING or self.plans == self.subject.plans
+        concerns_a_pod = self.plans != NOTHING
+        return not concerns_a_pod or self.plans == self.subject.plans
 
 
 class Agenda:

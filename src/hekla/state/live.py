@@ -141,7 +141,7 @@ class LiveState:
         if self._is_lent:
             self.rewind()
         self._is_lent = True
-        self.nodes.has_promises = bool(self.nodes.releasing_in_all.any())
+        self.nodes.has_promises = any(self.nodes.releasing_in_all.tolist())
         self.pods.is_kept = False
 
     def released(self, task: Task) -> None:
