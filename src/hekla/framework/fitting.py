@@ -17,7 +17,7 @@ import numpy as np
 
 from hekla.framework.class_keys import ClassKeys, selected_labels
 from hekla.framework.lineup import Script
-from hekla.framework.opinions import Judge, Scorers, united, verdict
+from hekla.framework.opinions import Judge, Scorers, Shelf, united, verdict
 from hekla.framework.points import BEST_NODE
 from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Line, Standings
@@ -64,15 +64,15 @@ class Fitting:
     @lazy
     def judges(self) -> list[Judge]:
         """The predicates of each plugin that has some, in order."""
-        return [Judge(plan, self.session.plugins) for plan in self._script.judges]
+        return [Shelf(plan, self.session.plugins) for plan in self._script.judges]
 
     @lazy
     def order(self) -> Scorers:
-        return Scorers(self._script.order, self.session.plugins)
+        return Shelf(self._script.order, self.session.plugins)
 
     @lazy
     def batch(self) -> Scorers:
-        return Scorers(self._script.batch, self.session.plugins)
+        return Shelf(self._script.batch, self.session.plugins)
 
     @property
     def _script(self) -> Script:

@@ -12,6 +12,7 @@ import numpy as np
 
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import Scope
+from hekla.lazy import lazy
 from hekla.ledger.arrays import Floats, Mask, Rows
 from hekla.ledger.requests import Requests
 from hekla.ledger.states import NodeStates
@@ -82,19 +83,28 @@ class Shelf(Generic[Said]):
     """The answers themselves, of the plugins of one session."""
 
     def __init__(self, plan: ShelfPlan, plugins: Sequence[Plugin]) -> None:
-        self.once: list[Callable[[Task], Said]] = [
-            getattr(plugins[seat], name) for seat, name, _ in plan.once
-        ]
-        self.by_row: list[Callable[[Task, NodeStates], Said]] = [
-            _reading_rows(getattr(plugins[seat], name))
-            if scope is Scope.ROW
-            else getattr(plugins[seat], name)
-            for seat, name, scope in plan.by_row
-        ]
-        self.always: list[Callable[..., Said]] = [
-            getattr(plugins[seat], name) for seat, name, _ in plan.always
-        ]
-        self.for_many: list[ForMany] = [getattr(plugins[seat], name) for seat, name, _ in plan.for_many]
+        self._plan = plan
+        self._plugins = plugins
+
+    def _answers(self, spoken: Sequence[Spoken]) -> list[Any]:
+        return [getattr(self._plugins[seat], name) for seat, name, _ in spoken]
+
+    @lazy
+    def once(self) -> list[Callable[[Task], Said]]:
+        return self._answers(self._plan.once)
+
+    @lazy
+    def by_row(self) -> list[Callable[[Task, NodeStates], Said]]:
+        said = zip(self._plan.by_row, self._answers(self._plan.by_row), strict=True)
+        return [_reading_rows(answer) if one.scope is Scope.ROW else answer for one, answer in said]
+
+    @lazy
+    def always(self) -> list[Callable[..., Said]]:
+        return self._answers(self._plan.always)
+
+    @lazy
+    def for_many(self) -> list[ForMany]:
+        return self._answers(self._plan.for_many)
 
 
 def _reading_rows(method: Callable[[Task, Rows], Said]) -> Callable[[Task, NodeStates], Said]:

@@ -105,6 +105,10 @@ class Plugin:
         """By queue, what its account says; nothing for plugins that keep none."""
         return {}
 
+    def deserved_by_queue(self) -> Mapping[str, Mapping[str, float]]:
+        """The part of it that says what queues deserve: simulations ask for that alone, and often."""
+        return {queue: figures.deserved for queue, figures in self.queue_figures().items()}
+
     def job_shares(self) -> Mapping[str, float]:
         """By job UID, the part of the cluster that it holds; nothing for plugins that do not go by it."""
         return {}

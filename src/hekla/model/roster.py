@@ -39,7 +39,9 @@ class Roster:
     def add(self, task: Task) -> None:
         self.tasks[task.uid] = task
         self._by_status[task.status][task.uid] = task
-        by_role = self._by_role.setdefault(task.role, [0] * (_BEST_EFFORT + 1))
+        by_role = self._by_role.get(task.role)
+        if by_role is None:
+            by_role = self._by_role[task.role] = [0] * (_BEST_EFFORT + 1)
         by_role[task.status] += 1
         self.ready += COUNTS_AS_READY[task.status]
         if task.is_best_effort and task.status is Status.PENDING:

@@ -24,7 +24,7 @@ from hekla.framework.points import (
 )
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
-from hekla.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
+from hekla.ledger.demand import elastic, less_gated, minimum_of, sum_of, waiting_demand
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
@@ -148,11 +148,13 @@ class Proportion(Plugin):
 
     def _book(self, job: Job) -> None:
         account = self.accounts[job.queue]
-        account.allocated += job.held
-        account.request += job.held
-        for task in job.roster.having(Status.PENDING).values():
-            account.request += task.vector
-        account.elastic += elastic(self.session, job)
+        if any(job.held.tolist()):
+            account.allocated += job.held
+            account.request += job.held
+            account.elastic += elastic(self.session, job)
+        account.request += sum_of(
+            job.roster.having(Status.PENDING).values(), np.zeros(len(job.held), dtype=np.int64)
+        )
         waiting = waiting_demand(self.session, job)
         if waiting is not None:
             account.inqueue += waiting
@@ -261,6 +263,10 @@ class Proportion(Plugin):
         job = self.session.jobs.get(task.job)
         if job is not None:
             self.accounts[job.queue].hold(-task.vector)
+
+    def deserved_by_queue(self) -> Mapping[str, Mapping[str, float]]:
+        axis = self.session.axis
+        return {name: amounts_by_name(axis, account.deserved) for name, account in self.accounts.items()}
 
     def queue_figures(self) -> Mapping[str, QueueFigures]:
         return {name: self._figures_of(account) for name, account in self.accounts.items()}

@@ -32,14 +32,11 @@ class Agenda:
 
     def __init__(self, origin: float) -> None:
         self._timeline: Timeline[Plan] = Timeline(0.0, origin=origin)
+        self.now = self._timeline.now
         self._busy = 0
         """Pods for which something is planned."""
         self._foreseen = 0
         """Plans that concern no pod and are reason enough to go on."""
-
-    @property
-    def now(self) -> float:
-        return self._timeline.now
 
     @property
     def moment(self) -> datetime:
@@ -51,6 +48,7 @@ class Agenda:
 
     def move_to(self, time: float) -> None:
         self._timeline.move_to(time)
+        self.now = self._timeline.now
 
     def plan(
         self, at: float, act: Callable[[Any], None], subject: object, *, is_background: bool = False

@@ -31,10 +31,10 @@ class Sampler:
         self._times.append(now)
         self._deserved.append(
             {
-                queue: dict(figures.deserved)
+                queue: dict(deserved)
                 for plugin in session.plugins
-                for queue, figures in plugin.queue_figures().items()
-                if figures.deserved
+                for queue, deserved in plugin.deserved_by_queue().items()
+                if deserved
             }
         )
         if len(self._times) >= 2 * WANTED:

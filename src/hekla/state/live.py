@@ -57,8 +57,11 @@ class LiveState:
         """Jobs that a cycle has to look at; all others are settled."""
         self.manifests: dict[type[Manifest], dict[str, Manifest]] = {}
         self._ground = Ground(self.axis)
+        self.nodes: NodeLedger = self._ground.nodes
+        self.pods: PodLedger = self._ground.pods
         self.looks = Looks(self.nodes, self.pods)
         self._rolls = Rolls()
+        self.tasks: TaskBook = self._rolls.tasks
         self._default_queue = default_queue
         self._noted: dict[type[Manifest], Changes] = {}
         self._faults: dict[tuple[type[Manifest], str], Complaint] = {}
@@ -81,20 +84,8 @@ class LiveState:
         """Told of changes when they are taken in; may keep what it is shown, which nobody changes."""
 
     @property
-    def nodes(self) -> NodeLedger:
-        return self._ground.nodes
-
-    @property
-    def pods(self) -> PodLedger:
-        return self._ground.pods
-
-    @property
     def jobs(self) -> dict[str, Job]:
         return self._rolls.jobs
-
-    @property
-    def tasks(self) -> TaskBook:
-        return self._rolls.tasks
 
     def queues_with_jobs(self) -> list[str]:
         """In the order of the least UIDs of their jobs."""
@@ -279,7 +270,8 @@ class LiveState:
         """The changed objects of a kind as the core knows them; None where gone, or where unusable."""
         found: dict[str, Model | None] = {}
         for key, manifest in noted.get(kind, {}).items():
-            self._faults.pop((kind, key), None)
+            if self._faults:
+                self._faults.pop((kind, key), None)
             found[key] = None
             if isinstance(manifest, kind):
                 try:
