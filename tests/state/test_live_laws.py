@@ -13,6 +13,7 @@ from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
 from hekla.ledger.nodes import FEW
+from hekla.model.status import Status
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.state.live import LiveState
@@ -46,16 +47,19 @@ class World:
         """Bound pods run and evicted ones are gone at once; statuses are written down."""
         match decision:
             case Bind():
-                pod = self.objects[Pod, decision.pod]
-                assert isinstance(pod, Pod)
-                spec = replace(pod.spec, node_name=decision.node)
-                self.put(replace(pod, spec=spec, status=replace(pod.status, phase="Running")))
+                self.bind(decision.pod, decision.node, "Running")
             case Evict():
                 self.remove((Pod, decision.pod))
             case UpdatePodGroup():
                 group = self.objects[PodGroup, decision.pod_group]
                 assert isinstance(group, PodGroup)
                 self.put(replace(group, status=decision.status))
+
+    def bind(self, pod: str, node: str, phase: str) -> None:
+        before = self.objects[Pod, pod]
+        assert isinstance(before, Pod)
+        spec, status = replace(before.spec, node_name=node), replace(before.status, phase=phase)
+        self.put(replace(before, spec=spec, status=status))
 
     def end_a_pod(self) -> None:
         """The first pod that runs has succeeded."""
@@ -137,6 +141,34 @@ def test_decisions_carried_out_are_changes_like_others(cluster: Cluster, conf: C
             world.end_a_pod()
 
 
+@given(cluster=clusters(), conf=confs(), dice=st.randoms(use_true_random=False))
+def test_not_all_that_is_decided_comes_true(cluster: Cluster, conf: Conf, dice) -> None:  # type: ignore[no-untyped-def]
+    """Pods land elsewhere, late or not at all, nodes go and change, and some pods run only after a while."""
+    world = World()
+    for manifest in (*cluster.nodes, *cluster.others):
+        world.put(manifest)
+    names = [manifest.metadata.name for manifest in cluster.nodes]
+    for _ in range(5):
+        for decision in assert_same(world, conf):
+            chance = dice.random()
+            if isinstance(decision, Bind) and chance < 0.6:
+                node = decision.node if chance < 0.4 or not names else dice.choice(names)
+                world.bind(decision.pod, node, dice.choice(["Pending", "Running"]))
+            elif chance < 0.8:
+                world.carry_out(decision)
+        bound = [m for m in world.objects.values() if isinstance(m, Pod) and m.spec.node_name]
+        for pod in dice.sample(bound, min(2, len(bound))):
+            world.bind(
+                pod.key, pod.spec.node_name, dice.choice(["Running", "Running", "Succeeded", "Failed"])
+            )
+        if cluster.nodes and dice.random() < 0.4:
+            machine = dice.choice(cluster.nodes)
+            if dice.random() < 0.5:
+                world.remove((type(machine), machine.key))
+            else:
+                world.put(replace(machine, spec=replace(machine.spec, unschedulable=dice.random() < 0.5)))
+
+
 @given(cluster=medleys(), conf=medley_confs())
 def test_what_is_kept_of_looks_decides_as_the_long_way_does(cluster: Cluster, conf: Conf) -> None:
     """Standings are kept from cycle to cycle; whoever starts anew and takes no shortcut knows none of it."""
@@ -167,6 +199,55 @@ def test_a_job_at_rest_is_passed_over_until_something_happens_to_it() -> None:
     world.end_a_pod()
     assert_same(world, conf)
     assert (list(world.live.restless), list(world.live.settled.of_queue)) == (["default/a"], [])
+
+
+def test_a_job_that_runs_whole_is_at_rest_once_its_group_says_so() -> None:
+    world = World()
+    for manifest in stamped(
+        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Pending").objects]
+    ):
+        world.put(manifest)
+    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    looked_at = []
+    for _ in range(4):
+        for decision in cycle(snapshot_of(world.live), conf).decisions:
+            world.carry_out(decision)
+        looked_at.append(list(world.live.restless))
+    # It starts, it is told that it runs, and then nobody needs to look.
+    assert looked_at == [["default/a"], ["default/a"], [], []]
+
+
+def test_a_job_of_which_news_was_lost_is_looked_at_again() -> None:
+    world = World()
+    for manifest in stamped(
+        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Pending").objects]
+    ):
+        world.put(manifest)
+    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    for _ in range(4):
+        for decision in cycle(snapshot_of(world.live), conf).decisions:
+            if isinstance(decision, Bind):
+                world.carry_out(decision)
+    world.live.take_in()
+    assert list(world.live.restless) == ["default/a"]
+
+
+def test_pods_that_went_where_they_were_put_keep_their_tasks() -> None:
+    world = World()
+    for manifest in stamped(
+        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Inqueue").objects]
+    ):
+        world.put(manifest)
+    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    decisions = cycle(snapshot_of(world.live), conf).decisions
+    tasks, changes = list(world.live.tasks), len(world.live.nodes.changed)
+    for decision in decisions:
+        world.carry_out(decision)
+    world.live.take_in()
+    assert list(world.live.tasks) == tasks
+    assert [task.status for task in tasks] == [Status.RUNNING] * 2
+    assert changes > 0
+    assert not world.live.nodes.changed, "nothing was undone and done again"
 
 
 @given(cluster=clusters(), conf=confs())
