@@ -110,10 +110,8 @@ class Carrier:
         pod = self._pod_of(decision)
         if pod is None:
             return
-        if is_terminating(pod) or is_finished(pod):
-            self._refuse(
-                decision, "the pod is on its way out" if is_terminating(pod) else "the pod has ended"
-            )
+        if reason := _why_not_evicted(pod):
+            self._refuse(decision, reason)
             return
         benefit = f' in favour of "{decision.beneficiary}"' if decision.beneficiary else ""
         self._chronicle.tell(called(pod), "Evicted", f'evicted because of "{decision.reason}"{benefit}')
@@ -162,3 +160,12 @@ class Carrier:
         if queue is not None:
             status = replace(queue.status, allocated=as_quantities(decision.allocated))
             self._store.put(replace(queue, status=status))
+
+
+def _why_not_evicted(pod: Pod) -> str:
+    """What keeps the pod from being taken off a node, or nothing."""
+    if is_terminating(pod):
+        return "the pod is on its way out"
+    if is_finished(pod):
+        return "the pod has ended"
+    return "" if pod.spec.node_name else "the pod is on no node"

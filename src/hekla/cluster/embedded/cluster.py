@@ -247,10 +247,7 @@ class EmbeddedCluster:
             self._reactions.fire(timer)
             return
         while self._next_planned() == time:
-            first = self._timeline.first()
-            assert first is not None
-            self._timeline.pop()
-            self._happen_to(first[1])
+            self._happen_to(self._timeline.pop())
         self._reactions.drain()
 
     def _happen_to(self, due: Arrival | PodDue) -> None:
