@@ -453,6 +453,13 @@ def test_whether_evicted_pods_come_back_is_an_option(options: dict[str, object],
     assert list(phases(embedded)) == left
 
 
+def test_a_pod_that_is_on_no_node_cannot_be_evicted() -> None:
+    embedded = cluster(NODE, pod("p"))
+    evict(embedded, "p")
+    assert embedded.events[-1].message == "evict refused: the pod is on no node"
+    assert phases(embedded) == {"p": "Pending"}
+
+
 def test_a_pod_on_its_way_out_neither_ends_nor_is_evicted_again() -> None:
     embedded = cluster(NODE, pod("p", annotations='"hekla.dev/run-seconds": "5"'))
     bind(embedded, "p")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from moves import Move, make_all, moves
 
+from hekla.actions import at_once, placing
 from hekla.actions.placing import choose
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.framework.decisions import Bind, Decision, Evict
@@ -50,9 +52,14 @@ def test_so_it_does_in_crowded_clusters(cluster: Cluster, conf: Conf) -> None:
     assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
 
 
-@given(cluster=gang_clusters(), conf=gang_confs())
-def test_so_it_does_for_whole_gangs(cluster: Cluster, conf: Conf) -> None:
-    quick, slow = cluster.cycle(conf), cluster.cycle(conf, NO_SHORTCUT)
+@given(cluster=gang_clusters(), conf=gang_confs(), worth_planning=st.sampled_from([2, 5, 17, 50]))
+def test_so_it_does_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning: int) -> None:
+    with (
+        patch.object(at_once, "WORTH_PLANNING", worth_planning),
+        patch.object(placing, "WORTH_PLANNING", worth_planning),
+    ):
+        quick = cluster.cycle(conf)
+    slow = cluster.cycle(conf, NO_SHORTCUT)
     assert quick.decisions == slow.decisions
     assert [task.node for task in quick.session.tasks] == [task.node for task in slow.session.tasks]
 

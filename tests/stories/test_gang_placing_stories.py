@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hekla.actions import at_once, placing
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import ALLOCATABLE, answers
 from hekla.framework.statement import Statement
@@ -18,7 +19,9 @@ ROOMY = [node(f"n{at}", cpu=8, memory="32Gi") for at in (1, 2, 3)]
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many tasks were placed at once, batch by batch."""
+    """How many tasks were placed at once, batch by batch; gangs of these stories are worth planning for."""
+    for module in (at_once, placing):
+        monkeypatch.setattr(module, "WORTH_PLANNING", 5)
     sizes: list[int] = []
     place = Statement.allocate_all
 

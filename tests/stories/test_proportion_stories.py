@@ -9,7 +9,7 @@ import pytest
 
 from hekla.ledger.axis import Axis
 from hekla.model.queue import Queue, queue_of
-from hekla.plugins.proportion import Account, capability_of, divide
+from hekla.plugins.proportion import Account, Bounds, capability_of, divide
 from hekla.testing import Story, job, node, plugin, pod, queue
 
 PROPORTION = ("gang", "proportion")
@@ -26,15 +26,14 @@ def account(
     """An account as the worked examples write it: one number per resource; pods stand last and are nought."""
     zero = np.zeros(len(request) + 1, dtype=np.int64)
     most = np.array([*(limit or [float(LOTS)] * len(request)), float(LOTS)])
+    least = np.array([*(guarantee or [0] * len(request)), 0], dtype=np.int64)
     return Account(
         queue=Queue("q", weight, is_open=True, is_reclaimable=True, created=0.0),
+        bounds=Bounds(least, most, most, ceiling=most.tolist(), floor=least.astype(np.float64).tolist()),
         allocated=zero.copy(),
         request=np.array([*request, 0], dtype=np.int64),
         inqueue=zero.copy(),
         elastic=zero.copy(),
-        guarantee=np.array([*(guarantee or [0] * len(request)), 0], dtype=np.int64),
-        limit=most,
-        ceiling=most,
         deserved=zero.astype(np.float64),
     )
 

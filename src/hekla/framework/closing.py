@@ -131,7 +131,7 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
         task
         for status in (Status.ALLOCATED, Status.PENDING, Status.PIPELINED)
         for task in job.roster.having(status).values()
-        if not task.is_gated
+        if not task.is_gated and not (session.is_quiet and is_unpromised(task))
     ]
     line = session.conditions.line_on(job) if waiting and not session.is_quiet else ""
     for task in waiting:
@@ -142,6 +142,11 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
         promised = task.pod.status.nominated_node_name
         if (node := _promise(session, task)) != promised:
             yield Nominate(task.key, task.uid, node)
+
+
+def is_unpromised(task: Task) -> bool:
+    """No node was named to the task before, and none was freed for it now."""
+    return not task.evicted and not task.pod.status.nominated_node_name
 
 
 def _promise(session: Session, task: Task) -> str:

@@ -20,7 +20,7 @@ from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.framework.statement import Statement, bind_decision
-from hekla.framework.story import Story
+from hekla.framework.story import Silence, Story
 from hekla.framework.topology import settle_topology
 from hekla.lazy import lazy
 from hekla.ledger.arrays import Amounts, Floats, Mask
@@ -71,7 +71,7 @@ class Session:
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total
-        self.story = Story()
+        self.story = Silence() if is_quiet else Story()
         self.conditions = Conditions(uid, now)
         self.decisions: list[Decision] = []
         self.plugins: list[Plugin] = []

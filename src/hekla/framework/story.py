@@ -42,6 +42,19 @@ class Story:
         self.jobs[job].append(Note(self.speaker, str(diagnosis), task, diagnosis))
 
 
+class Silence(Story):
+    """For cycles of which nobody will ask why: nothing is kept."""
+
+    def of_job(self, job: str, text: str, *, speaker: str = "") -> None:
+        pass
+
+    def of_queue(self, queue: str, text: str, *, speaker: str = "") -> None:
+        pass
+
+    def refused(self, job: str, task: str, diagnosis: Diagnosis) -> None:
+        pass
+
+
 def _append(notes: list[Note], note: Note) -> None:
     if not notes or notes[-1] != note:
         notes.append(note)
