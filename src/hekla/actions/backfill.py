@@ -48,8 +48,9 @@ def in_order(session: Session) -> Iterator[Task]:
     """All tasks of the first job of the first queue, then of its next job, then of the next queue."""
     tasks_of: dict[str, list[Task]] = {}
     for job in session.jobs_in_line():
-        has_some = job.roster.pending_best_effort or job.roster.waiting
-        if has_some and session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
+        # Whoever cannot be scheduled at all is told so; where nobody listens, few need to be asked.
+        is_concerned = not session.is_quiet or job.roster.pending_best_effort or job.roster.waiting
+        if is_concerned and session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
             tasks_of[job.uid] = tasks
     if not tasks_of:
         return

@@ -6,14 +6,15 @@ the more deserving one. A job that is turned away waits for the next cycle and b
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from hekla.actions.door_lines import door_lines
 from hekla.conf import argument
-from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.orders import Turns
 from hekla.framework.session import Session
-from hekla.model.job import INQUEUE, Job
+from hekla.model.job import Job
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,16 @@ class Enqueue(Action):
     Arguments = EnqueueArguments
 
     def run(self, session: Session) -> None:
-        turns = Turns(session)
+        if self.arguments.drains_queues or self.arguments.checks_members:
+            session.call_everybody()
         waiting = [job for job in session.jobs_in_line() if job.is_pending]
-        if len({job.queue for job in waiting}) > 1:
-            # A queue whose jobs all run takes part, too: its place decides how the others are compared.
-            for name in session.snapshot.state.queues_with_jobs():
-                turns.add_queue(name)
+        if session.snapshot.state.door:
+            admit_by_kind(session, waiting)
+        else:
+            self.admit_one_by_one(session, waiting)
+
+    def admit_one_by_one(self, session: Session, waiting: Sequence[Job]) -> None:
+        turns = turns_of(session, {job.queue for job in waiting})
         for job in waiting:
             turns.add(job)
         while turns.queues:
@@ -59,8 +64,38 @@ class Enqueue(Action):
             admit_if_possible(session, job)
 
 
-def admit_if_possible(session: Session, job: Job) -> None:
+def admit_by_kind(session: Session, others: Iterable[Job]) -> None:
+    """The same where many wait at the door: who would be turned away like the one before is not asked for."""
+    lines = door_lines(session, others)
+    turns = turns_of(session, lines)
+    for name in lines:
+        turns.add_queue(name)
+    while turns.queues:
+        queue = turns.queues.pop()
+        line = lines.get(queue.name)
+        if not line:
+            continue
+        if admit_if_possible(session, line.pop()):
+            for each in lines.values():
+                each.begin_again()
+        else:
+            line.pass_over()
+        turns.queues.push(queue)
+
+
+def turns_of(session: Session, queues: Collection[str]) -> Turns:
+    """Turns of queues; jobs are still to be added."""
+    turns = Turns(session)
+    if len(queues) > 1:
+        # A queue whose jobs all run takes part, too: its place decides how the others are compared.
+        for name in session.snapshot.state.queues_with_jobs():
+            turns.add_queue(name)
+    return turns
+
+
+def admit_if_possible(session: Session, job: Job) -> bool:
     """A job that names no minimum resources is admitted unasked; the others are voted on."""
-    if job.min_resources is None or session.is_enqueueable(job):
-        session.ask(points.JOB_ENQUEUED, job)
-        job.phase = INQUEUE
+    is_admitted = job.min_resources is None or session.is_enqueueable(job)
+    if is_admitted:
+        session.admit(job)
+    return is_admitted

@@ -73,7 +73,8 @@ class ClassKeys:
 def is_one_template(left: Task, right: Task) -> bool:
     """Whether both were made from one, with nothing of their own beside a name."""
     spec = left.pod.spec
-    return have_one_template(left.pod, right.pod) and not spec.volumes and not spec.resource_claims
+    is_plain = left.vector is right.vector and not spec.volumes and not spec.resource_claims
+    return is_plain and have_one_template(left.pod, right.pod)
 
 
 def selected_labels(task: Task) -> set[str]:

@@ -24,6 +24,7 @@ from hekla.model.task import Task
 from hekla.objects import Condition, NodeShard
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import PodGroupStatus
+from hekla.state.door import waits_at_the_door
 
 if TYPE_CHECKING:
     from hekla.framework.session import Session
@@ -94,6 +95,8 @@ def close_session(session: Session) -> None:
             session.decisions.append(UpdatePodGroup(job.uid, status))
         session.decisions += _pod_news(session, job)
         session.snapshot.state.leave_in_peace(job, news=status if is_news else None)
+        if not is_news and session.leaves_at_the_door and waits_at_the_door(job):
+            session.snapshot.state.leave_at_the_door(job, session.job_key(job), session.script)
     session.decisions += [*_queue_news(session), *_shard_news(session)]
 
 

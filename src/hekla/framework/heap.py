@@ -71,21 +71,25 @@ class KeyedHeap(Generic[Element]):
     def __init__(self, key_of: Callable[[Element], tuple[Any, ...]]) -> None:
         self._key_of = key_of
         self._items: list[tuple[tuple[Any, ...], Element]] = []
-        self._alone: list[Element] = []
+        self._alone: Element | None = None
 
     def __len__(self) -> int:
-        return len(self._items) + len(self._alone)
+        return len(self._items) + (self._alone is not None)
 
     def push(self, element: Element) -> None:
-        if not self._items and not self._alone:
-            self._alone.append(element)
+        if not self:
+            self._alone = element
             return
-        while self._alone:
-            self._push(self._alone.pop())
+        if self._alone is not None:
+            self._push(self._alone)
+            self._alone = None
         self._push(element)
 
     def _push(self, element: Element) -> None:
         heapq.heappush(self._items, (self._key_of(element), element))
 
     def pop(self) -> Element:
-        return self._alone.pop() if self._alone else heapq.heappop(self._items)[1]
+        if self._alone is None:
+            return heapq.heappop(self._items)[1]
+        element, self._alone = self._alone, None
+        return element

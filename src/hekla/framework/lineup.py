@@ -128,6 +128,8 @@ class Script:
         self.requires_minimums_of_parts = self._insists(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
         self.foresees_queues = self.requires_minimums and self._tells_headroom()
         """Whether it is known beforehand how many tasks that look alike a queue may take in a row."""
+        self.admits_by_kind = all(one.scope is Scope.KIND for one in self.all(points.JOB_ENQUEUEABLE))
+        """Whether jobs that ask their queue for the same are admitted or turned away alike."""
         self.has_moving_job_order = any(one.scope is Scope.ATTEMPT for one in self.all(points.JOB_ORDER))
         kept = [one for point in ABOUT_NODES for one in self.all(point)]
         kept += [one for one in self.all(points.PRE_PREDICATE) if one.scope is Scope.CLASS]

@@ -29,7 +29,7 @@ from hekla.ledger.domains import Domain, Domains
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
 from hekla.model.diagnosis import Diagnosis
-from hekla.model.job import Job, SubJob
+from hekla.model.job import INQUEUE, Job, SubJob
 from hekla.model.queue import Queue
 from hekla.model.resources import PODS, is_whole
 from hekla.model.status import Status
@@ -59,10 +59,12 @@ class Session:
         self.uid = uid
         self.shortcuts = shortcuts
         self.is_quiet = is_quiet
-        """Nobody reads why pods wait: what is said of that may be left out, what is decided may not."""
+        """Nobody reads why pods wait or what queues hold: that is left out, what becomes of pods is not."""
         self.memory: dict[str, float] = {} if memory is None else memory
         """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
         snapshot.state.lend()
+        if not is_quiet:
+            self._call_everybody()
         self.jobs: dict[str, Job] = snapshot.jobs
         self.queues: dict[str, Queue] = snapshot.queues
         self.tasks: TaskBook = snapshot.tasks
@@ -138,6 +140,9 @@ class Session:
         self._on_allocate_all = [plugins[seat].on_allocate_all for seat in lineup.hearing_many]
         self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
         self.pods.is_kept = lineup.keeps_pods
+        door = self.snapshot.state.door
+        if door and not (self.leaves_at_the_door and door.whose is self.script):
+            self.call_everybody()
 
     @property
     def script(self) -> Script:
@@ -214,6 +219,32 @@ class Session:
         if not self.shortcuts.settled_jobs:
             return self.all_jobs
         return [job for _, job in sorted(self._in_line.items())]
+
+    @property
+    def leaves_at_the_door(self) -> bool:
+        """Whether jobs that were not admitted may be asked for by kind, because nobody asks why they wait."""
+        script = self.script
+        is_allowed = self.is_quiet and self.shortcuts.settled_jobs and "enqueue" in self.conf.actions
+        return is_allowed and script.admits_by_kind and not script.has_moving_job_order
+
+    def call_everybody(self) -> None:
+        """Nobody waits at the door: all jobs are asked for one by one."""
+        self._in_line.update({job.uid: job for job in self._call_everybody()})
+
+    def _call_everybody(self) -> list[Job]:
+        state = self.snapshot.state
+        jobs = list(state.door)
+        for job in jobs:
+            state.call_in(job)
+        return jobs
+
+    def admit(self, job: Job) -> None:
+        """Let the job in: from now on its tasks may be placed."""
+        self.ask(points.JOB_ENQUEUED, job)
+        job.phase = INQUEUE
+        if job.uid in self.snapshot.state.door:
+            self.snapshot.state.call_in(job)
+            self._in_line[job.uid] = job
 
     def has_answer(self, point: Point) -> bool:
         return any(self._panel[point])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FEW_LOOKS = 4
 """Up to so many looks are worked out one by one: an array of one costs ten plain numbers."""
 MANY_QUESTIONS = 16
-"""A session that has asked so often, or is going to, goes on asking, of other requests as well."""
+"""A session that has met so many new looks, or is going to, asks what they are worth to all requests."""
 
 
 class Standings:

@@ -110,8 +110,8 @@ class Job:
         roster = self.roster
         return (
             len(roster.tasks) == len(roster.having(Status.RUNNING)) >= roster.minimum
-            and self.phase not in ("", PENDING)
-            and not self.pod_group.spec.sub_group_policy
+            and not self.is_pending
+            and not self.has_policies
             and self.roles_valid()
         )
 

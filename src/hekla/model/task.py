@@ -153,8 +153,10 @@ def have_one_template(left: Pod, right: Pod) -> bool:
 
 def twin_of(task: Task, pod: Pod) -> Task | None:
     """The task of a pod that has one template with another's, so that little needs reading; else None."""
-    if not have_one_template(task.pod, pod) or pod.spec.node_name or pod.status.container_statuses:
+    if not have_one_template(task.pod, pod) or pod.spec.node_name:
         return None
+    if task.pod.status.container_statuses or pod.status.container_statuses:
+        return None  # one of them may have been resized
     meta = pod.metadata
     return Task(
         pod,

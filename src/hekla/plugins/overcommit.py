@@ -8,7 +8,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.framework.plugin import Plugin
-from hekla.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Vote, answers
+from hekla.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, Vote, answers
 from hekla.ledger.arrays import Floats
 from hekla.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
 from hekla.model.job import INQUEUE, Job
@@ -44,7 +44,7 @@ class Overcommit(Plugin):
             elif is_running_elastic(job):
                 self.waiting += less_gated(session, job, reserved(session, job))
 
-    @answers(JOB_ENQUEUEABLE)
+    @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def fits_the_stretched_cluster(self, job: Job) -> Vote:
         if job.min_resources is None:
             return Vote.PERMIT

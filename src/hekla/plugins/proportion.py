@@ -19,6 +19,7 @@ from hekla.framework.points import (
     QUEUE_ORDER,
     RECLAIMABLE,
     SIMULATE_ALLOCATABLE,
+    Scope,
     Vote,
     answers,
 )
@@ -117,7 +118,7 @@ def open_account(queue: Queue, bounds: Bounds, settled: Sums) -> Account:
         queue,
         bounds,
         allocated=settled.held.copy(),
-        request=settled.held.copy(),
+        request=settled.held + settled.pending,
         inqueue=settled.waiting.copy(),
         elastic=settled.elastic.copy(),
         deserved=np.zeros(len(bounds.limit)),
@@ -226,7 +227,7 @@ class Proportion(Plugin):
                 victims.append(task)
         return victims
 
-    @answers(JOB_ENQUEUEABLE)
+    @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def fits_its_limit(self, job: Job) -> Vote:
         account = self.accounts[job.queue]
         if not self._is_open(account.queue, job.uid):
@@ -319,7 +320,7 @@ class Portion:
         old, self.given = self.given, new
         gains = [now - before for now, before in zip(new, old, strict=True)]
         wants = zip(self._request, new, strict=True)
-        is_satisfied = new in (old, self._request) or all([most - has < SMALLEST for most, has in wants])
+        is_satisfied = new in (old, self._request) or all([want - has < SMALLEST for want, has in wants])
         return gains, not is_satisfied
 
 

@@ -51,7 +51,7 @@ def run_cycle(
 ) -> CycleReport:
     """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next.
 
-    A quiet one decides the same and does not say why pods wait.
+    A quiet one does the same to pods and jobs, and says neither why pods wait nor what queues hold.
     """
     watch = Watch(profile)
     by_action: dict[str, list[Decision]] = {}
@@ -68,9 +68,9 @@ def run_cycle(
             profile=profile,
             is_quiet=is_quiet,
         )
-        who = ""
+        steps, who = steps_of(conf, registry), ""
         try:
-            for name, action, arguments in steps_of(conf, registry):
+            for name, action, arguments in steps:
                 who, decided = f'action "{name}"', len(session.decisions)
                 session.story.speaker = name
                 watch.begins(name)

@@ -8,7 +8,7 @@ Objects that cannot be used are left out one by one, each with a complaint that 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
 from hekla.objects.complaint import Complaint
 from hekla.objects.scheduling import PodGroupStatus
+from hekla.state.door import Door
 from hekla.state.ground import Ground
 from hekla.state.rolls import Rolls
 from hekla.state.settled import Settled, is_at_rest, says_all
@@ -78,8 +79,10 @@ class LiveState:
         self._is_lent = False
         self._released: dict[str, Task] = {}
         self._quiet: list[Job] = []
+        self.door = Door()
+        self._turned_away: list[tuple[Job, tuple[Any, ...]]] = []
         self._last_words: dict[str, PodGroupStatus] = {}
-        """By UID what a cycle told of jobs that rest, which the cluster may or may not take up."""
+        """By UID what a cycle told of jobs that rest; forgotten where they are no longer what it knew."""
         self.on_take_in: Callable[[Noted], None] | None = None
         """Told of changes when they are taken in; may keep what it is shown, which nobody changes."""
 
@@ -147,8 +150,22 @@ class LiveState:
             else:
                 self._last_words[job.uid] = news
 
+    def leave_at_the_door(self, job: Job, key: tuple[Any, ...], whose: object) -> None:
+        """The cycle did not admit the job and had no news of it: later ones ask for it when its turn comes.
+
+        `key` is its place in the order of jobs, and `whose` says whose order that is.
+        """
+        self.door.whose = whose
+        self._turned_away.append((job, key))
+
+    def call_in(self, job: Job) -> None:
+        """The job no longer waits at the door: it is looked at like others."""
+        self.door.remove(job.uid)
+        self.settled.remove(job.uid)
+        self.restless[job.uid] = job
+
     def expect_no_more_than(self, status: PodGroupStatus, job: str) -> None:
-        """The same of a cycle that was left out."""
+        """A cycle that was left out would have told this of the job; where it rests, none need look at it."""
         self._last_words[job] = status
 
     def rewind(self) -> None:
@@ -169,6 +186,11 @@ class LiveState:
             if job.uid in self.restless:
                 self._settle(job)
         self._quiet.clear()
+        for job, key in self._turned_away:
+            if job.uid in self.restless:
+                self._settle(job)
+                self.door.add(job, key)
+        self._turned_away.clear()
         self.looks.changes_end()
         self.nodes.changed.clear()
 
@@ -202,16 +224,17 @@ class LiveState:
             spare_what_is_there()
 
     def _follow(self, noted: Changes) -> set[str]:
-        """Pods that went where the session had put them, or stay where they were, take their tasks along.
+        """Who went where the session had put them, or stays where they were: they take their tasks along.
 
-        Nothing is undone and done again for them. Who they are.
+        Nothing is undone and done again for them.
         """
         followed: set[str] = set()
         for key, pod in noted.items():
-            task = self.tasks.get(key) if isinstance(pod, Pod) and pod.spec.node_name else None
+            if not isinstance(pod, Pod) or not pod.spec.node_name:
+                continue
+            task = self.tasks.get(key)
             if task is None or task.node == NOWHERE or task.status not in ALLOCATED_SET:
                 continue
-            assert isinstance(pod, Pod)
             status = status_of(pod)
             stays = pod.spec.node_name == task.node_name and status in STAYING
             if stays and has_only_moved(task.pod, pod):
@@ -365,6 +388,7 @@ class LiveState:
             if job is not None and self._has_queue(job):
                 if job is not old:
                     self._rolls.put(job)
+                    self._last_words.pop(uid, None)
             elif old is not None:
                 self._rolls.drop(old)
             self._touched[uid] = None
@@ -390,6 +414,9 @@ class LiveState:
                     continue
                 self._lay_out(task)
             self._rolls.swap(old, task)
+            for one in (old, task):
+                if one is not None:
+                    self._last_words.pop(one.job, None)
         self._ground.load([task for task in changed.values() if task is not None])
 
     def _settle_touched(self) -> None:
@@ -397,6 +424,7 @@ class LiveState:
         zero = np.zeros(len(self.axis), dtype=np.int64)
         for uid in self._touched:
             self.settled.remove(uid)
+            self.door.remove(uid)
             job = self.jobs.get(uid)
             if job is None:
                 self.restless.pop(uid, None)

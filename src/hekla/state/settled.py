@@ -1,7 +1,8 @@
 """Settled: jobs about which there is nothing to decide, as sums per queue.
 
 A job that runs, or has run, whole and whose PodGroup says so takes part in a cycle by what it
-holds alone. So plugins add up sums of queues instead of visiting thousands of jobs.
+holds alone; one that waits at the door by what it asks for. So plugins add up sums of queues instead of
+visiting thousands of jobs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hekla.ledger.arrays import Amounts
-from hekla.ledger.demand import Books, elastic, waiting_demand
+from hekla.ledger.demand import Books, elastic, sum_of, waiting_demand
 from hekla.model.job import INQUEUE, Job
 from hekla.model.status import Status
 from hekla.objects.scheduling import PodGroupStatus
@@ -29,6 +30,7 @@ def says_all(job: Job, status: PodGroupStatus) -> bool:
     roster = job.roster
     return (
         job.pod_group.status == status
+        and len(roster) >= roster.minimum
         and status.running == len(roster.having(Status.RUNNING))
         and status.succeeded == len(roster.having(Status.SUCCEEDED))
         and status.failed == len(roster.having(Status.FAILED))
@@ -36,17 +38,18 @@ def says_all(job: Job, status: PodGroupStatus) -> bool:
 
 
 class Sums:
-    """What jobs hold, what of that is above their minimum, and what they still wait for; each (R,)."""
+    """What jobs hold, what of that is above their minimum, what they reserve, and what waits; each (R,)."""
 
     def __init__(self, table: Amounts) -> None:
         self.table = table
         self.held: Amounts = table[0]
         self.elastic: Amounts = table[1]
         self.waiting: Amounts = table[2]
+        self.pending: Amounts = table[3]
 
     @classmethod
     def nothing(cls, resources: int) -> Sums:
-        return cls(np.zeros((3, resources), dtype=np.int64))
+        return cls(np.zeros((4, resources), dtype=np.int64))
 
 
 @dataclass
@@ -61,10 +64,9 @@ class Settled:
         return uid in self._of_job
 
     def add(self, books: Books, job: Job) -> None:
-        waiting = waiting_demand(books, job)
-        own = np.array(
-            [job.held, elastic(books, job), np.zeros_like(job.held) if waiting is None else waiting]
-        )
+        zero, waiting = np.zeros_like(job.held), waiting_demand(books, job)
+        pending = sum_of(job.roster.having(Status.PENDING).values(), zero)
+        own = np.array([job.held, elastic(books, job), zero if waiting is None else waiting, pending])
         self._of_job[job.uid] = (job.queue, own)
         if job.queue not in self.of_queue:
             self.of_queue[job.queue] = Sums.nothing(len(job.held))

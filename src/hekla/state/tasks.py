@@ -80,15 +80,16 @@ class TaskBook:
     def _enter(self, task: Task) -> None:
         if self._plain is not None and have_one_template(self._plain.pod, task.pod):
             return
-        self._plain = task
+        is_plain = True
         for trait, tasks in self._having.items():
             if trait(task):
                 tasks[task.key] = task
-                self._plain = None
+                is_plain = False
         for things_of, counts in self._censuses.items():
             for thing in things_of(task):
                 counts[thing] += 1
-                self._plain = None
+                is_plain = False
+        self._plain = task if is_plain else None
 
     def _strike_out(self, task: Task) -> None:
         for tasks in self._having.values():
