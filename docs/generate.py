@@ -64,6 +64,7 @@ CALLED = {
     Scope.LEDGER: "`(task, states)`",
     Scope.ROW: "`(task, rows)`",
     Scope.JOB: "`(job)`, job order only",
+    Scope.KIND: "`(job)`, job enqueueable only",
 }
 
 
