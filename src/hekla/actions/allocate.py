@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hekla.actions.at_once import place_few, refuse_at_once
+from hekla.actions.at_once import is_beyond_its_queue, place_few, refuse_at_once
 from hekla.actions.domain_search import DomainSearch
 from hekla.actions.nomination import nominate_from_pods, place_as_nominated
 from hekla.actions.placing import WORTH_PLANNING, Placer
@@ -127,6 +127,8 @@ def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: Alloca
     if place_few(session, job, sub_job, tasks):
         torn.forget()
         return bool(tasks)
+    if is_beyond_its_queue(session, job, tasks):
+        return False
     kind = torn.kind_of(job, sub_job, tasks)
     top, line = session.domains.top, tuple(tasks) if kind is not None else ()
     placer = Placer(session, job, sub_job, top, arguments)

@@ -16,7 +16,7 @@ from hekla.framework.standings import Line
 from hekla.model.job import Job, SubJob
 from hekla.model.queue import Queue
 from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.model.task import Task, have_one_template
 
 
 def place_few(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
@@ -48,9 +48,11 @@ def place_few(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> b
 def _line_for(session: Session, queue: Queue, tasks: Sequence[Task]) -> Line | None:
     """The standings for tasks that are alike, and that their queue may take."""
     key_of, first = session.fitting.key_of, tasks[0]
+    if session.headroom(queue, first, len(tasks)) < len(tasks):
+        return None
     if not all([is_plain(task) and key_of(task) == key_of(first) for task in tasks]):
         return None
-    if session.headroom(queue, first, len(tasks)) < len(tasks) or session.objection_to(first) is not None:
+    if session.objection_to(first) is not None:
         return None
     return session.fitting.line_in_standings(first)
 
@@ -94,3 +96,12 @@ def refuse_at_once(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine)
         return False
     session.refuse(task, diagnosis)
     return True
+
+
+def is_beyond_its_queue(session: Session, job: Job, tasks: TaskLine) -> bool:
+    """Whether the queue may take none of the tasks, so that none would be tried."""
+    queue = session.queues[job.queue]
+    if not session.foresees or not isinstance(tasks, deque) or session.is_allocatable(queue, tasks[0]):
+        return False
+    others = [task for task in tasks if not have_one_template(task.pod, tasks[0].pod)]
+    return not any(session.is_allocatable(queue, task) for task in others)
