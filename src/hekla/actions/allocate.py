@@ -6,6 +6,7 @@ queue the more deserving one. A job gets all it needs to start, or is promised i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +26,7 @@ from hekla.model.job import INQUEUE, Job
 from hekla.model.task import Task
 
 MANY_JOBS = 8
-"""With fewer, there is little to prepare for."""
+"""With fewer whose tasks are placed one by one, there is little to prepare for."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,12 @@ class Agenda(Turns):
                 if job.is_bounded or job.has_policies:
                     self.in_domains.add(job.uid)
                 self.add(job)
-        if len(self.worksheets) >= MANY_JOBS and session.fitting.has_standings:
-            session.fitting.expect(self._placed_one_by_one(session))
+        small = [uid for uid in self.worksheets if session.jobs[uid].roster.missing < WORTH_PLANNING]
+        if len(small) >= MANY_JOBS and session.fitting.has_standings:
+            session.fitting.expect(self._tasks_of(small))
 
-    def _placed_one_by_one(self, session: Session) -> list[Task]:
-        few = [uid for uid in self.worksheets if session.jobs[uid].roster.missing < WORTH_PLANNING]
-        return [task for uid in few for line in self.worksheets[uid].tasks_of.values() for task in line]
+    def _tasks_of(self, jobs: Iterable[str]) -> list[Task]:
+        return [task for uid in jobs for line in self.worksheets[uid].tasks_of.values() for task in line]
 
 
 def has_its_network(session: Session, job: Job) -> bool:
