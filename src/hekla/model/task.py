@@ -157,31 +157,7 @@ def twin_of(task: Task, pod: Pod) -> Task | None:
         return None
     if task.pod.status.container_statuses or pod.status.container_statuses:
         return None  # one of them may have been resized
-    meta = pod.metadata
-    return Task(
-        pod,
-        meta.uid or f"{meta.namespace}-{meta.name}",
-        f"{meta.namespace}/{meta.name}",
-        meta.name,
-        meta.namespace,
-        task.job,
-        task.role,
-        task.request,
-        task.nonzero,
-        task.priority,
-        seconds(meta.creation_timestamp),
-        pod_index(meta.name),
-        task.is_best_effort,
-        task.is_preemptable,
-        task.is_gated,
-        task.has_only_queue_gate,
-        task.opens_queue_gate,
-        status_of(pod),
-        "",
-        task.vector,
-        task.asked,
-        task.weight,
-    )
+    return _like(task, pod)
 
 
 def has_only_moved(before: Pod, pod: Pod) -> bool:
@@ -198,19 +174,25 @@ def moved_on(task: Task, pod: Pod) -> Task | None:
     """The task of a pod of which only the node and the status are new, laid out as before; None otherwise."""
     if not has_only_moved(task.pod, pod):
         return None
+    return _like(task, pod)
+
+
+def _like(task: Task, pod: Pod) -> Task:
+    """The task of a pod that says what another's says, but for its name, its age and how it fares."""
+    meta = pod.metadata
     return Task(
         pod,
-        task.uid,
-        task.key,
-        task.name,
-        task.namespace,
+        meta.uid or f"{meta.namespace}-{meta.name}",
+        f"{meta.namespace}/{meta.name}",
+        meta.name,
+        meta.namespace,
         task.job,
         task.role,
         task.request,
         task.nonzero,
         task.priority,
-        task.created,
-        task.index,
+        seconds(meta.creation_timestamp),
+        pod_index(meta.name),
         task.is_best_effort,
         task.is_preemptable,
         task.is_gated,
