@@ -257,6 +257,21 @@ def test_two_sessions_on_one_snapshot_decide_the_same(cluster: Cluster, conf: Co
     assert cycle(snapshot, conf).decisions == first
 
 
+def test_a_node_that_is_made_anew_under_its_name_stands_last() -> None:
+    world = World()
+    nodes = [node(name, cpu=2) for name in ("n1", "n2")]
+    gang = job("a", tasks=2, cpu=1, running={"n1": 1}, min_available=1)
+    for manifest in stamped([queue("default"), *nodes, *gang.objects]):
+        world.put(manifest)
+    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    assert_same(world, conf)
+    first = world.objects[type(nodes[0]), "n1"]
+    world.remove((type(first), "n1"))
+    world.put(replace(first, metadata=replace(first.metadata, uid="n1-again")))
+    assert_same(world, conf)
+    assert world.live.nodes.names == ["n2", "n1"]
+
+
 def test_many_pods_at_once_load_nodes_as_each_by_itself_does() -> None:
     world = World()
     nodes = [node(f"n{at}", cpu=64) for at in range(3)]

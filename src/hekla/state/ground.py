@@ -32,11 +32,18 @@ class Ground:
         """Nodes are new, different or gone; the tasks that this leaves without a node or gives one."""
         row_of = self.nodes.row_of
         altered = {row_of[name]: node for name, node in changed.items() if node and name in row_of}
-        if len(altered) < len(changed):
+        # A node that was made anew under its old name stands last, though none has come or gone.
+        if len(altered) < len(changed) or self._are_others(altered):
             return self._lay_anew(changed, order)
         self.nodes.replace(altered)
         self.pods.replace(altered)
         return []
+
+    def _are_others(self, altered: Mapping[int, Node]) -> bool:
+        known = self.nodes.nodes
+        return any(
+            node.manifest.metadata.uid != known[row].manifest.metadata.uid for row, node in altered.items()
+        )
 
     def _lay_anew(self, changed: Mapping[str, Node | None], order: Collection[str]) -> list[Task]:
         known = {node.name: node for node in self.nodes.nodes}
