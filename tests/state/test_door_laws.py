@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from test_live_laws import World
+from world import World, world_of
 
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.framework.decisions import Bind, Decision, Evict
@@ -109,11 +109,8 @@ def shake(world: World, dice) -> None:  # type: ignore[no-untyped-def]
 
 
 def crowded() -> World:
-    world = World()
     jobs = [job(f"j{at}", cpu=1, min_resources={"cpu": 1}, phase="Pending") for at in range(6)]
-    for manifest in stamped([queue("default"), node("n1", cpu=2), *(e for one in jobs for e in one.objects)]):
-        world.put(manifest)
-    return world
+    return world_of([queue("default"), node("n1", cpu=2), *(each for one in jobs for each in one.objects)])
 
 
 CONF = conf_of("enqueue, allocate", ("priority, gang", "overcommit, predicates, proportion"))

@@ -7,66 +7,22 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from world import STARTING, World, one_gang, world_of
 
 from hekla.conf import Conf
-from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
+from hekla.framework.decisions import Bind, Decision
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
 from hekla.ledger.nodes import FEW
 from hekla.model.status import Status
-from hekla.objects import Manifest, Pod, PodGroup
+from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of, take_snapshot
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.medleys import medley_confs, medleys
 from hekla.testing.pods import stamped
-from hekla.testing.story import conf_of
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
-
-Key = tuple[type[Manifest], str]
-
-
-class World:
-    """Objects as an API server keeps them, and a live state that hears of every change."""
-
-    def __init__(self) -> None:
-        self.objects: dict[Key, Manifest] = {}
-        self.live = LiveState()
-
-    def put(self, manifest: Manifest) -> None:
-        self.objects[type(manifest), manifest.key] = manifest
-        self.live.note(manifest)
-
-    def remove(self, key: Key) -> None:
-        if key in self.objects:
-            self.live.forget(self.objects.pop(key))
-
-    def carry_out(self, decision: Decision) -> None:
-        """Bound pods run and evicted ones are gone at once; statuses are written down."""
-        match decision:
-            case Bind():
-                self.bind(decision.pod, decision.node, "Running")
-            case Evict():
-                self.remove((Pod, decision.pod))
-            case UpdatePodGroup():
-                group = self.objects[PodGroup, decision.pod_group]
-                assert isinstance(group, PodGroup)
-                self.put(replace(group, status=decision.status))
-
-    def bind(self, pod: str, node: str, phase: str) -> None:
-        before = self.objects[Pod, pod]
-        assert isinstance(before, Pod)
-        spec, status = replace(before.spec, node_name=node), replace(before.status, phase=phase)
-        self.put(replace(before, spec=spec, status=status))
-
-    def end_a_pod(self) -> None:
-        """The first pod that runs has succeeded."""
-        for manifest in self.objects.values():
-            if isinstance(manifest, Pod) and manifest.status.phase == "Running":
-                self.put(replace(manifest, status=replace(manifest.status, phase="Succeeded")))
-                return
 
 
 def cycle(snapshot: Snapshot, conf: Conf) -> CycleReport:
@@ -186,31 +142,21 @@ def test_what_is_kept_of_looks_decides_as_the_long_way_does(cluster: Cluster, co
 
 
 def test_a_job_at_rest_is_passed_over_until_something_happens_to_it() -> None:
-    world = World()
-    for manifest in stamped(
-        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Pending").objects]
-    ):
-        world.put(manifest)
-    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    world = one_gang("Pending")
     for _ in range(5):
-        for decision in assert_same(world, conf):
+        for decision in assert_same(world, STARTING):
             world.carry_out(decision)
     assert (list(world.live.restless), list(world.live.settled.of_queue)) == ([], ["default"])
     world.end_a_pod()
-    assert_same(world, conf)
+    assert_same(world, STARTING)
     assert (list(world.live.restless), list(world.live.settled.of_queue)) == (["default/a"], [])
 
 
 def test_a_job_that_runs_whole_is_at_rest_once_its_group_says_so() -> None:
-    world = World()
-    for manifest in stamped(
-        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Pending").objects]
-    ):
-        world.put(manifest)
-    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    world = one_gang("Pending")
     looked_at = []
     for _ in range(4):
-        for decision in cycle(snapshot_of(world.live), conf).decisions:
+        for decision in cycle(snapshot_of(world.live), STARTING).decisions:
             world.carry_out(decision)
         looked_at.append(list(world.live.restless))
     # It starts, it is told that it runs, and then nobody needs to look.
@@ -218,14 +164,9 @@ def test_a_job_that_runs_whole_is_at_rest_once_its_group_says_so() -> None:
 
 
 def test_a_job_of_which_news_was_lost_is_looked_at_again() -> None:
-    world = World()
-    for manifest in stamped(
-        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Pending").objects]
-    ):
-        world.put(manifest)
-    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+    world = one_gang("Pending")
     for _ in range(4):
-        for decision in cycle(snapshot_of(world.live), conf).decisions:
+        for decision in cycle(snapshot_of(world.live), STARTING).decisions:
             if isinstance(decision, Bind):
                 world.carry_out(decision)
     world.live.take_in()
@@ -233,13 +174,8 @@ def test_a_job_of_which_news_was_lost_is_looked_at_again() -> None:
 
 
 def test_pods_that_went_where_they_were_put_keep_their_tasks() -> None:
-    world = World()
-    for manifest in stamped(
-        [queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase="Inqueue").objects]
-    ):
-        world.put(manifest)
-    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
-    decisions = cycle(snapshot_of(world.live), conf).decisions
+    world = one_gang("Inqueue")
+    decisions = cycle(snapshot_of(world.live), STARTING).decisions
     tasks, changes = list(world.live.tasks), len(world.live.nodes.changed)
     for decision in decisions:
         world.carry_out(decision)
@@ -258,17 +194,14 @@ def test_two_sessions_on_one_snapshot_decide_the_same(cluster: Cluster, conf: Co
 
 
 def test_a_node_that_is_made_anew_under_its_name_stands_last() -> None:
-    world = World()
     nodes = [node(name, cpu=2) for name in ("n1", "n2")]
     gang = job("a", tasks=2, cpu=1, running={"n1": 1}, min_available=1)
-    for manifest in stamped([queue("default"), *nodes, *gang.objects]):
-        world.put(manifest)
-    conf = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
-    assert_same(world, conf)
+    world = world_of([queue("default"), *nodes, *gang.objects])
+    assert_same(world, STARTING)
     first = world.objects[type(nodes[0]), "n1"]
     world.remove((type(first), "n1"))
     world.put(replace(first, metadata=replace(first.metadata, uid="n1-again")))
-    assert_same(world, conf)
+    assert_same(world, STARTING)
     assert world.live.nodes.names == ["n2", "n1"]
 
 
@@ -279,4 +212,4 @@ def test_many_pods_at_once_load_nodes_as_each_by_itself_does() -> None:
     for manifest in stamped([queue("default"), *nodes, *gang.objects]):
         world.put(manifest)
         world.live.take_in()
-    assert_same(world, conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion")))
+    assert_same(world, STARTING)

@@ -1,0 +1,73 @@
+"""A world of objects for laws of the live state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
+from hekla.objects import Manifest, Pod, PodGroup
+from hekla.state.live import LiveState
+from hekla.testing.builders import job, node, queue
+from hekla.testing.pods import stamped
+from hekla.testing.story import conf_of
+
+Key = tuple[type[Manifest], str]
+
+
+class World:
+    """Objects as an API server keeps them, and a live state that hears of every change."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, Manifest] = {}
+        self.live = LiveState()
+
+    def put(self, manifest: Manifest) -> None:
+        self.objects[type(manifest), manifest.key] = manifest
+        self.live.note(manifest)
+
+    def remove(self, key: Key) -> None:
+        if key in self.objects:
+            self.live.forget(self.objects.pop(key))
+
+    def carry_out(self, decision: Decision) -> None:
+        """Bound pods run and evicted ones are gone at once; statuses are written down."""
+        match decision:
+            case Bind():
+                self.bind(decision.pod, decision.node, "Running")
+            case Evict():
+                self.remove((Pod, decision.pod))
+            case UpdatePodGroup():
+                group = self.objects[PodGroup, decision.pod_group]
+                assert isinstance(group, PodGroup)
+                self.put(replace(group, status=decision.status))
+
+    def bind(self, pod: str, node: str, phase: str) -> None:
+        before = self.objects[Pod, pod]
+        assert isinstance(before, Pod)
+        spec, status = replace(before.spec, node_name=node), replace(before.status, phase=phase)
+        self.put(replace(before, spec=spec, status=status))
+
+    def end_a_pod(self) -> None:
+        """The first pod that runs has succeeded."""
+        for manifest in self.objects.values():
+            if isinstance(manifest, Pod) and manifest.status.phase == "Running":
+                self.put(replace(manifest, status=replace(manifest.status, phase="Succeeded")))
+                return
+
+
+def world_of(manifests: Iterable[Manifest]) -> World:
+    world = World()
+    for manifest in stamped(manifests):
+        world.put(manifest)
+    return world
+
+
+def one_gang(phase: str) -> World:
+    """A node, and a gang of two that fits there."""
+    return world_of([queue("default"), node("n1"), *job("a", tasks=2, cpu=1, phase=phase).objects])
+
+
+STARTING = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
+"""Admits and places."""
