@@ -15,7 +15,7 @@ from hekla.framework import points
 from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Decision, Evict
 from hekla.framework.fitting import Fitting
-from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
+from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -148,10 +148,6 @@ class Session:
     def script(self) -> Script:
         """Who has something to say on what; the same object for sessions in which that is the same."""
         return self._panel.script
-
-    def voices_on(self, point: Point) -> list[Voice]:
-        """Who answers, one after another, whatever their tier."""
-        return self._panel.all(point)
 
     def _answers_by_tier(self, point: Point) -> list[list[Callable[..., Any]]]:
         tiers = self._tiers.get(point)
@@ -389,7 +385,7 @@ class Session:
         return np.array([found == [bound] for found, bound in zip(choices, bounds, strict=True)], np.bool_)
 
     def _who_answers(self, point: Point) -> list[Plugin]:
-        return [voice.plugin for voice in self.voices_on(point)]
+        return [voice.plugin for voice in self._panel.all(point)]
 
     def spell(self, resource: str, amount: int) -> str:
         """An amount as people write it: cores, GiB, devices."""
