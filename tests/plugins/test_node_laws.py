@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from plugin_stage import FITS, UU, Stage, U, apart, dislikes, likes, near, node, only, pod, spread, term
 
 from hekla.ledger.arrays import ALL_ROWS
+from hekla.ledger.formulas import Sum
 from hekla.model.task import Task
 from hekla.objects.pod import PodAffinityTerm
 from hekla.objects.selectors import matches
-from hekla.plugins.allocation_for_many import BalancedAllocationForMany, LeastAllocatedForMany
+from hekla.plugins.allocation_formulas import balanced_allocation_formula, least_allocated_formula
 from hekla.plugins.allocation_scores import (
     BALANCED_ALLOCATION,
     LEAST_ALLOCATED,
@@ -322,13 +323,14 @@ def test_scores_for_many_requests_agree_with_scores_for_one(
         held, has = table[:, :count], table[:, 3 : 3 + count]
         capacity = capacity_of(has, range(count))
         for plain, for_many in (
-            (LEAST_ALLOCATED, LeastAllocatedForMany),
-            (BALANCED_ALLOCATION, BalancedAllocationForMany),
+            (LEAST_ALLOCATED, least_allocated_formula),
+            (BALANCED_ALLOCATION, balanced_allocation_formula),
         ):
-            score = for_many(asked[:count], held, capacity, 2)
+            scores = Sum([for_many(asked[:count], held, capacity, 2)], [])
             for row in range(len(rows)):
                 one = [plain.of_one(held[row].tolist(), r[:count], has[row].tolist()) for r in requests]
-                assert score(row).tolist() == [2 * value for value in one]
+                many = np.broadcast_to(scores.at(row), len(requests))
+                assert many.tolist() == [2 * value for value in one]
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), min_size=1))

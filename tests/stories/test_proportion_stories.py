@@ -34,13 +34,12 @@ def account(
         request=np.array([*request, 0], dtype=np.int64),
         inqueue=zero.copy(),
         elastic=zero.copy(),
-        deserved=zero.astype(np.float64),
     )
 
 
 def divided(total: list[int], *accounts: Account) -> list[list[float]]:
     divide(list(accounts), np.array([*total, 0], dtype=np.int64), pods=len(total))
-    return [part.deserved[:-1].tolist() for part in accounts]
+    return [part.deserved[:-1] for part in accounts]
 
 
 def test_what_a_small_queue_does_not_need_goes_to_the_others_by_weight() -> None:
@@ -80,7 +79,8 @@ def test_nobody_deserves_what_the_cluster_does_not_have() -> None:
 
 def test_a_share_is_the_largest_part_of_what_is_deserved() -> None:
     held, owed_nothing = account([0, 0]), account([0, 0])
-    held.deserved = np.array([4000.0, 2.0, 0.0])
+    held.grant([4000.0, 2.0, 0.0])
+    owed_nothing.grant([0.0, 0.0, 0.0])
     held.hold(np.array([1000, 1, 5]))
     assert held.share == 0.5
     held.hold(np.array([3000, 0, 0]))

@@ -122,10 +122,11 @@ def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: Alloca
     cycle ends, so that nobody else takes it; nothing of it is bound yet.
     """
     sub_job, torn = job.sub_jobs[job.uid], agenda.torn_gangs
-    tasks = agenda.worksheets[job.uid].tasks_of[sub_job.uid]
+    worksheet = agenda.worksheets[job.uid]
+    tasks = worksheet.tasks_of[sub_job.uid]
     if refuse_at_once(session, job, sub_job, tasks) or torn.refuse(job, sub_job, tasks):
         return False
-    if place_few(session, job, sub_job, tasks):
+    if place_few(session, job, sub_job, worksheet):
         torn.forget()
         return bool(tasks)
     if is_beyond_its_queue(session, job, tasks):

@@ -10,54 +10,57 @@ from collections.abc import Sequence
 from itertools import islice
 
 from hekla.actions.placing import WORTH_PLANNING, is_plain
+from hekla.actions.worksheet import Worksheet
 from hekla.framework.orders import TaskLine
 from hekla.framework.session import Session
 from hekla.framework.standings import Line
 from hekla.model.job import Job, SubJob
-from hekla.model.queue import Queue
 from hekla.model.status import Status
 from hekla.model.task import Task, have_one_template
 
 
-def place_few(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
+def place_few(session: Session, job: Job, sub_job: SubJob, worksheet: Worksheet) -> bool:
     """Bind the next tasks of a job, where few are all it takes, all alike, and the standings tell the nodes.
 
     A small gang gets all it lacks, a job that has its minimum one task in a turn: on a cluster of many
     small jobs this is most of what allocate does. False, and nothing done, where a closer look is needed.
     """
-    count = max(job.roster.missing, 1)
-    if count >= WORTH_PLANNING or count > len(tasks) or not isinstance(tasks, deque):
+    tasks, count = worksheet.tasks_of[sub_job.uid], max(job.roster.missing, 1)
+    if count >= WORTH_PLANNING or job.fit_errors or sub_job.nominated or not isinstance(tasks, deque):
         return False
-    if not session.foresees or not session.nobody_objects:
+    if len(tasks) <= worksheet.others:
+        worksheet.line, alike = _line_of(session, job, tasks)
+        worksheet.others = len(tasks) - alike
+    if worksheet.line is None or count > len(tasks) - worksheet.others:
         return False
-    if job.fit_errors or sub_job.nominated or job.has_topology or job.has_policies:
+    if session.headroom(session.queues[job.queue], tasks[0], count) < count:
         return False
     few = list(islice(tasks, count))
-    line = _line_for(session, session.queues[job.queue], few)
-    if line is None or not _place_all(session, line, few):
+    if not _place_all(session, worksheet.line, few):
         return False
     if not session.is_ready(job):
         _take_back_all(session, few)
         return False
-    session.bind_all(few)
+    session.bind_together(job, few)
     for _ in few:
         tasks.popleft()
     return True
 
 
-def _line_for(session: Session, queue: Queue, tasks: Sequence[Task]) -> Line | None:
-    """The standings for tasks that are alike, and that their queue may take."""
-    key_of, first = session.fitting.key_of, tasks[0]
-    if session.headroom(queue, first, len(tasks)) < len(tasks):
-        return None
-    if not all([is_plain(task) and key_of(task) == key_of(first) for task in tasks]):
-        return None
-    if session.objection_to(first) is not None:
-        return None
-    return session.fitting.line_in_standings(first)
+def _line_of(session: Session, job: Job, tasks: deque[Task]) -> tuple[Line | None, int]:
+    """What the standings tell the first tasks, and how many are alike, so that it holds for them all."""
+    first, fitting = tasks[0], session.fitting
+    if not session.foresees or not session.nobody_objects or job.has_topology or job.has_policies:
+        return None, len(tasks)
+    if session.objection_to(first) is not None or (line := fitting.line_in_standings(first)) is None:
+        return None, 1
+    key = fitting.key_of(first)
+    others = (at for at, task in enumerate(tasks) if not is_plain(task) or fitting.key_of(task) != key)
+    return line, next(others, len(tasks))
 
 
 def _place_all(session: Session, line: Line, tasks: Sequence[Task]) -> bool:
+    line.refresh()
     for at, task in enumerate(tasks):
         row = line.best()
         if row is None:
@@ -82,9 +85,9 @@ def refuse_at_once(session: Session, job: Job, sub_job: SubJob, tasks: TaskLine)
     where a closer look is needed.
     """
     roster, fitting = job.roster, session.fitting
-    if not fitting.knows_hopeless or not session.requires_minimums:
+    if roster.minimum != len(roster) or not fitting.knows_hopeless or not session.requires_minimums:
         return False
-    if roster.is_pipelined or roster.minimum != len(roster):
+    if roster.is_pipelined:
         return False
     if job.fit_errors or sub_job.nominated or not isinstance(tasks, deque) or tasks[0].is_gated:
         return False

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 from hekla.framework import points
 from hekla.framework.heap import Heap
 from hekla.framework.orders import TaskLine, tasks_in_order
 from hekla.framework.session import Session
+from hekla.framework.standings import Line
 from hekla.model.job import Job, SubJob
 from hekla.model.status import Status
 from hekla.model.task import Task
+
+NOT_COUNTED = sys.maxsize
 
 
 class Worksheet:
@@ -17,6 +22,10 @@ class Worksheet:
     def __init__(self, sub_jobs: Heap[SubJob], tasks_of: dict[str, TaskLine]) -> None:
         self.sub_jobs = sub_jobs
         self.tasks_of = tasks_of
+        self.line: Line | None = None
+        """What the standings tell the first tasks of a job, where they are alike and nothing else matters."""
+        self.others = NOT_COUNTED
+        """How many tasks stand behind those."""
 
     def __bool__(self) -> bool:
         return len(self.sub_jobs) > 0

@@ -1,4 +1,4 @@
-"""Class keys: tasks with equal keys get equal answers from every plugin."""
+"""Class keys: numbers for tasks; those with equal ones get equal answers from every plugin."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class ClassKeys:
         """Tasks that these labels or one of these plugins tells apart have different keys."""
         self._distinguish: list[Callable[[Task], Hashable]] = [plugin.distinguishes for plugin in plugins]
         self._label_keys = label_keys
-        self._key_of_task: dict[str, Hashable] = {}
+        self._number_of: dict[Hashable, int] = {}
+        self._key_of_task: dict[str, int] = {}
         self._latest_of_job: dict[str, Task] = {}
 
-    def of(self, task: Task) -> Hashable:
+    def of(self, task: Task) -> int:
         """Equal for tasks that every plugin answers alike for."""
         key = self._key_of_task.get(task.uid)
         if key is None:
@@ -52,7 +53,7 @@ class ClassKeys:
             and all([distinguish(left) == distinguish(right) for distinguish in self._distinguish])
         )
 
-    def _make_key(self, task: Task) -> Hashable:
+    def _make_key(self, task: Task) -> int:
         spec, labels = task.pod.spec, task.pod.metadata.labels
         shape = (
             {key: labels[key] for key in self._label_keys if key in labels},
@@ -67,7 +68,8 @@ class ClassKeys:
             task.pod.metadata.owner_references[:1],
         )
         others = tuple([distinguish(task) for distinguish in self._distinguish])
-        return (task.namespace, task.vector.tobytes(), task.asked, msgspec.msgpack.encode(shape), others)
+        whole = (task.namespace, task.vector.tobytes(), task.asked, msgspec.msgpack.encode(shape), others)
+        return self._number_of.setdefault(whole, len(self._number_of))
 
 
 def is_one_template(left: Task, right: Task) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Floats
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
 
 BOUNDLESS = np.finfo(np.float64).max / 2
@@ -30,11 +29,11 @@ class QueueFigures:
     is_overused: bool | None = None
 
 
-def amounts_by_name(axis: Axis, vector: Amounts | Floats) -> dict[str, float]:
+def amounts_by_name(axis: Axis, amounts: Iterable[float]) -> dict[str, float]:
     """cpu and memory always, other resources where there is any; without what is boundless."""
     always = (CPU_COLUMN, MEMORY_COLUMN)
     return {
         name: float(amount)
-        for column, (name, amount) in enumerate(zip(axis.names, vector.tolist(), strict=True))
+        for column, (name, amount) in enumerate(zip(axis.names, amounts, strict=True))
         if amount < BOUNDLESS and (amount or column in always)
     }

@@ -9,7 +9,7 @@ is asked at every attempt.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +23,7 @@ from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Line, Standings
 from hekla.framework.task_class import TaskClass
 from hekla.lazy import lazy
-from hekla.ledger.arrays import Mask
+from hekla.ledger.arrays import Floats, Mask
 from hekla.ledger.requests import kind_of
 from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
@@ -56,6 +56,7 @@ class Fitting:
         self._diagnoses: dict[Hashable, Diagnosis] = {}
         self._hopeless: dict[Hashable, Diagnosis] = {}
         self._diagnosed_at = self.changes.now
+        self._handicaps: dict[bytes, Floats] = {}
 
     @lazy
     def _standings(self) -> Standings:
@@ -123,6 +124,13 @@ class Fitting:
             one_of_each = {(id(task.vector), task.nonzero): task for task in tasks}
             self._standings.expect(one_of_each.values(), len(tasks))
 
+    def handicaps_for(self, usable: Mask) -> Floats:
+        """0 for these nodes, -inf for all others; classes that ask for the same share the array."""
+        key = usable.tobytes()
+        if key not in self._handicaps:
+            self._handicaps[key] = np.where(usable, 0.0, -np.inf)
+        return self._handicaps[key]
+
     def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:
         """What was asked for longest ago is forgotten when there is too much."""
         shelf[key] = thing
@@ -138,9 +146,10 @@ class Fitting:
         """The same, whether or not the nodes are this scheduler's."""
         return self._asked_anew(task, self.class_of(task).is_open.copy())
 
-    def key_of(self, task: Task) -> Hashable:
-        """Equal for tasks that every plugin answers alike for."""
-        return self._keys.of(task)
+    @lazy
+    def key_of(self) -> Callable[[Task], int]:
+        """A number, equal for tasks that every plugin answers alike for."""
+        return self._keys.of
 
     def is_steady(self) -> bool:
         """Whether no plugin has to be asked again for every single task."""
@@ -201,10 +210,13 @@ class Fitting:
     def best_with_room(self, task: Task) -> int | None:
         """The node to take, where it has room now and the standings tell; None where others must."""
         line = self.line_in_standings(task)
-        return None if line is None else line.best()
+        if line is None:
+            return None
+        line.refresh()
+        return line.best()
 
     def line_in_standings(self, task: Task) -> Line | None:
-        """What the standings tell tasks like this one, where they do."""
+        """What the standings tell tasks like this one, where they do; to be refreshed before it is asked."""
         if not self.has_standings:
             return None
         known = self._class_as_it_was(task)

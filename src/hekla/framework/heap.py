@@ -77,12 +77,12 @@ class KeyedHeap(Generic[Element]):
         return len(self._items) + (self._alone is not None)
 
     def push(self, element: Element) -> None:
-        if not self:
-            self._alone = element
-            return
         if self._alone is not None:
             self._push(self._alone)
             self._alone = None
+        elif not self._items:
+            self._alone = element
+            return
         self._push(element)
 
     def _push(self, element: Element) -> None:

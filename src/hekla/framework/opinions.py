@@ -25,8 +25,8 @@ Verdict = tuple[Mask, Mask]
 """Which nodes are refused at all, and which for good."""
 
 
-ForMany = Callable[[Requests], Callable[[int], Any]]
-"""Given requests, a function of one row."""
+ForMany = Callable[[Requests], Any]
+"""Given requests: of a predicate a function of one row, of a score a formula."""
 Said = TypeVar("Said")
 
 

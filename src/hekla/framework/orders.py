@@ -21,12 +21,12 @@ def queue_goes_first(session: Session, left: Queue, right: Queue) -> bool:
 
 def comparison_of_queues(session: Session) -> Callable[[Queue, Queue], bool]:
     """The same for many comparisons."""
-    answers = session.answers_to(points.QUEUE_ORDER)
+    answers: list[Callable[[Queue, Queue], float]] = session.answers_to(points.QUEUE_ORDER)
 
     def goes_first(left: Queue, right: Queue) -> bool:
         for compare in answers:
             if order := compare(left, right):
-                return bool(order < 0)
+                return order < 0
         return (left.created, left.name) < (right.created, right.name)
 
     return goes_first

@@ -73,10 +73,10 @@ def answers(point: Point, scope: Scope = Scope.ATTEMPT) -> Callable[[Method], Me
 def for_many(answer: Callable[..., Any]) -> Callable[[Method], Method]:
     """Marks a plugin's method as the form of a LEDGER answer that speaks of many requests at once.
 
-    It is handed requests and gives back a function of one row. That tells, for a predicate, whether the
-    node refuses them all; for a score, what each of them gives the node. Both must be the same for nodes
-    of which the ledgers say the same. Scores must be whole numbers then, so that they add up alike in
-    whatever order; the array may be used again for the next row.
+    It is handed requests. Of a predicate it gives back a function of one row, which tells whether the node
+    refuses them all; of a score a formula (`hekla.ledger.formulas`) of what each of them gives the node. Both
+    must be the same for nodes of which the ledgers say the same. Scores must be whole numbers then, so that
+    they add up alike in whatever order.
     """
 
     def mark(method: Method) -> Method:
@@ -223,7 +223,7 @@ def per_node(tiers: Tiers, *question: Any) -> Any:
     raise NotImplementedError("answers about nodes are gathered by class of tasks, in framework.fitting")
 
 
-PASSED_ON = (every, some, first_objection, first_given)
+PASSED_ON = (every, some, first_objection, first_given, least)
 """Rules by which a single answer is the combined one as it is."""
 
 

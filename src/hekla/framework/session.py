@@ -177,7 +177,7 @@ class Session:
         """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
         known = self._job_keys.get(job.uid)
         if known is None or known[0] != job.roster.moves or self.has_moving_job_order:
-            key = (*self._asked[points.JOB_ORDER](job), job.created, job.uid)
+            key = (*[answer(job) for answer in self.answers_to(points.JOB_ORDER)], job.created, job.uid)
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
 
@@ -287,7 +287,7 @@ class Session:
 
     def headroom(self, queue: Queue, task: Task, count: int) -> int:
         """How many of so many tasks like this the queue may take, one after another."""
-        return int(self.ask(points.HEADROOM, queue, task, count))
+        return int(self._asked[points.HEADROOM](queue, task, count))
 
     def is_preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
         return bool(self.ask(points.PREEMPTIVE, queue, tasks))
@@ -387,7 +387,7 @@ class Session:
     def _who_answers(self, point: Point) -> list[Plugin]:
         return [voice.plugin for voice in self._panel.all(point)]
 
-    def spell(self, resource: str, amount: int) -> str:
+    def spell(self, resource: str, amount: float) -> str:
         """An amount as people write it: cores, GiB, devices."""
         if resource == PODS:
             return f"{amount:g}"
@@ -468,12 +468,16 @@ class Session:
         self.decisions.append(bind_decision(task))
 
     def bind_all(self, tasks: Sequence[Task]) -> None:
-        """The same for many; each forgets what it nearly got before."""
+        """The same for many."""
         for uid, of_job in groupby(tasks, key=lambda task: task.job):
-            self.jobs[uid].move_all(list(of_job), Status.BINDING)
+            self.bind_together(self.jobs[uid], list(of_job))
+
+    def bind_together(self, job: Job, tasks: Sequence[Task]) -> None:
+        """The same for tasks of one job; each forgets what it nearly got before."""
+        job.move_all(tasks, Status.BINDING)
         for task in tasks:
             task.last = None
-        self.decisions += [bind_decision(task) for task in tasks]
+        self.decisions += map(bind_decision, tasks)
 
     def allocate_at_once(self, task: Task, row: int) -> bool:
         """Place a task outside any statement; a job that is ready has all its placed tasks bound."""
@@ -486,7 +490,7 @@ class Session:
 
     def bind_placed(self, job: Job) -> None:
         """Send everything to its node that the job was given in this session."""
-        self.bind_all(list(job.roster.having(Status.ALLOCATED).values()))
+        self.bind_together(job, list(job.roster.having(Status.ALLOCATED).values()))
 
     def evict_at_once(self, task: Task, reason: str) -> None:
         """Evict a task outside any statement, for nobody in particular."""

@@ -8,17 +8,18 @@ against all of them at once, in a few operations on arrays that are as long as t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
-from math import isnan
+from collections.abc import Hashable, Iterable
+from math import inf, isnan
+from operator import lt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hekla.framework.opinions import total
 from hekla.framework.sheets import needs_of, only
-from hekla.ledger.arrays import Counts, Floats, Indices
-from hekla.ledger.looks import Board
+from hekla.ledger.arrays import Floats, Indices
+from hekla.ledger.formulas import Sum
+from hekla.ledger.looks import Board, Looks
 from hekla.ledger.requests import Requests
 from hekla.ledger.states import NodeStates
 from hekla.model.task import Task
@@ -41,62 +42,63 @@ class Standings:
         self._nodes, self._pods = fitting.session.nodes, fitting.session.pods
         self._looks = fitting.session.snapshot.state.looks
         self._questions = 0
-        self._beginning = self._looks.beginning
-        self._places: dict[TaskClass, tuple[Board, int]] = {}
         self._crowds: dict[Board, Crowd] = {}
+        self._asking: dict[Board, set[int]] = {}
+        self.scores: Floats = np.empty(len(self._nodes))
+        """Those of all nodes for the line that was asked last."""
 
     def expect(self, requests: Iterable[Task], count: int) -> None:
         """So many tasks with such requests are going to come."""
         self._questions += count
         self._looks.of_rows()
         for task in requests:
-            board = self._looks.board(self._fitting.board_key(task))
-            board.line_of(self._fitting.request_key(task), task)
+            self.place_of(self._fitting.board_key(task), self._fitting.request_key(task), task)
+
+    def place_of(self, board_key: Hashable, request_key: Hashable, task: Task) -> tuple[Board, int]:
+        """The board that speaks of a request, and its line there: somebody is going to ask."""
+        board = self._looks.board(board_key)
+        line = board.line_of(request_key, task)
+        self._asking.setdefault(board, set()).add(line)
+        return board, line
 
     def line_of(self, task: Task, known: TaskClass) -> Line:
-        """What they tell tasks of this class."""
-        board, number = self._place_of(task, known)
-        return Line(self, task, board, number, known.handicaps)
-
-    def _place_of(self, task: Task, known: TaskClass) -> tuple[Board, int]:
-        """The board that speaks of the request, and its line there."""
-        place = self._places.get(known)
-        if place is None or self._beginning != self._looks.beginning:
+        """What they tell tasks of this class; `refresh` brings it up to date, and comes first."""
+        if known.line is None:
             if self._looks.take_too_much():
                 self._looks.start_anew()
-            self._looks.of_rows()
-            if self._beginning != self._looks.beginning:
-                self._beginning = self._looks.beginning
-                self._places.clear()
-            board = self._looks.board(known.board_key)
-            place = self._places[known] = board, board.line_of(known.request_key, task)
-        return place
+            known.line = Line(self, self._looks, task, known)
+        return known.line
 
-    def looks(self, board: Board) -> Indices:
-        """The look of every node now; the board has room for all of them."""
-        looks = self._looks.of_rows()
+    def learn(self, board: Board) -> None:
+        """Work out what new looks are worth to all requests, where it is likely that many ask for them."""
         board.make_room_for(len(self._looks))
-        return looks
+        fresh, board.met = self._looks.since(board.met), len(self._looks)
+        self._questions += len(fresh)
+        if self._is_worth_asking_all(board, len(fresh)):
+            self._ask_all(board, fresh)
 
     def fill_in(self, task: Task, board: Board, line: int, rows: Indices) -> None:
-        """Work out what the looks of these rows are worth."""
+        """Work out what the looks of these rows are worth, which nobody did before."""
         looks, rows = self._looks.rows_by_look(rows)
-        if self._questions > MANY_QUESTIONS and len(looks) <= len(board):
+        self._questions += len(looks)
+        if self._is_worth_asking_all(board, len(looks)):
+            self._ask_all(board, zip(looks.tolist(), rows.tolist(), strict=True))
+        elif len(looks) <= FEW_LOOKS:
             for look, row in zip(looks.tolist(), rows.tolist(), strict=True):
-                self.work_out(task, board, line, look, row)
+                board.said[line, look] = self._worth_of_one(task, row)
         else:
             board.said[line, looks] = self._worth_of_many(task, rows)
 
-    def work_out(self, task: Task, board: Board, line: int, look: int, row: int) -> None:
-        """What the look of this row is worth to all requests, or to this one where few are asked about."""
-        self._questions += 1
-        if self._questions <= MANY_QUESTIONS:
-            board.said[line, look] = self._worth_of_one(task, row)
-            return
+    def _is_worth_asking_all(self, board: Board, looks: int) -> bool:
+        return self._questions > MANY_QUESTIONS and looks <= len(self._asking[board])
+
+    def _ask_all(self, board: Board, looks: Iterable[tuple[int, int]]) -> None:
+        """What looks, each known by a row that has it, are worth to all requests of the board."""
         crowd = self._crowds.get(board)
         if crowd is None or crowd.size != len(board):
             crowd = self._crowds[board] = Crowd(self._fitting, board.requests)
-        board.said[: crowd.size, look] = crowd.scores(row)
+        for look, row in looks:
+            board.said[: crowd.size, look] = crowd.scores(row)
 
     def _worth_of_many(self, task: Task, rows: Indices) -> Floats:
         fitting = self._fitting
@@ -127,51 +129,50 @@ class Standings:
 class Line:
     """The standings as tasks of one class see them, who are placed one after another."""
 
-    def __init__(
-        self, standings: Standings, task: Task, board: Board, number: int, handicaps: Floats | None
-    ) -> None:
+    def __init__(self, standings: Standings, looks: Looks, task: Task, known: TaskClass) -> None:
         self._standings = standings
+        self._all_looks = looks
         self._task = task
-        self._board = board
-        self._number = number
-        self._handicaps = handicaps
-        self._looks = standings.looks(board)
-        self._scores = self._read()
+        self._keys = known.board_key, known.request_key
+        self._handicaps = known.handicaps
+        self._scores = standings.scores
+        self._beginning = -1
+
+    def refresh(self) -> None:
+        """Take over what nodes look like now; holds until another line is asked."""
+        self._look()
+        # Nothing is out of range: numpy is told to clip because it need not prepare for errors then.
+        self._board.said[self._number].take(self._looks, out=self._scores, mode="clip")
+        if self._handicaps is not None:
+            np.add(self._scores, self._handicaps, out=self._scores)
 
     def best(self) -> int | None:
         """The node with room now that they like best, the first among equals."""
-        scores = self._scores
-        row = int(scores.argmax())
-        # Where something is not a number, argmax finds that first: mostly just the node that was taken last.
-        for _ in range(FEW_LOOKS):
-            if not isnan(scores[row]):
-                break
-            self._work_out(row)
-            row = int(scores.argmax())
-        if isnan(scores[row]):
-            self._standings.fill_in(self._task, self._board, self._number, np.flatnonzero(np.isnan(scores)))
-            scores = self._scores = self._read()
-            row = int(scores.argmax())
-        return None if scores[row] == -np.inf else row
+        row = int(self._scores.argmax())
+        if isnan(self._scores.item(row)):
+            unknown = np.flatnonzero(np.isnan(self._scores))
+            self._standings.fill_in(self._task, self._board, self._number, unknown)
+            self.refresh()
+            row = int(self._scores.argmax())
+        return None if self._scores.item(row) == -inf else row
 
     def taken(self, row: int) -> None:
         """One of them was put there: nothing else has changed since the last look."""
-        self._looks = self._standings.looks(self._board)
-        self._scores[row] = self._worth_of(row)
+        self._look()
+        score = self._board.said.item(self._number, self._looks.item(row))
+        self._scores[row] = score if self._handicaps is None else score + self._handicaps.item(row)
 
-    def _read(self) -> Floats:
-        scores: Floats = self._board.said[self._number].take(self._looks)
-        return scores if self._handicaps is None else np.add(scores, self._handicaps, out=scores)
+    def _look(self) -> None:
+        looks = self._all_looks
+        self._looks = looks.of_rows()
+        if self._beginning != looks.beginning:
+            self._find_board()
+        if self._board.met != len(looks):
+            self._standings.learn(self._board)
 
-    def _work_out(self, row: int) -> None:
-        board, number, look = self._board, self._number, int(self._looks[row])
-        if isnan(board.said[number, look]):
-            self._standings.work_out(self._task, board, number, look, row)
-        self._scores[row] = self._worth_of(row)
-
-    def _worth_of(self, row: int) -> float:
-        worth = float(self._board.said[self._number, self._looks[row]])
-        return worth if self._handicaps is None else worth + float(self._handicaps[row])
+    def _find_board(self) -> None:
+        self._beginning = self._all_looks.beginning
+        self._board, self._number = self._standings.place_of(*self._keys, self._task)
 
 
 class Crowd:
@@ -181,23 +182,26 @@ class Crowd:
         self.size = len(requests)
         self._nodes = fitting.session.nodes
         self._refuse = [form(requests) for judge in fitting.judges for form in judge.for_many]
-        self._score = [form(requests) for form in (*fitting.order.for_many, *fitting.batch.for_many)]
-        self._needs = [(column, requests.vectors[column]) for column in requests.compared]
-        self._most = [(column, int(amounts.max())) for column, amounts in self._needs]
-        self._zero: Counts = np.zeros(len(requests), dtype=np.int64)
+        self._compared = requests.compared
+        needs = [requests.vectors[column] for column in requests.compared]
+        self._least = [int(amounts.min()) for amounts in needs]
+        self._most = [int(amounts.max()) for amounts in needs]
+        self._sum = Sum(
+            [form(requests) for form in (*fitting.order.for_many, *fitting.batch.for_many)], needs
+        )
 
-    def scores(self, row: int) -> Counts | Floats | float:
+    def scores(self, row: int) -> Floats | float:
         """What each of them gives the node; -inf where it is refused or lacks room.   ->   (requests,)"""
-        if any([refuses(row) for refuses in self._refuse]):
-            return -np.inf
-        scores: Counts | Floats = reduce(np.add, [score(row) for score in self._score], self._zero)
-        for free in self._room_on(row):
-            if any([free[column] < most for column, most in self._most]):
-                for column, needs in self._needs:
-                    scores = np.where(needs > free[column], -np.inf, scores)
-        return scores
+        free = self._room_on(row)
+        if any(map(lt, free, self._least)) or any([refuses(row) for refuses in self._refuse]):
+            return -inf
+        if any(map(lt, free, self._most)):
+            return self._sum.where_enough(row, free)
+        return self._sum.at(row)
 
-    def _room_on(self, row: int) -> list[list[int]]:
-        """Now, and once releases are done and promises kept where there are any."""
+    def _room_on(self, row: int) -> list[int]:
+        """Of what is asked for: now, and once releases are done and promises kept where there are any."""
         now = self._nodes.idle[row].tolist()
-        return [now, self._nodes.future[row].tolist()] if self._nodes.has_promises else [now]
+        if self._nodes.has_promises:
+            now = list(map(min, now, self._nodes.future[row].tolist()))
+        return [now[column] for column in self._compared]

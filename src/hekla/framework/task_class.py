@@ -20,6 +20,7 @@ from hekla.model.task import Task
 
 if TYPE_CHECKING:
     from hekla.framework.fitting import Fitting
+    from hekla.framework.standings import Line
 
 
 class TaskClass:
@@ -36,6 +37,8 @@ class TaskClass:
         self._adds_scores = not (isinstance(self._order_once, float) and isinstance(self._batch_once, float))
         self._constant = self._with_constants(0.0, 0.0)
         self._moment = -1
+        self.line: Line | None = None
+        """What the standings tell such tasks, once somebody has asked."""
 
     @lazy
     def sheet(self) -> Sheet:
@@ -116,7 +119,7 @@ class TaskClass:
         usable, shard = self._never_refused, self._fitting.session.hard_shard
         if shard is not None:
             usable = shard if usable is None else usable & shard
-        return None if usable is None else np.where(usable, 0.0, -np.inf)
+        return None if usable is None else self._fitting.handicaps_for(usable)
 
     @property
     def is_in_standings(self) -> bool:

@@ -31,6 +31,8 @@ class Board:
 
     def __init__(self, looks: int) -> None:
         self.said: Floats = np.full((4, looks), np.nan)
+        self.met = 0
+        """How many looks it was told of."""
         self._line_of: dict[Hashable, int] = {}
         self._requests: Requests | None = None
 
@@ -73,6 +75,7 @@ class Looks:
         self._outdated: set[int] = set()
         self._seen = 0
         self._number_of: dict[bytes, int] = {}
+        self._first_row: list[int] = []
         self._build_of_row: list[bytes] = []
         self._boards: dict[Hashable, Board] = {}
         self.beginning = 0
@@ -80,7 +83,7 @@ class Looks:
 
     def __len__(self) -> int:
         """How many different ones there have been."""
-        return len(self._number_of)
+        return len(self._first_row)
 
     def start_anew(self) -> None:
         """Nodes or resources are others than before."""
@@ -102,8 +105,12 @@ class Looks:
         changed = self._nodes.changed
         if self._is_void:
             self._look_at_all()
-        elif self._outdated or self._seen < len(changed):
-            self._look_again({*self._outdated, *changed[self._seen :]})
+        elif self._outdated:
+            self._look_again(self._outdated.union(changed[self._seen :]))
+        elif self._seen < len(changed):
+            self._look_again(set(changed[self._seen :]))
+        else:
+            return self._of_row
         self._outdated.clear()
         self._seen = len(changed)
         return self._of_row
@@ -115,6 +122,11 @@ class Looks:
             board = self._boards[whose] = Board(2 * len(self._number_of))
         return board
 
+    def since(self, count: int) -> list[tuple[int, int]]:
+        """The looks that came after so many others, each with a row that still has it."""
+        rows = enumerate(self._first_row[count:], count)
+        return [(look, row) for look, row in rows if self._of_row.item(row) == look]
+
     def rows_by_look(self, rows: Indices) -> tuple[Indices, Indices]:
         """The different looks of these rows, and of each a row that has it."""
         row_of_look = np.full(len(self), -1, dtype=np.intp)
@@ -125,23 +137,30 @@ class Looks:
     def _look_at_all(self) -> None:
         self._boards.clear()
         self._number_of.clear()
+        self._first_row.clear()
         self._is_void = False
         self.beginning += 1
         nodes, pods = self._nodes, self._pods
         build = np.column_stack([nodes.allocatable, nodes.pod_limit, pods.allocatable])
         state = np.column_stack([nodes.states, pods.states])
         self._build_of_row = slices(build)
-        looks = zip(self._build_of_row, slices(state), strict=True)
-        self._of_row = np.array([self._number(one + other) for one, other in looks], dtype=np.intp)
+        looks = enumerate(zip(self._build_of_row, slices(state), strict=True))
+        self._of_row = np.array(
+            [self._number(one + other, row) for row, (one, other) in looks], dtype=np.intp
+        )
 
     def _look_again(self, rows: Iterable[int]) -> None:
-        nodes, pods = self._nodes, self._pods
+        nodes, pods = self._nodes.states, self._pods.states
         for row in rows:
-            look = self._build_of_row[row] + nodes.states[row].tobytes() + pods.states[row].tobytes()
-            self._of_row[row] = self._number(look)
+            look = self._build_of_row[row] + nodes[row].tobytes() + pods[row].tobytes()
+            self._of_row[row] = self._number(look, row)
 
-    def _number(self, look: bytes) -> int:
-        return self._number_of.setdefault(look, len(self._number_of))
+    def _number(self, look: bytes, row: int) -> int:
+        number = self._number_of.get(look)
+        if number is None:
+            number = self._number_of[look] = len(self._first_row)
+            self._first_row.append(row)
+        return number
 
 
 def slices(table: Amounts) -> list[bytes]:

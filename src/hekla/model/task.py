@@ -139,8 +139,19 @@ def task_of(pod: Pod) -> Task:
     )
 
 
+def in_the_words_of(other: Pod, pod: Pod) -> Pod:
+    """The pod, with the very objects of another where both say the same, which is seen at a glance then."""
+    mine, theirs = pod.metadata, other.metadata
+    if pod.spec is other.spec or pod.spec != other.spec:
+        return pod
+    if mine.labels != theirs.labels or mine.annotations != theirs.annotations:
+        return pod
+    metadata = replace(mine, labels=theirs.labels, annotations=theirs.annotations)
+    return replace(pod, spec=other.spec, metadata=metadata)
+
+
 def have_one_template(left: Pod, right: Pod) -> bool:
-    """Whether what both say is one and the same: pods that are made here are, others never."""
+    """Whether what both say is one and the same object."""
     mine, theirs = left.metadata, right.metadata
     return (
         left.spec is right.spec

@@ -45,6 +45,8 @@ class Capacity:
     """How many of the resources each node has, and 1 where it has none; a number where all have all."""
     is_small: bool
     per_node: Sequence[Sequence[int]]
+    present: Sequence[tuple[int, ...]]
+    """By node which of the resources it has."""
 
     @property
     def is_everywhere(self) -> bool:
@@ -58,6 +60,7 @@ def capacity_of(allocatable: Amounts, places: Sequence[int]) -> Capacity:
     is_everywhere = (counted == len(places)).all()
     is_loner = counted < 2
     divisors = np.maximum(amounts, 1).astype(np.float64)
+    per_node: list[list[int]] = amounts.T.tolist()
     return Capacity(
         tuple(places),
         amounts,
@@ -67,7 +70,8 @@ def capacity_of(allocatable: Amounts, places: Sequence[int]) -> Capacity:
         is_loner if is_loner.any() else None,
         float(len(places)) if is_everywhere else np.maximum(counted, 1).astype(np.float64),
         bool(amounts.max(initial=0) < EXACT_IN_FLOATS),
-        allocatable[:, list(places)].tolist(),
+        per_node,
+        [tuple([kind for kind, amount in enumerate(has) if amount]) for has in per_node],
     )
 
 

@@ -141,8 +141,8 @@ class Capacity(Plugin):
         if closed(queue) or self._no_place_in(queue):
             return 0
         for row in self.tree.paths[self.tree.row_of[queue.name]]:
-            held, limit = self.allocated[row], self.entitled.limit[row]
-            count = how_many(held, limit, task.vector, self.session.axis.pods, count)
+            held, limit = self.allocated[row].tolist(), self.entitled.limit[row].tolist()
+            count = how_many(held, limit, task.vector.tolist(), self.session.axis.pods, count)
         return count
 
     @answers(SIMULATE_ALLOCATABLE)

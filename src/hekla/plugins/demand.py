@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,15 +25,14 @@ def within(amounts: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int)
     return all([amount <= most or wanted <= 0 or column == pods for column, (amount, most, wanted) in rows])
 
 
-def how_many(held: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int, count: int) -> int:
+def how_many(held: Sequence[int], limit: Sequence[float], asked: Sequence[int], pods: int, count: int) -> int:
     """How many times, up to `count`, as much can be taken while `within` still holds.
 
-    held, limit, asked: (R,)
+    held, limit, asked: a number for each resource
     """
-    rows = enumerate(zip(held.tolist(), limit.tolist(), asked.tolist(), strict=True))
-    for column, (amount, most, wanted) in rows:
+    for column, wanted in enumerate(asked):
         if wanted > 0 and column != pods:
-            count = min(count, (math.floor(most) - amount) // wanted)
+            count = min(count, (math.floor(limit[column]) - held[column]) // wanted)
     return max(count, 0)
 
 

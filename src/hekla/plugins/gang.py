@@ -58,11 +58,13 @@ class Gang(Plugin):
 
     @answers(JOB_READY)
     def has_its_minimum(self, job: Job) -> bool:
-        return (
-            job.roster.is_ready
-            and job.roles_ready()
-            and job.sub_jobs_suffice(lambda sub_job: sub_job.roster.is_ready)
-        )
+        return job.roster.is_ready and self._its_parts_have_theirs(job)
+
+    @staticmethod
+    def _its_parts_have_theirs(job: Job) -> bool:
+        if not job.role_minimums and not job.has_policies:
+            return True
+        return job.roles_ready() and job.sub_jobs_suffice(lambda sub_job: sub_job.roster.is_ready)
 
     @answers(SUB_JOB_READY)
     def sub_job_has_its_minimum(self, _job: Job, sub_job: SubJob) -> bool:

@@ -6,7 +6,7 @@ only the `predicates` plugin keeps up to date.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,11 @@ from hekla.framework.plugin import Plugin
 from hekla.framework.points import BATCH_NODE_ORDER, NODE_ORDER, Point, Scope, answers, for_many
 from hekla.ledger.arrays import Counts, Floats, Mask, all_of
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
+from hekla.ledger.formulas import Formula
 from hekla.ledger.requests import Requests
 from hekla.ledger.states import NodeStates
 from hekla.model.task import Task
-from hekla.plugins.allocation_for_many import BalancedAllocationForMany, LeastAllocatedForMany
+from hekla.plugins.allocation_formulas import balanced_allocation_formula, least_allocated_formula
 from hekla.plugins.allocation_scores import (
     BALANCED_ALLOCATION,
     LEAST_ALLOCATED,
@@ -102,9 +103,9 @@ class NodeOrder(Plugin):
         return weighted_row(score, self.arguments.least_requested)
 
     @for_many(prefer_free_nodes)
-    def prefer_free_nodes_for_many(self, requests: Requests) -> Callable[[int], Counts | Floats]:
+    def prefer_free_nodes_for_many(self, requests: Requests) -> Formula:
         held, weight = self.session.pods.nonzero, self.arguments.least_requested
-        return LeastAllocatedForMany(requests.nonzero, held, self._capacity, weight)
+        return least_allocated_formula(requests.nonzero, held, self._capacity, weight)
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
     def prefer_full_nodes(self, task: Task, states: NodeStates) -> Floats | float:
@@ -122,13 +123,13 @@ class NodeOrder(Plugin):
         return weighted_row(score, self.arguments.balanced_resource)
 
     @for_many(prefer_evenly_used_nodes)
-    def prefer_evenly_used_nodes_for_many(self, requests: Requests) -> Callable[[int], Counts | Floats]:
+    def prefer_evenly_used_nodes_for_many(self, requests: Requests) -> Formula:
         capacity = self._capacity_for(asks_for_gpu=self._gpu is not None and requests.ask_for(self._gpu))
         asked = requests.vectors[list(capacity.places)]
         if not asked.any():
-            return lambda _row: np.zeros(len(requests))
+            return Formula({}, (), lambda _row: ("0", ()))
         held, weight = self.session.pods.requested, self.arguments.balanced_resource
-        return BalancedAllocationForMany(asked, held, capacity, weight)
+        return balanced_allocation_formula(asked, held, capacity, weight)
 
     def _capacity_for(self, *, asks_for_gpu: bool) -> Capacity:
         return self._capacity_with_gpu if asks_for_gpu else self._capacity

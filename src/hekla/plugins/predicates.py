@@ -27,6 +27,7 @@ from hekla.ledger.requests import Requests
 from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import NOWHERE, Task
+from hekla.objects.pod import PodSpec
 from hekla.plugins.class_memory import ClassMemory
 from hekla.plugins.host_ports import clashes, host_ports
 from hekla.plugins.node_affinity import chosen_nodes, names_conflict
@@ -110,6 +111,7 @@ class Predicates(Plugin):
     def on_open(self) -> None:
         session, tasks, told = self.session, self.session.tasks, self.arguments
         self._taints = session.nodes.derived(NodeTaints)
+        self._not_chosen: dict[tuple[tuple[str, str], ...], Refusals] = {}
         self._storage = Storage(session.snapshot)
         any_volumes = tasks.some(has_volumes)
         has_affinity = told.pod_affinity and tasks.some(has_pod_affinity)
@@ -202,7 +204,17 @@ class Predicates(Plugin):
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_nodes_not_chosen(self, task: Task) -> Refusals:
-        chosen = chosen_nodes(task.pod.spec, self.session.nodes.labels)
+        """Many kinds of tasks have few selectors: what each of these comes to is kept."""
+        spec = task.pod.spec
+        if spec.affinity is not None:
+            return self._those_not_chosen(spec)
+        selector = tuple(spec.node_selector.items())
+        if selector not in self._not_chosen:
+            self._not_chosen[selector] = self._those_not_chosen(spec)
+        return self._not_chosen[selector]
+
+    def _those_not_chosen(self, spec: PodSpec) -> Refusals:
+        chosen = chosen_nodes(spec, self.session.nodes.labels)
         if chosen is None or chosen.all():
             return None
         plain = "not chosen by the node selector or affinity"

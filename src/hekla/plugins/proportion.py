@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -63,29 +63,29 @@ class Account:
     request: Amounts
     inqueue: Amounts
     elastic: Amounts
-    deserved: Floats
-    _share: float | None = None
-    _is_overused: bool | None = None
+    deserved: list[float] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    """What is allocated, in plain numbers."""
+    share: float = 0.0
+    """The largest part of anything it deserves that the queue holds."""
+    is_overused: bool = False
+    """Whether it has all it deserves."""
+
+    def grant(self, deserved: list[float]) -> None:
+        """The queue deserves so much."""
+        self.deserved = deserved
+        self._weigh()
 
     def hold(self, amount: Amounts) -> None:
         """The queue holds so much more."""
         self.allocated += amount
-        self._share = self._is_overused = None
+        self._weigh()
 
-    @property
-    def share(self) -> float:
-        """The largest part of anything it deserves that the queue holds."""
-        if self._share is None:
-            parts = zip(self.allocated.tolist(), self.deserved.tolist(), strict=True)
-            self._share = max([held / most for held, most in parts if most >= SMALLEST], default=0.0)
-        return self._share
-
-    @property
-    def is_overused(self) -> bool:
-        """Whether it has all it deserves."""
-        if self._is_overused is None:
-            self._is_overused = not_above(self.deserved, self.allocated)
-        return self._is_overused
+    def _weigh(self) -> None:
+        self.held = self.allocated.tolist()
+        pairs = zip(self.held, self.deserved, strict=True)
+        self.share = max([held / most for held, most in pairs if most >= SMALLEST], default=0.0)
+        self.is_overused = not_above(self.deserved, self.held)
 
 
 def bounds_of_queues(state: LiveState) -> dict[str, Bounds]:
@@ -121,7 +121,6 @@ def open_account(queue: Queue, bounds: Bounds, settled: Sums) -> Account:
         request=settled.held + settled.pending,
         inqueue=settled.waiting.copy(),
         elastic=settled.elastic.copy(),
-        deserved=np.zeros(len(bounds.limit)),
     )
 
 
@@ -165,7 +164,7 @@ class Proportion(Plugin):
         if left.priority != right.priority:
             return right.priority - left.priority
         mine, theirs = self.accounts[left.name].share, self.accounts[right.name].share
-        return -1.0 if mine < theirs else float(mine > theirs)
+        return (mine > theirs) - (mine < theirs)
 
     @answers(OVERUSED)
     def has_all_it_deserves(self, queue: Queue) -> bool:
@@ -183,7 +182,7 @@ class Proportion(Plugin):
         account = self.accounts[queue.name]
         if not queue.is_open:
             return 0
-        return how_many(account.allocated, account.deserved, task.vector, self.pods, count)
+        return how_many(account.held, account.deserved, task.vector.tolist(), self.pods, count)
 
     @answers(SIMULATE_ALLOCATABLE)
     def would_stay_within_its_part(self, queue: Queue, task: Task) -> bool:
@@ -203,9 +202,9 @@ class Proportion(Plugin):
 
     def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
         account = self.accounts[queue.name]
-        if how_many(account.allocated, account.deserved, asked, self.pods, 1):
+        if how_many(account.held, account.deserved, asked.tolist(), self.pods, 1):
             return True
-        beyond = short_of(self.session, account.allocated + asked, account.deserved, asked)
+        beyond = short_of(self.session, account.allocated + asked, np.array(account.deserved), asked)
         self.session.story.of_job(
             job, f'queue "{queue.name}" would go beyond what it deserves: {beyond}', speaker=self.name
         )
@@ -222,7 +221,7 @@ class Proportion(Plugin):
                 continue
             account = self.accounts[job.queue]
             holds = left.get(job.queue, account.allocated)
-            if not not_above(holds, account.deserved):
+            if not not_above(holds.tolist(), account.deserved):
                 left[job.queue] = holds - task.vector
                 victims.append(task)
         return victims
@@ -282,7 +281,7 @@ class Proportion(Plugin):
             real_capacity=amounts_by_name(axis, bounds.limit),
             inqueue=amounts_by_name(axis, account.inqueue),
             share=account.share,
-            is_overused=not_above(account.deserved, account.allocated),
+            is_overused=account.is_overused,
         )
 
     def _over_its_share(self, account: Account) -> str:
@@ -295,10 +294,9 @@ class Proportion(Plugin):
         return f'queue "{account.queue.name}" has all it deserves' + (f": {parts}" if parts else "")
 
 
-def not_above(amounts: Amounts | Floats, limit: Amounts | Floats) -> bool:
+def not_above(amounts: Sequence[float], limit: Sequence[float]) -> bool:
     """Within the limit in every resource, by Volcano's tolerance."""
-    pairs = zip(amounts.tolist(), limit.tolist(), strict=True)
-    return all([amount - most < SMALLEST for amount, most in pairs])
+    return all([amount - most < SMALLEST for amount, most in zip(amounts, limit, strict=True)])
 
 
 class Portion:
@@ -341,7 +339,7 @@ def divide(accounts: list[Account], total: Amounts, pods: int) -> None:
         if remaining == before or is_empty(remaining, pods):
             break
     for portion in portions:
-        portion.account.deserved = np.array(portion.given)
+        portion.account.grant(portion.given)
 
 
 def left_after(remaining: Sequence[float], gains: Sequence[Sequence[float]]) -> list[float]:

@@ -25,7 +25,16 @@ from hekla.model.job import Job, job_of
 from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
 from hekla.model.status import ALLOCATED_SET, Status, status_of
-from hekla.model.task import NOWHERE, Task, Weight, has_only_moved, moved_on, task_of, twin_of
+from hekla.model.task import (
+    NOWHERE,
+    Task,
+    Weight,
+    has_only_moved,
+    in_the_words_of,
+    moved_on,
+    task_of,
+    twin_of,
+)
 from hekla.objects import HyperNode, Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
@@ -309,7 +318,10 @@ class LiveState:
         known = self.tasks.get(pod.key)
         if known is not None:
             return moved_on(known, pod) or task_of(pod)
-        twin = twin_of(self._newest, pod) if self._newest is not None else None
+        twin = None
+        if self._newest is not None and not pod.spec.node_name:
+            pod = in_the_words_of(self._newest.pod, pod)
+            twin = twin_of(self._newest, pod)
         self._newest = twin or task_of(pod)
         return self._newest
 
