@@ -38,7 +38,7 @@ def test_what_a_session_supposed_is_seen_no_more_once_it_is_undone() -> None:
     session.put(session.tasks[0], 0, Status.ALLOCATED)
     snapshot_of(state)
     assert state.looks.of_rows().tolist() == [0, 0]
-    assert len(state.looks) == 1
+    assert state.looks.count == 1
 
 
 def test_other_nodes_are_looked_at_anew() -> None:

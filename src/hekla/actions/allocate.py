@@ -67,12 +67,13 @@ class Allocate(Action):
         agenda = Agenda(session, keeps_nominations=self.arguments.keeps_nominations)
         while agenda.queues:
             queue = agenda.queues.pop()
-            if session.is_overused(queue) or not agenda.jobs_of[queue.name]:
+            jobs = agenda.jobs_of[queue.name]
+            if session.is_overused(queue) or not jobs:
                 continue
-            job = agenda.jobs_of[queue.name].pop()
+            job = jobs.pop()
             place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
             if place(session, job, agenda, self.arguments):
-                agenda.jobs_of[queue.name].push(job)
+                jobs.push(job)
             agenda.queues.push(queue)
 
 

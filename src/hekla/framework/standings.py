@@ -8,7 +8,7 @@ against all of them at once, in a few operations on arrays that are as long as t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from math import inf, isnan
 from operator import lt
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 FEW_LOOKS = 4
 """Up to so many looks are worked out one by one: an array of one costs ten plain numbers."""
+LOOKS_PER_REQUEST = 8
+"""So many looks are worked out for all requests in the time in which all looks are for one."""
 MANY_QUESTIONS = 16
 """A session that has met so many new looks, or is going to, asks what they are worth to all requests."""
 
@@ -71,8 +73,8 @@ class Standings:
 
     def learn(self, board: Board) -> None:
         """Work out what new looks are worth to all requests, where it is likely that many ask for them."""
-        board.make_room_for(len(self._looks))
-        fresh, board.met = self._looks.since(board.met), len(self._looks)
+        board.make_room_for(self._looks.count)
+        fresh, board.met = self._looks.since(board.met), self._looks.count
         self._questions += len(fresh)
         if self._is_worth_asking_all(board, len(fresh)):
             self._ask_all(board, fresh)
@@ -82,7 +84,7 @@ class Standings:
         looks, rows = self._looks.rows_by_look(rows)
         self._questions += len(looks)
         if self._is_worth_asking_all(board, len(looks)):
-            self._ask_all(board, zip(looks.tolist(), rows.tolist(), strict=True))
+            self._ask_all(board, list(zip(looks.tolist(), rows.tolist(), strict=True)))
         elif len(looks) <= FEW_LOOKS:
             for look, row in zip(looks.tolist(), rows.tolist(), strict=True):
                 board.said[line, look] = self._worth_of_one(task, row)
@@ -90,13 +92,17 @@ class Standings:
             board.said[line, looks] = self._worth_of_many(task, rows)
 
     def _is_worth_asking_all(self, board: Board, looks: int) -> bool:
-        return self._questions > MANY_QUESTIONS and looks <= len(self._asking[board])
+        return self._questions > MANY_QUESTIONS and looks <= LOOKS_PER_REQUEST * len(self._asking[board])
 
-    def _ask_all(self, board: Board, looks: Iterable[tuple[int, int]]) -> None:
+    def _ask_all(self, board: Board, looks: Sequence[tuple[int, int]]) -> None:
         """What looks, each known by a row that has it, are worth to all requests of the board."""
         crowd = self._crowds.get(board)
         if crowd is None or crowd.size != len(board):
             crowd = self._crowds[board] = Crowd(self._fitting, board.requests)
+        if len(looks) > FEW_LOOKS:
+            numbers, rows = zip(*looks, strict=True)
+            board.said[: crowd.size, numbers] = crowd.scores_of_many(rows).T
+            return
         for look, row in looks:
             board.said[: crowd.size, look] = crowd.scores(row)
 
@@ -167,7 +173,7 @@ class Line:
         self._looks = looks.of_rows()
         if self._beginning != looks.beginning:
             self._find_board()
-        if self._board.met != len(looks):
+        if self._board.met != looks.count:
             self._standings.learn(self._board)
 
     def _find_board(self) -> None:
@@ -193,11 +199,32 @@ class Crowd:
     def scores(self, row: int) -> Floats | float:
         """What each of them gives the node; -inf where it is refused or lacks room.   ->   (requests,)"""
         free = self._room_on(row)
-        if any(map(lt, free, self._least)) or any([refuses(row) for refuses in self._refuse]):
+        if self._is_closed(row, free):
             return -inf
-        if any(map(lt, free, self._most)):
-            return self._sum.where_enough(row, free)
-        return self._sum.at(row)
+        return self._sum.at(row, free if any(map(lt, free, self._most)) else ())
+
+    def scores_of_many(self, rows: Sequence[int]) -> Floats:
+        """->   (rows, requests)"""
+        scores = np.full((len(rows), self.size), -inf)
+        open_places: list[int] = []
+        room: list[list[int]] = []
+        for place, row in enumerate(rows):
+            free = self._room_on(row)
+            if not self._is_closed(row, free):
+                open_places.append(place)
+                room.append(free)
+        if not any(any(map(lt, free, self._most)) for free in room):
+            room = [[]] * len(room)
+        for group, given in self._sum.of_many([rows[place] for place in open_places], room):
+            scores[np.take(open_places, group)] = given
+        return scores
+
+    def _is_closed(self, row: int, free: Sequence[int]) -> bool:
+        """Whether it has room for none of them, or refuses them all."""
+        for refuses in self._refuse:
+            if refuses(row):
+                return True
+        return any(map(lt, free, self._least))
 
     def _room_on(self, row: int) -> list[int]:
         """Of what is asked for: now, and once releases are done and promises kept where there are any."""

@@ -7,14 +7,14 @@ between them. Formulas are compiled together, and all their steps are taken in o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numexpr
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Floats
+from hekla.ledger.arrays import Amounts, Floats, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,9 @@ class Formula:
 
     asked: Mapping[str, Amounts | Floats]
     """What names in it stand for, each a number for every request. No other formula may use these names."""
-    told: Sequence[str]
-    """Names that stand for whole numbers, one for every node."""
-    at: Callable[[int], tuple[str, Sequence[int]]]
+    told: Mapping[str, type[int] | type[float]]
+    """Names that stand for a number of the node, and whether that is a whole one."""
+    at: Callable[[int], tuple[str, Sequence[float]]]
     """Given a row, the expression for that node, and its numbers in the order in which they are named.
 
     Few nodes should differ in the expression: each is compiled.
@@ -39,35 +39,47 @@ class Sum:
         self._at = [formula.at for formula in formulas]
         self._asked = {name: amounts for formula in formulas for name, amounts in formula.asked.items()}
         self._asked |= {f"need{at}": amounts for at, amounts in enumerate(needs)}
-        self._told = [name for formula in formulas for name in formula.told]
-        self._told += [f"free{at}" for at in range(len(needs))]
+        self._told = {name: kind for formula in formulas for name, kind in formula.told.items()}
+        self._told |= {f"free{at}": int for at in range(len(needs))}
         self._is_short = " | ".join(f"(need{at} > free{at})" for at in range(len(needs)))
         names = [name for formula in formulas for name in (*formula.asked, *formula.told)]
         assert len(set(names)) == len(names), f"formulas use the same names: {sorted(names)}"
         self._plain: dict[tuple[str, ...], Program] = {}
         self._guarded: dict[tuple[str, ...], Program] = {}
 
-    def at(self, row: int) -> Floats:
-        """For a node that has enough for every request.   ->   (requests,)"""
-        texts, numbers = self._terms(row)
-        program = self._plain.get(texts)
-        if program is None:
-            program = self._plain[texts] = Program(_total(texts), self._asked, self._told)
-        return program.run(numbers)
+    def at(self, row: int, free: Sequence[int] = ()) -> Floats:
+        """For a node; what is free there of what is needed is told where that is not enough for everybody.
 
-    def where_enough(self, row: int, free: Sequence[int]) -> Floats:
-        """For a node that has so much of what is needed.   ->   (requests,)"""
+        ->   (requests,)
+        """
         texts, numbers = self._terms(row)
-        program = self._guarded.get(texts)
-        if program is None:
-            text = f"where({self._is_short}, -1e999, {_total(texts)})"
-            program = self._guarded[texts] = Program(text, self._asked, self._told)
-        return program.run([*numbers, *free])
+        return self._program(texts, is_guarded=bool(free)).run([*numbers, *free])
 
-    def _terms(self, row: int) -> tuple[tuple[str, ...], list[int]]:
+    def of_many(self, rows: Sequence[int], free: Sequence[Sequence[int]]) -> Iterator[tuple[Indices, Floats]]:
+        """The same for many nodes, in groups: which of the rows, and their scores.
+
+        ->   (group, requests)
+        """
+        terms = [self._terms(row) for row in rows]
+        for texts in dict.fromkeys(texts for texts, _ in terms):
+            group = [at for at, (own, _) in enumerate(terms) if own == texts]
+            numbers = zip(*[(*terms[at][1], *free[at]) for at in group], strict=True)
+            program = self._program(texts, is_guarded=bool(free[0]))
+            yield np.array(group), program.run([np.array(column)[:, None] for column in numbers])
+
+    def _program(self, texts: tuple[str, ...], *, is_guarded: bool) -> Program:
+        programs = self._guarded if is_guarded else self._plain
+        program = programs.get(texts)
+        if program is None:
+            total = " + ".join(["0.0", *(f"({text})" for text in texts)])
+            text = f"where({self._is_short}, -1e999, {total})" if is_guarded else total
+            program = programs[texts] = Program(text, self._asked, self._told)
+        return program
+
+    def _terms(self, row: int) -> tuple[tuple[str, ...], list[float]]:
         """The expressions for this node, and its numbers."""
         texts: list[str] = []
-        numbers: list[int] = []
+        numbers: list[float] = []
         for at in self._at:
             text, told = at(row)
             texts.append(text)
@@ -75,26 +87,26 @@ class Sum:
         return tuple(texts), numbers
 
 
-def _total(texts: Sequence[str]) -> str:
-    return " + ".join(["0.0", *(f"({text})" for text in texts)])
+_TYPES = {int: np.int64, float: np.float64}
 
 
 class Program:
     """A compiled expression, and what of it stays the same for all nodes."""
 
-    def __init__(self, text: str, asked: Mapping[str, Amounts | Floats], told: Sequence[str]) -> None:
+    def __init__(self, text: str, asked: Mapping[str, Amounts | Floats], told: Mapping[str, type]) -> None:
         words = set(re.findall(r"\w+", text))
         columns = {name: amounts for name, amounts in asked.items() if name in words}
         self._places = [place for place, name in enumerate(told) if name in words]
-        kinds = [(name, amounts.dtype.type) for name, amounts in columns.items()]
-        kinds += [(told[place], np.int64) for place in self._places]
+        kinds: list[tuple[str, type]] = [(name, amounts.dtype.type) for name, amounts in columns.items()]
+        kinds += [(name, _TYPES[kind]) for name, kind in told.items() if name in words]
         self._columns = tuple(columns.values())
         self._compiled = compiled(text, tuple(kinds))
 
-    def run(self, numbers: Sequence[int]) -> Floats:
-        """Given the numbers of a node."""
-        here = [numbers[place] for place in self._places]
-        return self._compiled(*self._columns, *here, order="K", ex_uses_vml=False)
+    def run(self, numbers: Sequence[float | Amounts | Floats]) -> Floats:
+        """Given the numbers of a node, or of many: each (nodes, 1)."""
+        if len(numbers) > len(self._places):
+            numbers = [numbers[place] for place in self._places]
+        return self._compiled(*self._columns, *numbers, order="K", ex_uses_vml=False)
 
 
 @lru_cache(maxsize=256)

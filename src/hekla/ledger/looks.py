@@ -78,12 +78,10 @@ class Looks:
         self._first_row: list[int] = []
         self._build_of_row: list[bytes] = []
         self._boards: dict[Hashable, Board] = {}
+        self.count = 0
+        """How many different ones there have been."""
         self.beginning = 0
         """Grows when boards are given up for new ones."""
-
-    def __len__(self) -> int:
-        """How many different ones there have been."""
-        return len(self._first_row)
 
     def start_anew(self) -> None:
         """Nodes or resources are others than before."""
@@ -98,7 +96,7 @@ class Looks:
         """Whether there is so much by now that most of it is likely to be of the past."""
         too_many = max(MOST_LOOKS, LOOKS_PER_NODE * len(self._of_row))
         memory = sum(board.said.nbytes for board in self._boards.values())
-        return len(self) > too_many or memory > MEMORY_FOR_BOARDS
+        return self.count > too_many or memory > MEMORY_FOR_BOARDS
 
     def of_rows(self) -> Indices:
         """The look of every node now; do not change the array."""
@@ -129,7 +127,7 @@ class Looks:
 
     def rows_by_look(self, rows: Indices) -> tuple[Indices, Indices]:
         """The different looks of these rows, and of each a row that has it."""
-        row_of_look = np.full(len(self), -1, dtype=np.intp)
+        row_of_look = np.full(self.count, -1, dtype=np.intp)
         row_of_look[self._of_row[rows]] = rows
         looks = np.flatnonzero(row_of_look >= 0)
         return looks, row_of_look[looks]
@@ -138,6 +136,7 @@ class Looks:
         self._boards.clear()
         self._number_of.clear()
         self._first_row.clear()
+        self.count = 0
         self._is_void = False
         self.beginning += 1
         nodes, pods = self._nodes, self._pods
@@ -150,16 +149,18 @@ class Looks:
         )
 
     def _look_again(self, rows: Iterable[int]) -> None:
-        nodes, pods = self._nodes.states, self._pods.states
+        nodes, pods, number_of = self._nodes.states, self._pods.states, self._number_of
         for row in rows:
             look = self._build_of_row[row] + nodes[row].tobytes() + pods[row].tobytes()
-            self._of_row[row] = self._number(look, row)
+            number = number_of.get(look)
+            self._of_row[row] = self._number(look, row) if number is None else number
 
     def _number(self, look: bytes, row: int) -> int:
         number = self._number_of.get(look)
         if number is None:
-            number = self._number_of[look] = len(self._first_row)
+            number = self._number_of[look] = self.count
             self._first_row.append(row)
+            self.count += 1
         return number
 
 

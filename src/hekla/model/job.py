@@ -70,6 +70,8 @@ class Job:
     role_minimums: Mapping[str, int]
     min_resources: Resources | None
     is_preemptable: bool
+    has_policies: bool = False
+    """Whether it is divided into sub-groups."""
     topology: NetworkTopology | None = None
     domain: str = ""
     """The network domain its placed tasks lie in."""
@@ -116,17 +118,17 @@ class Job:
         )
 
     @property
-    def has_policies(self) -> bool:
-        return bool(self.pod_group.spec.sub_group_policy)
-
-    @property
     def has_topology(self) -> bool:
-        return self.topology is not None or any(s.topology is not None for s in self.sub_jobs.values())
+        if self.topology is not None or not self.has_policies:
+            return self.topology is not None
+        return any(sub_job.topology is not None for sub_job in self.sub_jobs.values())
 
     @property
     def is_bounded(self) -> bool:
         """Some of its tasks must lie in one network domain of a limited tier."""
-        return is_hard(self.topology) or any(s.is_bounded for s in self.sub_jobs.values())
+        if not self.has_topology:
+            return False
+        return is_hard(self.topology) or any(sub_job.is_bounded for sub_job in self.sub_jobs.values())
 
     @property
     def checks_roles(self) -> bool:
@@ -302,6 +304,7 @@ def job_of(source: PodGroup, priority: int, default_queue: str) -> Job:
         role_minimums=spec.min_task_member,
         min_resources=None if spec.min_resources is None else _read(tuple(spec.min_resources.items())),
         is_preemptable=flag(meta.annotations, meta.labels, PREEMPTABLE, default=False),
+        has_policies=bool(spec.sub_group_policy),
         topology=spec.network_topology,
     )
 

@@ -24,7 +24,7 @@ def least_allocated_formula(asked: Amounts, held: Amounts, capacity: Capacity, w
 
     return Formula(
         {f"asked{kind}": amounts for kind, amounts in enumerate(asked)},
-        [f"{name}{kind}" for name in ("left", "has") for kind in range(len(asked))],
+        {f"{name}{kind}": int for name in ("left", "has") for kind in range(len(asked))},
         at,
     )
 
@@ -33,15 +33,16 @@ def balanced_allocation_formula(asked: Amounts, held: Amounts, capacity: Capacit
     """Whether the task makes the use of resources more even (up to 100) or less (down to 50)."""
     at_places = itemgetter(*capacity.places)
 
-    def at(row: int) -> tuple[str, list[int]]:
+    def at(row: int) -> tuple[str, list[float]]:
         has, present, used = capacity.per_node[row], capacity.present[row], at_places(held[row].tolist())
         without = unevenness_of_one([min(used[kind] / has[kind], 1.0) for kind in present])
-        basis = 150 - int((1.0 - without) * MAX_NODE_SCORE)
-        return _balanced_allocation(present, weight), [*used, *has, basis]
+        basis = 150.0 - int((1.0 - without) * MAX_NODE_SCORE)
+        return _balanced_allocation(present, weight), [*map(float, used), *map(float, has), basis]
 
     return Formula(
         {f"wanted{kind}": amounts.astype(np.float64) for kind, amounts in enumerate(asked)},
-        [*(f"{name}{kind}" for name in ("used", "most") for kind in range(len(asked))), "basis"],
+        {f"{name}{kind}": float for name in ("used", "most") for kind in range(len(asked))}
+        | {"basis": float},
         at,
     )
 

@@ -36,6 +36,18 @@ def how_many(held: Sequence[int], limit: Sequence[float], asked: Sequence[int], 
     return max(count, 0)
 
 
+def largest_part(held: Sequence[float], offers: Sequence[tuple[int, float]]) -> float:
+    """The largest part of anything that is held; offers tell by resource how much there is.
+
+    In plain numbers and in a loop: for a handful, arrays and comprehensions are slow.
+    """
+    largest = 0.0
+    for column, most in offers:
+        part = held[column] / most
+        largest = max(largest, part)
+    return largest
+
+
 def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked: Amounts) -> str:
     """The resources that would go beyond their limit, in words; nothing where nobody reads them."""
     if session.is_quiet:

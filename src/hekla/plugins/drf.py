@@ -17,6 +17,7 @@ from hekla.ledger.arrays import Amounts, Floats, Indices
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.task import Task
+from hekla.plugins.demand import largest_part
 from hekla.plugins.hdrf import ShareTree
 from hekla.state.live import LiveState
 
@@ -62,9 +63,7 @@ class Drf(Plugin):
         return () if self.hierarchical else (QUEUE_ORDER, RECLAIMABLE)
 
     def share_of(self, held: Amounts) -> float:
-        # Plain numbers: arrays of a handful are slow.
-        amounts = held.tolist()
-        return max([amounts[at] / most for at, most in self._offers], default=0.0)
+        return largest_part(held.tolist(), self._offers)
 
     @answers(JOB_ORDER, Scope.JOB)
     def smallest_share_first(self, job: Job) -> float:
@@ -93,7 +92,7 @@ class Drf(Plugin):
             # Every candidate counts as gone, taken or not: later ones of the job are judged poorer.
             before = left.get(task.job) or self.held[task.job].tolist()
             kept = left[task.job] = list(map(operator.sub, before, task.vector.tolist()))
-            theirs = max([kept[at] / total for at, total in self._offers], default=0.0)
+            theirs = largest_part(kept, self._offers)
             if mine < theirs or abs(mine - theirs) <= SHARE_TOLERANCE:
                 victims.append(task)
         return victims

@@ -37,9 +37,9 @@ class Gang(Plugin):
 
     @answers(JOB_VALID)
     def too_few_pods(self, job: Job) -> Objection | None:
-        if not job.roles_valid():
+        if job.role_minimums and not job.roles_valid():
             return Objection("NotEnoughPodsOfTask", "a role has fewer pods than its minimum")
-        if not job.sub_jobs_suffice(lambda _sub_job: True):
+        if job.has_policies and not job.sub_jobs_suffice(lambda _sub_job: True):
             return Objection(
                 "NotEnoughPodsOfTask", "a sub-group policy has fewer sub-groups than its minimum"
             )
@@ -58,13 +58,11 @@ class Gang(Plugin):
 
     @answers(JOB_READY)
     def has_its_minimum(self, job: Job) -> bool:
-        return job.roster.is_ready and self._its_parts_have_theirs(job)
-
-    @staticmethod
-    def _its_parts_have_theirs(job: Job) -> bool:
-        if not job.role_minimums and not job.has_policies:
-            return True
-        return job.roles_ready() and job.sub_jobs_suffice(lambda sub_job: sub_job.roster.is_ready)
+        return (
+            job.roster.is_ready
+            and (not job.role_minimums or job.roles_ready())
+            and (not job.has_policies or job.sub_jobs_suffice(lambda sub_job: sub_job.roster.is_ready))
+        )
 
     @answers(SUB_JOB_READY)
     def sub_job_has_its_minimum(self, _job: Job, sub_job: SubJob) -> bool:

@@ -127,7 +127,7 @@ class NodeOrder(Plugin):
         capacity = self._capacity_for(asks_for_gpu=self._gpu is not None and requests.ask_for(self._gpu))
         asked = requests.vectors[list(capacity.places)]
         if not asked.any():
-            return Formula({}, (), lambda _row: ("0", ()))
+            return Formula({}, {}, lambda _row: ("0", ()))
         held, weight = self.session.pods.requested, self.arguments.balanced_resource
         return balanced_allocation_formula(asked, held, capacity, weight)
 

@@ -30,7 +30,7 @@ from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
 from hekla.model.task import Task
-from hekla.plugins.demand import how_many, short_of, within
+from hekla.plugins.demand import how_many, largest_part, short_of, within
 from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
 from hekla.state.live import LiveState
 from hekla.state.settled import Sums
@@ -68,12 +68,12 @@ class Account:
     """What is allocated, in plain numbers."""
     share: float = 0.0
     """The largest part of anything it deserves that the queue holds."""
-    is_overused: bool = False
-    """Whether it has all it deserves."""
+    _parts: list[tuple[int, float]] = field(default_factory=list)
 
     def grant(self, deserved: list[float]) -> None:
         """The queue deserves so much."""
         self.deserved = deserved
+        self._parts = [(column, most) for column, most in enumerate(deserved) if most >= SMALLEST]
         self._weigh()
 
     def hold(self, amount: Amounts) -> None:
@@ -82,10 +82,13 @@ class Account:
         self._weigh()
 
     def _weigh(self) -> None:
-        self.held = self.allocated.tolist()
-        pairs = zip(self.held, self.deserved, strict=True)
-        self.share = max([held / most for held, most in pairs if most >= SMALLEST], default=0.0)
-        self.is_overused = not_above(self.deserved, self.held)
+        held = self.held = self.allocated.tolist()
+        self.share = largest_part(held, self._parts)
+
+    @property
+    def is_overused(self) -> bool:
+        """Whether it has all it deserves."""
+        return not_above(self.deserved, self.held)
 
 
 def bounds_of_queues(state: LiveState) -> dict[str, Bounds]:
@@ -169,9 +172,11 @@ class Proportion(Plugin):
     @answers(OVERUSED)
     def has_all_it_deserves(self, queue: Queue) -> bool:
         account = self.accounts[queue.name]
-        if account.is_overused and not self.session.is_quiet:
+        if not account.is_overused:
+            return False
+        if not self.session.is_quiet:
             self.session.story.of_queue(queue.name, self._over_its_share(account), speaker=self.name)
-        return account.is_overused
+        return True
 
     @answers(ALLOCATABLE)
     def stays_within_its_part(self, queue: Queue, task: Task) -> bool:
@@ -296,7 +301,10 @@ class Proportion(Plugin):
 
 def not_above(amounts: Sequence[float], limit: Sequence[float]) -> bool:
     """Within the limit in every resource, by Volcano's tolerance."""
-    return all([amount - most < SMALLEST for amount, most in zip(amounts, limit, strict=True)])
+    for amount, most in zip(amounts, limit, strict=True):  # noqa: SIM110 - asked at every turn, and faster
+        if amount - most >= SMALLEST:
+            return False
+    return True
 
 
 class Portion:
