@@ -41,7 +41,7 @@ def place_few(session: Session, job: Job, sub_job: SubJob, worksheet: Worksheet)
     if not session.is_ready(job):
         _take_back_all(session, few)
         return False
-    session.bind_together(job, few)
+    session.send(few)
     for _ in few:
         tasks.popleft()
     return True
@@ -67,7 +67,7 @@ def _place_all(session: Session, line: Line, tasks: Sequence[Task]) -> bool:
             _take_back_all(session, tasks[:at])
             return False
         task.evicted = False
-        session.put(task, row, Status.ALLOCATED)
+        session.put(task, row, Status.BINDING)
         if at + 1 < len(tasks):
             line.taken(row)
     return True

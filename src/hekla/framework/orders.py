@@ -79,7 +79,7 @@ class Turns:
     def __init__(self, session: Session, *, in_peace: bool = True) -> None:
         self._session = session
         self._in_peace = in_peace and not session.has_moving_job_order
-        self.queues = queues_in_order(session)
+        self.queues = _line_of_queues(session, in_peace=in_peace)
         self.jobs_of: dict[str, Heap[Job] | KeyedHeap[Job]] = {}
 
     def add_queue(self, name: str) -> None:
@@ -94,6 +94,14 @@ class Turns:
     def _line_of_jobs(self) -> Heap[Job] | KeyedHeap[Job]:
         """Where nothing happens to jobs while they wait for their turn, their keys stand still."""
         return KeyedHeap(self._session.job_key) if self._in_peace else jobs_in_order(self._session)
+
+
+def _line_of_queues(session: Session, *, in_peace: bool) -> Heap[Queue] | KeyedHeap[Queue]:
+    """Where only what happens to a queue moves its key, keys stand still while queues wait for their turn."""
+    keys = session.queue_keys
+    if keys is None or not in_peace:
+        return queues_in_order(session)
+    return KeyedHeap(lambda queue: (*[key(queue) for key in keys], queue.created, queue.name))
 
 
 class MovingLine:

@@ -86,6 +86,20 @@ def for_many(answer: Callable[..., Any]) -> Callable[[Method], Method]:
     return mark
 
 
+def as_key(answer: Callable[..., Any]) -> Callable[[Method], Method]:
+    """Marks a plugin's method as the form of a queue-order answer that gives a queue's sort key.
+
+    Comparing keys must tell what the answer tells, and a key must stay the same while no task of that very
+    queue is placed, undone or evicted.
+    """
+
+    def mark(method: Method) -> Method:
+        answer.__dict__["as_key"] = method.__name__
+        return method
+
+    return mark
+
+
 # Rules of combination
 
 

@@ -13,13 +13,13 @@ from hekla.clock import stopwatch
 from hekla.conf import Conf
 from hekla.framework import points
 from hekla.framework.closing import Conditions
-from hekla.framework.decisions import Decision, Evict
+from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.fitting import Fitting
 from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
-from hekla.framework.statement import Statement, bind_decision
+from hekla.framework.statement import Statement
 from hekla.framework.story import Silence, Story
 from hekla.framework.topology import settle_topology
 from hekla.lazy import lazy
@@ -172,6 +172,13 @@ class Session:
     def ask(self, point: Point, *question: Any) -> Any:
         """The combined answer of all plugins."""
         return self._asked[point](*question)
+
+    @lazy
+    def queue_keys(self) -> list[Callable[[Queue], Any]] | None:
+        """What queues are ordered by, where all who have a say can tell it as keys."""
+        voices = self._panel.all(points.QUEUE_ORDER)
+        forms = [(voice.plugin, getattr(voice.answer, "as_key", "")) for voice in voices]
+        return [getattr(*form) for form in forms] if all(name for _, name in forms) else None
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
@@ -464,8 +471,7 @@ class Session:
     def bind(self, task: Task) -> None:
         """Send an allocated task to its node."""
         self.jobs[task.job].move(task, Status.BINDING)
-        task.last = None
-        self.decisions.append(bind_decision(task))
+        self.send((task,))
 
     def bind_all(self, tasks: Sequence[Task]) -> None:
         """The same for many."""
@@ -473,11 +479,15 @@ class Session:
             self.bind_together(self.jobs[uid], list(of_job))
 
     def bind_together(self, job: Job, tasks: Sequence[Task]) -> None:
-        """The same for tasks of one job; each forgets what it nearly got before."""
+        """The same for tasks of one job."""
         job.move_all(tasks, Status.BINDING)
+        self.send(tasks)
+
+    def send(self, tasks: Sequence[Task]) -> None:
+        """Tell the cluster of tasks that are Binding; each forgets what it nearly got before."""
         for task in tasks:
             task.last = None
-        self.decisions += map(bind_decision, tasks)
+            self.decisions.append(Bind(task.key, task.uid, task.node_name, task.job))
 
     def allocate_at_once(self, task: Task, row: int) -> bool:
         """Place a task outside any statement; a job that is ready has all its placed tasks bound."""

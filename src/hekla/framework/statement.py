@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hekla.framework.decisions import Bind, Evict
+from hekla.framework.decisions import Evict
 from hekla.model.status import Status
 from hekla.model.task import Attempt, Task
 
@@ -177,7 +177,3 @@ class Statement:
         for other in others:
             self.operations += other.operations
             other.operations = []
-
-
-def bind_decision(task: Task) -> Bind:
-    return Bind(task.key, task.uid, task.node_name, task.job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import truediv
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,16 +37,9 @@ def how_many(held: Sequence[int], limit: Sequence[float], asked: Sequence[int], 
     return max(count, 0)
 
 
-def largest_part(held: Sequence[float], offers: Sequence[tuple[int, float]]) -> float:
-    """The largest part of anything that is held; offers tell by resource how much there is.
-
-    In plain numbers and in a loop: for a handful, arrays and comprehensions are slow.
-    """
-    largest = 0.0
-    for column, most in offers:
-        part = held[column] / most
-        largest = max(largest, part)
-    return largest
+def largest_part(held: Sequence[float], most: Sequence[float]) -> float:
+    """The largest part of anything that is held; there is infinitely much of what does not count."""
+    return max(map(truediv, held, most), default=0.0)
 
 
 def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked: Amounts) -> str:

@@ -36,11 +36,11 @@ class Held(dict[str, Amounts]):
         return held
 
 
-def offers_of(state: LiveState) -> tuple[Indices, Floats, list[tuple[int, float]]]:
-    """The resources of which there is any, how much there is, and both together in plain numbers."""
-    offered = np.flatnonzero(state.nodes.total > 0)
-    total = state.nodes.total[offered].astype(np.float64)
-    return offered, total, list(zip(offered.tolist(), total.tolist(), strict=True))
+def offers_of(state: LiveState) -> tuple[Indices, Floats, list[float]]:
+    """The resources of which there is any, how much there is, and that for all resources in plain numbers."""
+    total = state.nodes.total
+    offered = np.flatnonzero(total > 0)
+    return offered, total[offered].astype(np.float64), np.where(total > 0, total, np.inf).tolist()
 
 
 class Drf(Plugin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from hekla.framework.points import (
     Scope,
     Vote,
     answers,
+    as_key,
 )
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
@@ -68,12 +70,12 @@ class Account:
     """What is allocated, in plain numbers."""
     share: float = 0.0
     """The largest part of anything it deserves that the queue holds."""
-    _parts: list[tuple[int, float]] = field(default_factory=list)
+    _most: list[float] = field(default_factory=list)
 
     def grant(self, deserved: list[float]) -> None:
         """The queue deserves so much."""
         self.deserved = deserved
-        self._parts = [(column, most) for column, most in enumerate(deserved) if most >= SMALLEST]
+        self._most = [most if most >= SMALLEST else math.inf for most in deserved]
         self._weigh()
 
     def hold(self, amount: Amounts) -> None:
@@ -82,8 +84,8 @@ class Account:
         self._weigh()
 
     def _weigh(self) -> None:
-        held = self.held = self.allocated.tolist()
-        self.share = largest_part(held, self._parts)
+        self.held = self.allocated.tolist()
+        self.share = largest_part(self.held, self._most)
 
     @property
     def is_overused(self) -> bool:
@@ -168,6 +170,10 @@ class Proportion(Plugin):
             return right.priority - left.priority
         mine, theirs = self.accounts[left.name].share, self.accounts[right.name].share
         return (mine > theirs) - (mine < theirs)
+
+    @as_key(furthest_below_its_part_first)
+    def part_it_holds(self, queue: Queue) -> tuple[int, float]:
+        return -queue.priority, self.accounts[queue.name].share
 
     @answers(OVERUSED)
     def has_all_it_deserves(self, queue: Queue) -> bool:
