@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from hekla.model.resources import Resources
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.objects.topology import NodeShardStatus
 
 
-@dataclass(frozen=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
     """Start this pod on that node, as a part of that job."""
 
     pod: str
     uid: str
     node: str
-    job: str = field(default="", compare=False)
+    job: str = ""
 
 
-@dataclass(frozen=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """Stop this pod; `beneficiary` is the job that the room is meant for, empty where it is for nobody."""
 
     pod: str
@@ -30,8 +28,7 @@ class Evict:
     beneficiary: str = ""
 
 
-@dataclass(frozen=True)
-class Nominate:
+class Nominate(msgspec.Struct, frozen=True):
     """This pod is promised room on that node once evicted pods are gone; no node withdraws a promise."""
 
     pod: str
@@ -39,16 +36,14 @@ class Nominate:
     node: str
 
 
-@dataclass(frozen=True)
-class OpenGate:
+class OpenGate(msgspec.Struct, frozen=True):
     """Take the queue-allocation gate off this pod: its queue has room for it."""
 
     pod: str
     uid: str
 
 
-@dataclass(frozen=True)
-class Tell:
+class Tell(msgspec.Struct, frozen=True):
     """Write why this pod is not scheduled yet."""
 
     pod: str
@@ -57,24 +52,21 @@ class Tell:
     message: str
 
 
-@dataclass(frozen=True)
-class UpdatePodGroup:
+class UpdatePodGroup(msgspec.Struct, frozen=True):
     """Write this PodGroup's status."""
 
     pod_group: str
     status: PodGroupStatus
 
 
-@dataclass(frozen=True)
-class UpdateQueue:
+class UpdateQueue(msgspec.Struct, frozen=True):
     """Write what this queue's tasks hold, its descendants' included."""
 
     queue: str
     allocated: Resources
 
 
-@dataclass(frozen=True)
-class UpdateShard:
+class UpdateShard(msgspec.Struct, frozen=True):
     """Write which nodes this scheduler's shard has in use."""
 
     shard: str
