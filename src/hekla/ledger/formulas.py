@@ -71,7 +71,7 @@ class Sum:
         programs = self._guarded if is_guarded else self._plain
         program = programs.get(texts)
         if program is None:
-            total = " + ".join(["0.0", *(f"({text})" for text in texts)])
+            total = " + ".join(f"({text})" for text in texts) or "0.0"
             text = f"where({self._is_short}, -1e999, {total})" if is_guarded else total
             program = programs[texts] = Program(text, self._asked, self._told)
         return program

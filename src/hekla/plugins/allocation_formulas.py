@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from operator import itemgetter, sub
+from operator import itemgetter
 
 import numpy as np
 
@@ -20,10 +20,11 @@ def least_allocated_formula(asked: Amounts, held: Amounts, capacity: Capacity, w
 
     def at(row: int) -> tuple[str, list[int]]:
         has = capacity.per_node[row]
-        return _least_allocated(capacity.present[row], weight), [*map(sub, has, held[row].tolist()), *has]
+        left = [MAX_NODE_SCORE * (most - used) for most, used in zip(has, held[row].tolist(), strict=True)]
+        return _least_allocated(capacity.present[row], weight), [*left, *has]
 
     return Formula(
-        {f"asked{kind}": amounts for kind, amounts in enumerate(asked)},
+        {f"asked{kind}": MAX_NODE_SCORE * amounts for kind, amounts in enumerate(asked)},
         {f"{name}{kind}": int for name in ("left", "has") for kind in range(len(asked))},
         at,
     )
@@ -52,7 +53,7 @@ def balanced_allocation_formula(asked: Amounts, held: Amounts, capacity: Capacit
 
 @lru_cache
 def _least_allocated(kinds: tuple[int, ...], weight: int) -> str:
-    parts = [f"maximum(left{kind} - asked{kind}, 0) * {MAX_NODE_SCORE} // has{kind}" for kind in kinds]
+    parts = [f"maximum(left{kind} - asked{kind}, 0) // has{kind}" for kind in kinds]
     return _weighted(f"({' + '.join(parts)}) // {len(parts)}", weight) if parts else "0"
 
 
