@@ -151,6 +151,11 @@ class Fitting:
         """A number, equal for tasks that every plugin answers alike for."""
         return self._keys.of
 
+    @lazy
+    def are_alike(self) -> Callable[[Task, Task], bool]:
+        """Whether every plugin answers alike for both."""
+        return self._keys.are_equal
+
     def is_steady(self) -> bool:
         """Whether no plugin has to be asked again for every single task."""
         return (

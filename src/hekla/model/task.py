@@ -44,20 +44,29 @@ class Attempt:
     evicted: bool
 
 
+def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]:
+    """How much is asked for, by column; of what counts for queues, which places for pods do not."""
+    return [
+        (column, amount) for column, amount in enumerate(vector.tolist()) if amount > 0 and column != pods
+    ]
+
+
 class Weight:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
-    __slots__ = ("among_pods", "on_node")
+    __slots__ = ("among_pods", "on_node", "wanted")
 
-    def __init__(self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int]) -> None:
+    def __init__(self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], pods: int) -> None:
         self.on_node = np.concatenate([-vector, vector, -vector])
         """Of what is idle, used, and idle once releases are done."""
         self.among_pods = np.array([*vector, *nonzero, 1], dtype=np.int64)
         """Of what is requested, of what scores see of that, and of pods."""
+        self.wanted = tuple(wanted_of(vector, pods))
+        """What a queue must have to give."""
 
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
-_WEIGHTLESS = Weight(_UNPLACED, (0, 0))
+_WEIGHTLESS = Weight(_UNPLACED, (0, 0), pods=0)
 
 
 @dataclass(eq=False, slots=True)

@@ -142,7 +142,7 @@ class Capacity(Plugin):
             return 0
         for row in self.tree.paths[self.tree.row_of[queue.name]]:
             held, limit = self.allocated[row].tolist(), self.entitled.limit[row].tolist()
-            count = how_many(held, limit, task.vector.tolist(), self.session.axis.pods, count)
+            count = how_many(held, limit, task.weight.wanted, count)
         return count
 
     @answers(SIMULATE_ALLOCATABLE)

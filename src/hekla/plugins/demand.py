@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import truediv
 from typing import TYPE_CHECKING
 
@@ -26,14 +26,15 @@ def within(amounts: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int)
     return all([amount <= most or wanted <= 0 or column == pods for column, (amount, most, wanted) in rows])
 
 
-def how_many(held: Sequence[int], limit: Sequence[float], asked: Sequence[int], pods: int, count: int) -> int:
+def how_many(
+    held: Sequence[int], limit: Sequence[float], wanted: Iterable[tuple[int, int]], count: int
+) -> int:
     """How many times, up to `count`, as much can be taken while `within` still holds.
 
-    held, limit, asked: a number for each resource
+    held, limit: a number for each resource; wanted: amounts by column
     """
-    for column, wanted in enumerate(asked):
-        if wanted > 0 and column != pods:
-            count = min(count, (math.floor(limit[column]) - held[column]) // wanted)
+    for column, amount in wanted:
+        count = min(count, (math.floor(limit[column]) - held[column]) // amount)
     return max(count, 0)
 
 

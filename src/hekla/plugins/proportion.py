@@ -31,7 +31,7 @@ from hekla.ledger.demand import elastic, less_gated, minimum_of, sum_of, waiting
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.model.task import Task, wanted_of
 from hekla.plugins.demand import how_many, largest_part, short_of, within
 from hekla.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
 from hekla.state.live import LiveState
@@ -193,7 +193,7 @@ class Proportion(Plugin):
         account = self.accounts[queue.name]
         if not queue.is_open:
             return 0
-        return how_many(account.held, account.deserved, task.vector.tolist(), self.pods, count)
+        return how_many(account.held, account.deserved, task.weight.wanted, count)
 
     @answers(SIMULATE_ALLOCATABLE)
     def would_stay_within_its_part(self, queue: Queue, task: Task) -> bool:
@@ -213,7 +213,7 @@ class Proportion(Plugin):
 
     def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
         account = self.accounts[queue.name]
-        if how_many(account.held, account.deserved, asked.tolist(), self.pods, 1):
+        if how_many(account.held, account.deserved, wanted_of(asked, self.pods), 1):
             return True
         beyond = short_of(self.session, account.allocated + asked, np.array(account.deserved), asked)
         self.session.story.of_job(

@@ -356,7 +356,7 @@ class LiveState:
         known = self._layouts.get(shape)
         if known is None:
             vector = self.axis.vector(task.request)
-            weight = Weight(vector, task.nonzero)
+            weight = Weight(vector, task.nonzero, self.axis.pods)
             known = self._layouts[shape] = (vector, self.axis.compared(task.request), weight)
         task.vector, task.asked, task.weight = known
 
