@@ -137,6 +137,8 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> TaskLine:
     waiting = list(tasks)
     if session.has_moving_task_order:
         return MovingLine(Heap(lambda left, right: task_goes_first(session, left, right), waiting))
+    if len(waiting) <= 1:
+        return deque(waiting)
     if len({task.index is None for task in waiting}) <= 1:
         return _in_fixed_order(session, waiting)
     # Names with and without a number can make the order cyclic: then the way a heap is built

@@ -125,8 +125,7 @@ class Roster:
             yield from self._by_status[status].values()
 
     def count(self, statuses: Iterable[Status]) -> int:
-        by_status = self._by_status
-        return sum([len(by_status[status]) for status in statuses])
+        return sum(map(len, map(self._by_status.__getitem__, statuses)))
 
     @property
     def waiting(self) -> int:
