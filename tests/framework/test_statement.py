@@ -53,7 +53,7 @@ def test_commit_binds_and_evicts_in_order(session: Session) -> None:
         statement.commit()
     assert session.decisions == [
         Evict("default/b-0", "default-b-0", "n1", "because", "default/a"),
-        Bind("default/a-0", "default-a-0", "n2", "default/a"),
+        Bind("default/a-0", "default-a-0", "n2"),
     ]
     assert [t.status for t in (first, second, victim)] == [Status.BINDING, Status.PIPELINED, Status.RELEASING]
 

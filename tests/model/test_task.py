@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -14,7 +16,8 @@ from hekla.model.status import (
     Status,
     status_of,
 )
-from hekla.model.task import QUEUE_GATE, pod_index, task_of
+from hekla.model.task import QUEUE_GATE, have_one_template, in_the_words_of, pod_index, task_of, twin_of
+from hekla.objects.pod import ContainerStatus, Pod
 from hekla.testing import pod
 
 
@@ -125,3 +128,31 @@ def test_a_pod_that_asks_for_nothing_but_its_place_is_best_effort() -> None:
     assert task_of(pod("a")).is_best_effort
     assert task_of(pod("a", cpu=0)).is_best_effort
     assert not task_of(pod("a", gpu=1)).is_best_effort
+
+
+def test_pods_that_say_the_same_share_their_words() -> None:
+    first, second = (read_anew(pod(name, cpu=2, labels={"app": "web"})) for name in ("a-0", "a-1"))
+    assert not have_one_template(first, second)
+    shared = in_the_words_of(first, second)
+    assert have_one_template(first, shared)
+    assert shared == second
+
+
+@pytest.mark.parametrize("other", [{"cpu": 3}, {"labels": {"app": "db"}}, {"annotations": {"note": "x"}}])
+def test_pods_that_say_something_else_do_not(other: dict[str, Any]) -> None:
+    words: dict[str, Any] = {"cpu": 2, "labels": {"app": "web"}}
+    first, second = read_anew(pod("a-0", **words)), read_anew(pod("a-1", **words | other))
+    assert in_the_words_of(first, second) is second
+
+
+def read_anew(one: Pod) -> Pod:
+    """As it would come from a file: with objects of its own."""
+    return msgspec.json.decode(msgspec.json.encode(one), type=Pod)
+
+
+@pytest.mark.parametrize("field", ["container_statuses", "init_container_statuses"])
+def test_a_pod_that_may_be_resized_is_read_by_itself(field: str) -> None:
+    first, second = read_anew(pod("a-0", cpu=2)), read_anew(pod("a-1", cpu=2))
+    assert twin_of(task_of(first), second) is not None
+    resized = msgspec.structs.replace(second.status, **{field: (ContainerStatus(),)})
+    assert twin_of(task_of(first), msgspec.structs.replace(second, status=resized)) is None

@@ -27,7 +27,7 @@ from hekla.plugins.topology_spread import HOSTNAME
 
 APPS = st.sampled_from(["web", "db", "noise"])
 PLACES = st.sampled_from(["zone", "rack", HOSTNAME])
-AMOUNTS = st.integers(0, 2**40)
+AMOUNTS = st.integers(0, 2**40) | st.integers(0, 2**52)
 
 
 @st.composite
@@ -326,11 +326,16 @@ def test_scores_for_many_requests_agree_with_scores_for_one(
             (LEAST_ALLOCATED, least_allocated_formula),
             (BALANCED_ALLOCATION, balanced_allocation_formula),
         ):
-            scores = Sum([for_many(asked[:count], held, capacity, 2)], [])
+            formula = for_many(asked[:count], held, capacity, 2)
+            scores = Sum([formula, formula])
+            given: dict[int, Any] = {}
+            for group, of_group in scores.of_many(range(len(rows))):
+                of_each = np.broadcast_to(of_group, (len(group), len(requests)))
+                given |= dict(zip(group.tolist(), of_each.tolist(), strict=True))
             for row in range(len(rows)):
-                one = [plain.of_one(held[row].tolist(), r[:count], has[row].tolist()) for r in requests]
-                many = np.broadcast_to(scores.at(row), len(requests))
-                assert many.tolist() == [2 * value for value in one]
+                one = [4 * plain.of_one(held[row].tolist(), r[:count], has[row].tolist()) for r in requests]
+                assert np.broadcast_to(scores.at(row), len(requests)).tolist() == one
+                assert given[row] == one
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), min_size=1))

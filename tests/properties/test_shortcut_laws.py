@@ -13,13 +13,16 @@ from moves import Move, make_all, moves
 from hekla.actions import at_once, placing
 from hekla.actions.placing import choose
 from hekla.conf import Conf, PluginEntry, Tier
+from hekla.framework import standings
 from hekla.framework.decisions import Bind, Decision, Evict
+from hekla.framework.orders import comparison_of_queues
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
-from hekla.framework.standings import MANY_QUESTIONS
+from hekla.framework.standings import FEW_LOOKS, MANY_QUESTIONS
+from hekla.ledger import looks
 from hekla.model.status import Status
 from hekla.model.task import Task
-from hekla.testing.builders import job, node
+from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.gangs import gang_clusters, gang_confs
 from hekla.testing.medleys import medley_confs, medleys
@@ -86,12 +89,29 @@ def test_so_it_does_where_every_job_asks_for_something_else(cluster: Cluster, co
     conf=medley_confs(),
     made=st.lists(st.tuples(moves, st.booleans()), max_size=4),
     many_questions=st.sampled_from([0, MANY_QUESTIONS]),
+    few_looks=st.sampled_from([0, FEW_LOOKS]),
+    most_looks=st.sampled_from([1, looks.MOST_LOOKS]),
 )
 def test_the_standings_tell_what_a_closer_look_does(
-    cluster: Cluster, conf: Conf, made: Sequence[tuple[Sequence[Move], bool]], many_questions: int
+    cluster: Cluster,
+    conf: Conf,
+    made: Sequence[tuple[Sequence[Move], bool]],
+    many_questions: int,
+    few_looks: int,
+    most_looks: int,
 ) -> None:
     """Whether looks are worked out for one request, as after few questions, or for all requests at once."""
-    session = cluster.session(conf)
+    with (
+        patch.object(standings, "FEW_LOOKS", few_looks),
+        patch.object(looks, "MOST_LOOKS", most_looks),
+        patch.object(looks, "LOOKS_PER_NODE", 1),
+    ):
+        hold_standings_against_a_closer_look(cluster.session(conf), made, many_questions)
+
+
+def hold_standings_against_a_closer_look(
+    session: Session, made: Sequence[tuple[Sequence[Move], bool]], many_questions: int
+) -> None:
     if session.fitting.has_standings:
         session.fitting.expect(waiting_tasks(session))
         session.fitting.expect(waiting_tasks(session)[:1] * many_questions)
@@ -102,6 +122,19 @@ def test_the_standings_tell_what_a_closer_look_does(
         if is_undone:
             statement.discard()
     assert told_by_standings(session) == seen_at_a_closer_look(session)
+
+
+@given(cluster=clusters(), conf=confs(always=("proportion",)))
+def test_the_keys_of_queues_tell_what_comparing_them_does(cluster: Cluster, conf: Conf) -> None:
+    session = cluster.cycle(conf).session
+    keys = session.queue_keys
+    if keys is None:
+        return
+    goes_first = comparison_of_queues(session)
+    queues = [session.queues[name] for name in sorted({job.queue for job in session.jobs.values()})]
+    by_key = sorted(queues, key=lambda queue: ([key(queue) for key in keys], queue.created, queue.name))
+    for place, left in enumerate(by_key):
+        assert not any(goes_first(right, left) for right in by_key[place:])
 
 
 def told(session: Session) -> dict[str, list[str]]:
@@ -135,6 +168,17 @@ def test_standings_are_there_for_the_plugins_that_most_clusters_use() -> None:
     session = cluster.session(USUAL)
     assert session.fitting.has_standings
     assert set(told_by_standings(session).values()) == {1}
+
+
+def test_pods_may_ask_for_dozens_of_resources() -> None:
+    devices = {f"example.com/device{number}": 4 for number in range(40)}
+    nodes = tuple(node(f"n{at}", cpu=64, memory="64Gi", resources=devices) for at in range(3))
+    asks = [dict.fromkeys(devices, number % 2 + 1) for number in range(20)]
+    jobs = [job(f"j{at}", tasks=1, cpu=1, memory="1Gi", resources=asked) for at, asked in enumerate(asks)]
+    cluster = Cluster(nodes, (queue("default"), *(one for built in jobs for one in built.objects)))
+    quick, slow = cluster.cycle(USUAL), cluster.cycle(USUAL, NO_SHORTCUT)
+    assert quick.session.fitting.has_standings
+    assert deeds(quick.decisions) == deeds(slow.decisions) != []
 
 
 def test_a_cluster_without_nodes_has_no_standings() -> None:

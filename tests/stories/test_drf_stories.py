@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 import pytest
 
 from hekla.framework.points import JOB_ORDER
-from hekla.plugins.drf import dominant_share
+from hekla.plugins.demand import largest_part
 from hekla.testing import Story, job, node, session_of
 
 STORIES = [
@@ -49,9 +50,7 @@ def test_drf(story: Story) -> None:
 
 
 def test_the_dominant_share_is_the_largest_part_of_any_resource() -> None:
-    held = np.array([2000, 1 << 30, 2], dtype=np.int64)
-    total = np.array([10000, 20 << 30, 110], dtype=np.float64)
-    assert dominant_share(held, total) == pytest.approx(0.2)
+    assert largest_part([2000, 1 << 30, 2, 7], [10000.0, 20 << 30, 110.0, math.inf]) == 0.2
 
 
 def test_victims_come_from_jobs_that_stay_at_least_as_rich() -> None:

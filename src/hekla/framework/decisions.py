@@ -9,13 +9,22 @@ from hekla.objects.scheduling import PodGroupStatus
 from hekla.objects.topology import NodeShardStatus
 
 
-class Bind(msgspec.Struct, frozen=True):
-    """Start this pod on that node, as a part of that job."""
+class Bind(msgspec.Struct, frozen=True, eq=False):
+    """Start this pod on that node. The job that it is a part of is told along, and tells no two apart."""
 
     pod: str
     uid: str
     node: str
     job: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bind) and self._what() == other._what()
+
+    def __hash__(self) -> int:
+        return hash(self._what())
+
+    def _what(self) -> tuple[str, str, str]:
+        return self.pod, self.uid, self.node
 
 
 class Evict(msgspec.Struct, frozen=True):

@@ -56,7 +56,7 @@ class Fitting:
         self._diagnoses: dict[Hashable, Diagnosis] = {}
         self._hopeless: dict[Hashable, Diagnosis] = {}
         self._diagnosed_at = self.changes.now
-        self._handicaps: dict[bytes, Floats] = {}
+        self._handicaps: OrderedDict[Hashable, Floats] = OrderedDict()
 
     @lazy
     def _standings(self) -> Standings:
@@ -121,15 +121,14 @@ class Fitting:
     def expect(self, tasks: Sequence[Task]) -> None:
         """These tasks are about to be placed, one after another."""
         if self.has_standings:
-            one_of_each = {(id(task.vector), task.nonzero): task for task in tasks}
+            one_of_each = {task.weight: task for task in tasks}
             self._standings.expect(one_of_each.values(), len(tasks))
 
     def handicaps_for(self, usable: Mask) -> Floats:
         """0 for these nodes, -inf for all others; classes that ask for the same share the array."""
         key = usable.tobytes()
-        if key not in self._handicaps:
-            self._handicaps[key] = np.where(usable, 0.0, -np.inf)
-        return self._handicaps[key]
+        known = self._handicaps.get(key)
+        return self._keep(self._handicaps, key, np.where(usable, 0.0, -np.inf)) if known is None else known
 
     def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:
         """What was asked for longest ago is forgotten when there is too much."""

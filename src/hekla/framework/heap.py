@@ -78,14 +78,11 @@ class KeyedHeap(Generic[Element]):
 
     def push(self, element: Element) -> None:
         if self._alone is not None:
-            self._push(self._alone)
-            self._alone = None
+            alone, self._alone = self._alone, None
+            heapq.heappush(self._items, (self._key_of(alone), alone))
         elif not self._items:
             self._alone = element
             return
-        self._push(element)
-
-    def _push(self, element: Element) -> None:
         heapq.heappush(self._items, (self._key_of(element), element))
 
     def pop(self) -> Element:

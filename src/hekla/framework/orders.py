@@ -98,7 +98,7 @@ class Turns:
 
 def _line_of_queues(session: Session, *, in_peace: bool) -> Heap[Queue] | KeyedHeap[Queue]:
     """Where only what happens to a queue moves its key, keys stand still while queues wait for their turn."""
-    keys = session.queue_keys
+    keys = session.queue_keys if session.shortcuts.queue_keys else None
     if keys is None or not in_peace:
         return queues_in_order(session)
     return KeyedHeap(lambda queue: (*[key(queue) for key in keys], queue.created, queue.name))

@@ -184,9 +184,13 @@ class Session:
         """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
         known = self._job_keys.get(job.uid)
         if known is None or known[0] != job.roster.moves or self.has_moving_job_order:
-            key = (*[answer(job) for answer in self.answers_to(points.JOB_ORDER)], job.created, job.uid)
+            key = (*[answer(job) for answer in self._job_order], job.created, job.uid)
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
+
+    @lazy
+    def _job_order(self) -> list[Callable[[Job], Any]]:
+        return self.answers_to(points.JOB_ORDER)
 
     @property
     def has_moving_job_order(self) -> bool:
@@ -294,7 +298,8 @@ class Session:
 
     def headroom(self, queue: Queue, task: Task, count: int) -> int:
         """How many of so many tasks like this the queue may take, one after another."""
-        return int(self._asked[points.HEADROOM](queue, task, count))
+        most: int = self._asked[points.HEADROOM](queue, task, count)
+        return min(count, most)
 
     def is_preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
         return bool(self.ask(points.PREEMPTIVE, queue, tasks))

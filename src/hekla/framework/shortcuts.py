@@ -25,6 +25,8 @@ class Shortcuts:
     """A trial that proves best stands as it is; one that failed is not made twice."""
     upper_bounds: bool = True
     """Nodes and domains that could not do at the very best are not looked at more closely."""
+    queue_keys: bool = True
+    """Queues in line are ordered by keys that stand still, where plugins can tell them, not by comparing."""
     settled_jobs: bool = True
     """Jobs all of whose tasks run are passed over before any plugin is asked about them."""
 
@@ -37,5 +39,6 @@ NO_SHORTCUT = Shortcuts(
     known_scores=False,
     kept_trials=False,
     upper_bounds=False,
+    queue_keys=False,
     settled_jobs=False,
 )

@@ -188,35 +188,32 @@ class Crowd:
         self.size = len(requests)
         self._nodes = fitting.session.nodes
         self._refuse = [form(requests) for judge in fitting.judges for form in judge.for_many]
-        self._compared = requests.compared
-        needs = [requests.vectors[column] for column in requests.compared]
-        self._least = [int(amounts.min()) for amounts in needs]
-        self._most = [int(amounts.max()) for amounts in needs]
-        self._sum = Sum(
-            [form(requests) for form in (*fitting.order.for_many, *fitting.batch.for_many)], needs
-        )
+        self._needs = [(column, requests.vectors[column]) for column in requests.compared]
+        self._least = [int(needs.min()) for _, needs in self._needs]
+        self._most = [int(needs.max()) for _, needs in self._needs]
+        self._sum = Sum([form(requests) for form in (*fitting.order.for_many, *fitting.batch.for_many)])
 
     def scores(self, row: int) -> Floats | float:
         """What each of them gives the node; -inf where it is refused or lacks room.   ->   (requests,)"""
         free = self._room_on(row)
         if self._is_closed(row, free):
             return -inf
-        return self._sum.at(row, free if any(map(lt, free, self._most)) else ())
+        scores = self._sum.at(row)
+        if any(map(lt, free, self._most)):
+            for (_, needs), amount in zip(self._needs, free, strict=True):
+                scores = np.where(needs > amount, -inf, scores)
+        return scores
 
     def scores_of_many(self, rows: Sequence[int]) -> Floats:
-        """->   (rows, requests)"""
-        scores = np.full((len(rows), self.size), -inf)
-        open_places: list[int] = []
-        room: list[list[int]] = []
-        for place, row in enumerate(rows):
-            free = self._room_on(row)
-            if not self._is_closed(row, free):
-                open_places.append(place)
-                room.append(free)
-        if not any(any(map(lt, free, self._most)) for free in room):
-            room = [[]] * len(room)
-        for group, given in self._sum.of_many([rows[place] for place in open_places], room):
-            scores[np.take(open_places, group)] = given
+        """The same.   ->   (rows, requests)"""
+        room = {row: free for row in rows if not self._is_closed(row, free := self._room_on(row))}
+        open_rows, scores = list(room), np.full((len(rows), self.size), -inf)
+        places = np.array([place for place, row in enumerate(rows) if row in room], dtype=np.intp)
+        for group, given in self._sum.of_many(open_rows):
+            scores[places[group]] = given
+        for at, (_, needs) in enumerate(self._needs):
+            free_on_each = np.array([free[at] for free in room.values()], dtype=np.int64)
+            scores[places] = np.where(needs > free_on_each[:, None], -inf, scores[places])
         return scores
 
     def _is_closed(self, row: int, free: Sequence[int]) -> bool:
@@ -231,4 +228,4 @@ class Crowd:
         now = self._nodes.idle[row].tolist()
         if self._nodes.has_promises:
             now = list(map(min, now, self._nodes.future[row].tolist()))
-        return [now[column] for column in self._compared]
+        return [now[column] for column, _ in self._needs]

@@ -6,23 +6,32 @@ between them. Formulas are compiled together, and all their steps are taken in o
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numexpr
 import numpy as np
 
 from hekla.ledger.arrays import Amounts, Floats, Indices
 
+# Arrays are far too short for several threads, which would be started at once.
+os.environ.setdefault("NUMEXPR_NUM_THREADS", "1")
+import numexpr
+
+TYPES: dict[type, type] = {int: np.int64, float: np.float64}
+
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A score: an expression in Python's words and numexpr's, such as `maximum` and `floor`."""
+    """A score: an expression in Python's words and numexpr's, such as `where` and `floor`.
+
+    Of numexpr's functions only `where` and `abs` leave whole numbers what they are.
+    """
 
     asked: Mapping[str, Amounts | Floats]
-    """What names in it stand for, each a number for every request. No other formula may use these names."""
+    """What names in it stand for, each a number for every request."""
     told: Mapping[str, type[int] | type[float]]
     """Names that stand for a number of the node, and whether that is a whole one."""
     at: Callable[[int], tuple[str, Sequence[float]]]
@@ -33,80 +42,72 @@ class Formula:
 
 
 class Sum:
-    """What formulas for the same requests come to together; -inf where a request needs more than there is."""
+    """What formulas for the same requests come to together."""
 
-    def __init__(self, formulas: Sequence[Formula], needs: Sequence[Amounts]) -> None:
-        self._at = [formula.at for formula in formulas]
-        self._asked = {name: amounts for formula in formulas for name, amounts in formula.asked.items()}
-        self._asked |= {f"need{at}": amounts for at, amounts in enumerate(needs)}
-        self._told = {name: kind for formula in formulas for name, kind in formula.told.items()}
-        self._told |= {f"free{at}": int for at in range(len(needs))}
-        self._is_short = " | ".join(f"(need{at} > free{at})" for at in range(len(needs)))
-        names = [name for formula in formulas for name in (*formula.asked, *formula.told)]
-        assert len(set(names)) == len(names), f"formulas use the same names: {sorted(names)}"
-        self._plain: dict[tuple[str, ...], Program] = {}
-        self._guarded: dict[tuple[str, ...], Program] = {}
+    def __init__(self, formulas: Sequence[Formula]) -> None:
+        self._formulas = formulas
+        self._programs: dict[tuple[str, ...], Program] = {}
 
-    def at(self, row: int, free: Sequence[int] = ()) -> Floats:
-        """For a node; what is free there of what is needed is told where that is not enough for everybody.
-
-        ->   (requests,)
-        """
+    def at(self, row: int) -> Floats:
+        """->   (requests,)"""
         texts, numbers = self._terms(row)
-        return self._program(texts, is_guarded=bool(free)).run([*numbers, *free])
+        return self._program(texts).run(numbers)
 
-    def of_many(self, rows: Sequence[int], free: Sequence[Sequence[int]]) -> Iterator[tuple[Indices, Floats]]:
+    def of_many(self, rows: Sequence[int]) -> Iterator[tuple[Indices, Floats]]:
         """The same for many nodes, in groups: which of the rows, and their scores.
 
-        ->   (group, requests)
+        ->   (group, requests), or what comes to that where it is the same for several
         """
         terms = [self._terms(row) for row in rows]
         for texts in dict.fromkeys(texts for texts, _ in terms):
             group = [at for at, (own, _) in enumerate(terms) if own == texts]
-            numbers = zip(*[(*terms[at][1], *free[at]) for at in group], strict=True)
-            program = self._program(texts, is_guarded=bool(free[0]))
-            yield np.array(group), program.run([np.array(column)[:, None] for column in numbers])
-
-    def _program(self, texts: tuple[str, ...], *, is_guarded: bool) -> Program:
-        programs = self._guarded if is_guarded else self._plain
-        program = programs.get(texts)
-        if program is None:
-            total = " + ".join(f"({text})" for text in texts) or "0.0"
-            text = f"where({self._is_short}, -1e999, {total})" if is_guarded else total
-            program = programs[texts] = Program(text, self._asked, self._told)
-        return program
+            numbers = zip(*[terms[at][1] for at in group], strict=True)
+            yield np.array(group), self._program(texts).run([np.array(column)[:, None] for column in numbers])
 
     def _terms(self, row: int) -> tuple[tuple[str, ...], list[float]]:
         """The expressions for this node, and its numbers."""
         texts: list[str] = []
         numbers: list[float] = []
-        for at in self._at:
-            text, told = at(row)
+        for formula in self._formulas:
+            text, told = formula.at(row)
             texts.append(text)
             numbers += told
         return tuple(texts), numbers
 
-
-_TYPES = {int: np.int64, float: np.float64}
+    def _program(self, texts: tuple[str, ...]) -> Program:
+        program = self._programs.get(texts)
+        if program is None:
+            program = self._programs[texts] = Program(texts, self._formulas)
+        return program
 
 
 class Program:
-    """A compiled expression, and what of it stays the same for all nodes."""
+    """Formulas, each with the expression that some nodes have, compiled into one."""
 
-    def __init__(self, text: str, asked: Mapping[str, Amounts | Floats], told: Mapping[str, type]) -> None:
-        words = set(re.findall(r"\w+", text))
-        columns = {name: amounts for name, amounts in asked.items() if name in words}
-        self._places = [place for place, name in enumerate(told) if name in words]
-        kinds: list[tuple[str, type]] = [(name, amounts.dtype.type) for name, amounts in columns.items()]
-        kinds += [(name, _TYPES[kind]) for name, kind in told.items() if name in words]
-        self._columns = tuple(columns.values())
-        self._compiled = compiled(text, tuple(kinds))
+    def __init__(self, texts: Sequence[str], formulas: Sequence[Formula]) -> None:
+        # Formulas of plugins that do not know each other may use the same names.
+        numbered = list(enumerate(formulas))
+        asked = {f"{name}_{at}": column for at, one in numbered for name, column in one.asked.items()}
+        told = [(f"{name}_{at}", kind) for at, one in numbered for name, kind in one.told.items()]
+        total = " + ".join(f"({_renamed(texts[at], one, at)})" for at, one in numbered) or "0.0"
+        words = set(re.findall(r"\w+", total))
+        used = {name: column for name, column in asked.items() if name in words}
+        kinds: list[tuple[str, type]] = [(name, column.dtype.type) for name, column in used.items()]
+        kinds += [(name, TYPES[kind]) for name, kind in told if name in words]
+        self._columns = tuple(used.values())
+        self._places = [place for place, (name, _) in enumerate(told) if name in words]
+        self._compiled = compiled(total, tuple(kinds))
 
     def run(self, numbers: Sequence[float | Amounts | Floats]) -> Floats:
         """Given the numbers of a node, or of many: each (nodes, 1)."""
         if len(numbers) > len(self._places):
             numbers = [numbers[place] for place in self._places]
         return self._compiled(*self._columns, *numbers, order="K", ex_uses_vml=False)
+
+
+def _renamed(text: str, formula: Formula, number: int) -> str:
+    names = "|".join([*formula.asked, *formula.told])
+    return re.sub(rf"\b({names})\b", rf"\1_{number}", text) if names else text
 
 
 @lru_cache(maxsize=256)

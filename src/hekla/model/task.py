@@ -172,18 +172,22 @@ def have_one_template(left: Pod, right: Pod) -> bool:
 
 
 def twin_of(task: Task, pod: Pod) -> Task | None:
-    """The task of a pod that has one template with another's, so that little needs reading; else None."""
-    if not have_one_template(task.pod, pod) or pod.spec.node_name:
+    """The task of a pod that says what another's says, so that little needs reading; else None."""
+    if pod.spec.node_name or may_be_resized(task.pod) or may_be_resized(pod):
         return None
-    if task.pod.status.container_statuses or pod.status.container_statuses:
-        return None  # one of them may have been resized
-    return _like(task, pod)
+    pod = in_the_words_of(task.pod, pod)
+    return _like(task, pod) if have_one_template(task.pod, pod) else None
+
+
+def may_be_resized(pod: Pod) -> bool:
+    """Whether its status has a say in what it asks for."""
+    return bool(pod.status.container_statuses or pod.status.init_container_statuses)
 
 
 def has_only_moved(before: Pod, pod: Pod) -> bool:
     """Whether nothing but the node and the status of a pod is new, and it asks for what it asked for."""
-    if pod.status.container_statuses or before.status.container_statuses:
-        return False  # it may have been resized
+    if may_be_resized(pod) or may_be_resized(before):
+        return False
     if pod.metadata is not before.metadata and pod.metadata != before.metadata:
         return False
     spec = pod.spec

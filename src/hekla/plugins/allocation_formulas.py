@@ -53,7 +53,7 @@ def balanced_allocation_formula(asked: Amounts, held: Amounts, capacity: Capacit
 
 @lru_cache
 def _least_allocated(kinds: tuple[int, ...], weight: int) -> str:
-    parts = [f"maximum(left{kind} - asked{kind}, 0) // has{kind}" for kind in kinds]
+    parts = [f"where(left{kind} > asked{kind}, left{kind} - asked{kind}, 0) // has{kind}" for kind in kinds]
     return _weighted(f"({' + '.join(parts)}) // {len(parts)}", weight) if parts else "0"
 
 

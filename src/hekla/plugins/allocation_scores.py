@@ -48,10 +48,6 @@ class Capacity:
     present: Sequence[tuple[int, ...]]
     """By node which of the resources it has."""
 
-    @property
-    def is_everywhere(self) -> bool:
-        return isinstance(self.kinds, float)
-
 
 def capacity_of(allocatable: Amounts, places: Sequence[int]) -> Capacity:
     """allocatable: (N, R)"""

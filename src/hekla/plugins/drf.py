@@ -122,12 +122,3 @@ class Drf(Plugin):
         self.share.pop(job, None)
         if self.tree is not None:
             self.tree.is_stale = True
-
-
-def dominant_share(held: Amounts, total: Floats) -> float:
-    """The largest part of any one resource.
-
-    held, total: (offered,)   ->   a number, 0 where nothing is offered
-    """
-    parts = zip(held.tolist(), total.tolist(), strict=True)
-    return max([amount / most for amount, most in parts], default=0.0)

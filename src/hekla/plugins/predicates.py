@@ -41,6 +41,8 @@ from hekla.plugins.volumes import Storage, VolumeZones, has_volumes
 
 Refusals = list[Refusal] | None
 
+MOST_SELECTORS = 256
+"""So many are remembered before all are forgotten."""
 TOO_MANY_PODS = "node(s) pod number exceeded"
 CORDONED = "node(s) were unschedulable"
 NOT_CHOSEN = "node(s) didn't match Pod's node affinity/selector"
@@ -210,6 +212,8 @@ class Predicates(Plugin):
             return self._those_not_chosen(spec)
         selector = tuple(spec.node_selector.items())
         if selector not in self._not_chosen:
+            if len(self._not_chosen) == MOST_SELECTORS:
+                self._not_chosen.clear()
             self._not_chosen[selector] = self._those_not_chosen(spec)
         return self._not_chosen[selector]
 

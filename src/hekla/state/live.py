@@ -30,7 +30,6 @@ from hekla.model.task import (
     Task,
     Weight,
     has_only_moved,
-    in_the_words_of,
     moved_on,
     task_of,
     twin_of,
@@ -318,10 +317,7 @@ class LiveState:
         known = self.tasks.get(pod.key)
         if known is not None:
             return moved_on(known, pod) or task_of(pod)
-        twin = None
-        if self._newest is not None and not pod.spec.node_name:
-            pod = in_the_words_of(self._newest.pod, pod)
-            twin = twin_of(self._newest, pod)
+        twin = twin_of(self._newest, pod) if self._newest is not None else None
         self._newest = twin or task_of(pod)
         return self._newest
 
