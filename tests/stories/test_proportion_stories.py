@@ -30,7 +30,7 @@ def account(
     return Account(
         queue=Queue("q", weight, is_open=True, is_reclaimable=True, created=0.0),
         bounds=Bounds(least, most, most, ceiling=most.tolist(), floor=least.astype(np.float64).tolist()),
-        allocated=zero.copy(),
+        held=zero.tolist(),
         request=np.array([*request, 0], dtype=np.int64),
         inqueue=zero.copy(),
         elastic=zero.copy(),
@@ -81,11 +81,11 @@ def test_a_share_is_the_largest_part_of_what_is_deserved() -> None:
     held, owed_nothing = account([0, 0]), account([0, 0])
     held.grant([4000.0, 2.0, 0.0])
     owed_nothing.grant([0.0, 0.0, 0.0])
-    held.hold(np.array([1000, 1, 5]))
+    held.hold([1000, 1, 5])
     assert held.share == 0.5
-    held.hold(np.array([3000, 0, 0]))
+    held.hold([3000, 0, 0])
     assert held.share == 1.0
-    owed_nothing.hold(np.array([1000, 1, 5]))
+    owed_nothing.hold([1000, 1, 5])
     assert owed_nothing.share == 0.0
 
 

@@ -54,14 +54,16 @@ def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]
 class Weight:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
-    __slots__ = ("among_pods", "on_node", "wanted")
+    __slots__ = ("among_pods", "amounts", "on_node", "wanted")
 
     def __init__(self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], pods: int) -> None:
         self.on_node = np.concatenate([-vector, vector, -vector])
         """Of what is idle, used, and idle once releases are done."""
         self.among_pods = np.array([*vector, *nonzero, 1], dtype=np.int64)
         """Of what is requested, of what scores see of that, and of pods."""
-        self.wanted = tuple(wanted_of(vector, pods))
+        self.amounts: list[int] = vector.tolist()
+        """What it asks for, in plain numbers."""
+        self.wanted = wanted_of(vector, pods)
         """What a queue must have to give."""
 
 

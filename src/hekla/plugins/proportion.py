@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 
 import numpy as np
 
@@ -57,17 +58,15 @@ class Bounds:
 
 @dataclass(eq=False)
 class Account:
-    """One queue's numbers, each (R,)."""
+    """One queue's numbers, each (R,); plain ones where they are asked for at every turn."""
 
     queue: Queue
     bounds: Bounds
-    allocated: Amounts
+    held: list[int]
     request: Amounts
     inqueue: Amounts
     elastic: Amounts
     deserved: list[float] = field(default_factory=list)
-    held: list[int] = field(default_factory=list)
-    """What is allocated, in plain numbers."""
     share: float = 0.0
     """The largest part of anything it deserves that the queue holds."""
     _most: list[float] = field(default_factory=list)
@@ -76,16 +75,17 @@ class Account:
         """The queue deserves so much."""
         self.deserved = deserved
         self._most = [most if most >= SMALLEST else math.inf for most in deserved]
-        self._weigh()
-
-    def hold(self, amount: Amounts) -> None:
-        """The queue holds so much more."""
-        self.allocated += amount
-        self._weigh()
-
-    def _weigh(self) -> None:
-        self.held = self.allocated.tolist()
         self.share = largest_part(self.held, self._most)
+
+    def hold(self, amounts: Sequence[int]) -> None:
+        """The queue holds so much more."""
+        self.held = list(map(add, self.held, amounts))
+        self.share = largest_part(self.held, self._most)
+
+    @property
+    def allocated(self) -> Amounts:
+        """What it holds, as an array."""
+        return np.array(self.held, dtype=np.int64)
 
     @property
     def is_overused(self) -> bool:
@@ -122,7 +122,7 @@ def open_account(queue: Queue, bounds: Bounds, settled: Sums) -> Account:
     return Account(
         queue,
         bounds,
-        allocated=settled.held.copy(),
+        held=settled.held.tolist(),
         request=settled.held + settled.pending,
         inqueue=settled.waiting.copy(),
         elastic=settled.elastic.copy(),
@@ -154,7 +154,7 @@ class Proportion(Plugin):
     def _book(self, job: Job) -> None:
         account = self.accounts[job.queue]
         if any(job.held.tolist()):
-            account.allocated += job.held
+            account.hold(job.held.tolist())
             account.request += job.held
             account.elastic += elastic(self.session, job)
         account.request += sum_of(
@@ -263,17 +263,17 @@ class Proportion(Plugin):
     def on_allocate(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)
         if job is not None:
-            self.accounts[job.queue].hold(task.vector)
+            self.accounts[job.queue].hold(task.weight.amounts)
 
     def on_allocate_all(self, tasks: Sequence[Task]) -> None:
         job = self.session.jobs.get(tasks[0].job)
         if job is not None:
-            self.accounts[job.queue].hold(len(tasks) * tasks[0].vector)
+            self.accounts[job.queue].hold((len(tasks) * tasks[0].vector).tolist())
 
     def on_release(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)
         if job is not None:
-            self.accounts[job.queue].hold(-task.vector)
+            self.accounts[job.queue].hold((-task.vector).tolist())
 
     def deserved_by_queue(self) -> Mapping[str, Mapping[str, float]]:
         axis = self.session.axis
@@ -285,7 +285,7 @@ class Proportion(Plugin):
     def _figures_of(self, account: Account) -> QueueFigures:
         axis, bounds = self.session.axis, account.bounds
         return QueueFigures(
-            allocated=amounts_by_name(axis, account.allocated),
+            allocated=amounts_by_name(axis, account.held),
             request=amounts_by_name(axis, account.request),
             deserved=amounts_by_name(axis, account.deserved),
             capacity=amounts_by_name(axis, bounds.capability),
@@ -298,7 +298,7 @@ class Proportion(Plugin):
     def _over_its_share(self, account: Account) -> str:
         spell, names = self.session.spell, self.session.axis.names
         parts = ", ".join(
-            f"{name} {spell(name, account.allocated[at])} of {spell(name, account.deserved[at])}"
+            f"{name} {spell(name, account.held[at])} of {spell(name, account.deserved[at])}"
             for at, name in enumerate(names)
             if account.deserved[at] >= SMALLEST
         )
