@@ -46,6 +46,7 @@ class Sum:
 
     def __init__(self, formulas: Sequence[Formula]) -> None:
         self._formulas = formulas
+        self._at = [formula.at for formula in formulas]
         self._programs: dict[tuple[str, ...], Program] = {}
 
     def at(self, row: int) -> Floats:
@@ -68,8 +69,8 @@ class Sum:
         """The expressions for this node, and its numbers."""
         texts: list[str] = []
         numbers: list[float] = []
-        for formula in self._formulas:
-            text, told = formula.at(row)
+        for at in self._at:
+            text, told = at(row)
             texts.append(text)
             numbers += told
         return tuple(texts), numbers
