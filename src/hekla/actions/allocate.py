@@ -125,7 +125,7 @@ def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: Alloca
     sub_job, torn = job.sub_jobs[job.uid], agenda.torn_gangs
     worksheet = agenda.worksheets[job.uid]
     tasks = worksheet.tasks_of[sub_job.uid]
-    if refuse_at_once(session, job, sub_job, tasks) or torn.refuse(job, sub_job, tasks):
+    if refuse_at_once(session, job, sub_job, tasks) or (torn.tears and torn.refuse(job, sub_job, tasks)):
         return False
     if place_few(session, job, sub_job, worksheet):
         torn.forget()

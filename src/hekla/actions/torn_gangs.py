@@ -32,7 +32,8 @@ class TornGangs:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._tears: dict[Hashable, Tear] = {}
+        self.tears: dict[Hashable, Tear] = {}
+        """Mostly there are none, and then nobody need be asked."""
 
     def kind_of(self, job: Job, sub_job: SubJob, tasks: TaskLine) -> Hashable | None:
         """Equal for gangs that fare alike; None where that cannot be told beforehand."""
@@ -51,7 +52,7 @@ class TornGangs:
 
     def refuse(self, job: Job, sub_job: SubJob, tasks: TaskLine) -> bool:
         """End the try of this gang as that of the one before ended, if there was one."""
-        tear = self._tears.get(self.kind_of(job, sub_job, tasks)) if self._tears else None
+        tear = self.tears.get(self.kind_of(job, sub_job, tasks))
         if tear is None:
             return False
         self._session.refuse(_nth(tasks, tear.placed), tear.diagnosis)
@@ -65,11 +66,11 @@ class TornGangs:
             return
         diagnosis = job.fit_errors.get(line[placed].uid)
         if diagnosis is not None:
-            self._tears[kind] = Tear(placed, diagnosis)
+            self.tears[kind] = Tear(placed, diagnosis)
 
     def forget(self) -> None:
         """Something was kept: whoever comes next may fare otherwise."""
-        self._tears.clear()
+        self.tears.clear()
 
 
 def _nth(tasks: TaskLine, number: int) -> Task:

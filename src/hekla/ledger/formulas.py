@@ -52,7 +52,8 @@ class Sum:
     def at(self, row: int) -> Floats:
         """->   (requests,)"""
         texts, numbers = self._terms(row)
-        return self._program(texts).run(numbers)
+        program = self._programs.get(texts) or self._program(texts)
+        return program.run(numbers)
 
     def of_many(self, rows: Sequence[int]) -> Iterator[tuple[Indices, Floats]]:
         """The same for many nodes, in groups: which of the rows, and their scores.
