@@ -14,6 +14,7 @@ from hekla.model.status import Status
 from hekla.model.task import Task
 
 NOT_COUNTED = sys.maxsize
+"""More than there can be: nobody has looked yet."""
 
 
 class Worksheet:

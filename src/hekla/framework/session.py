@@ -413,7 +413,7 @@ class Session:
     def put(self, task: Task, row: int, status: Status) -> bool:
         """Place a task and tell the plugins; False, and nothing changed, where one of them objects."""
         job = self.jobs[task.job]
-        (job if job.has_policies else job.roster).move(task, status)
+        job.move(task, status)
         self.nodes.place(task, row)
         objection: str | None = None
         for listen in self._on_allocate:

@@ -3,7 +3,7 @@
 A score that goes by the request and by what the ledgers say of a node is the same for all nodes that look
 alike, in this cycle and in later ones. So it is worked out once for each look; what is left is to find
 the node whose look has the highest score. Where many requests come in turn, a look that is new is held
-against all of them at once, in a few operations on arrays that are as long as there are requests.
+against all of them at once, by a formula over arrays that are as long as there are requests.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Sum:
     def at(self, row: int) -> Floats:
         """->   (requests,)"""
         texts, numbers = self._terms(row)
-        program = self._programs.get(texts) or self._program(texts)
+        program = self._programs.get(texts) or self._compile(texts)
         return program.run(numbers)
 
     def of_many(self, rows: Sequence[int]) -> Iterator[tuple[Indices, Floats]]:
@@ -64,7 +64,8 @@ class Sum:
         for texts in dict.fromkeys(texts for texts, _ in terms):
             group = [at for at, (own, _) in enumerate(terms) if own == texts]
             numbers = zip(*[terms[at][1] for at in group], strict=True)
-            yield np.array(group), self._program(texts).run([np.array(column)[:, None] for column in numbers])
+            program = self._programs.get(texts) or self._compile(texts)
+            yield np.array(group), program.run([np.array(column)[:, None] for column in numbers])
 
     def _terms(self, row: int) -> tuple[tuple[str, ...], list[float]]:
         """The expressions for this node, and its numbers."""
@@ -76,10 +77,8 @@ class Sum:
             numbers += told
         return tuple(texts), numbers
 
-    def _program(self, texts: tuple[str, ...]) -> Program:
-        program = self._programs.get(texts)
-        if program is None:
-            program = self._programs[texts] = Program(texts, self._formulas)
+    def _compile(self, texts: tuple[str, ...]) -> Program:
+        program = self._programs[texts] = Program(texts, self._formulas)
         return program
 
 
