@@ -49,3 +49,15 @@ def test_other_nodes_are_looked_at_anew() -> None:
         state.note(manifest)
     snapshot_of(state)
     assert looks.of_rows().tolist() == [0, 1, 1]
+
+
+def test_two_small_pods_look_like_a_large_one_while_there_is_a_place_for_more() -> None:
+    for places, looks_alike in ((3, True), (2, False)):
+        nodes = [node("n0", cpu=4, pods=places), node("n1", cpu=4, pods=places)]
+        large, small = job("large", tasks=1, cpu=2, memory="2Gi"), job("small", tasks=2, cpu=1, memory="1Gi")
+        objects = stamped([queue("default"), *nodes, *large.objects, *small.objects])
+        session = open_session(take_snapshot(objects), CONF)
+        for task in session.tasks:
+            session.put(task, int(task.job == "default/small"), Status.ALLOCATED)
+        one, other = session.snapshot.state.looks.of_rows().tolist()
+        assert (one == other) is looks_alike

@@ -181,6 +181,19 @@ def test_pods_may_ask_for_dozens_of_resources() -> None:
     assert deeds(quick.decisions) == deeds(slow.decisions) != []
 
 
+def test_a_pod_may_ask_for_more_places_for_pods_than_its_own() -> None:
+    nodes = tuple(node(name, cpu=8, memory="8Gi", pods=3) for name in ("n0", "n1"))
+    running = [
+        job("small", tasks=2, running={"n0": 2}, cpu=1, memory="1Gi"),
+        job("large", tasks=1, running={"n1": 1}, cpu=2, memory="2Gi"),
+    ]
+    wide = job("wide", tasks=1, cpu=1, memory="1Gi", resources={"pods": 1})
+    objects = (queue("default"), *(one for built in (*running, wide) for one in built.objects))
+    report = Cluster(nodes, objects).cycle(USUAL)
+    assert report.session.fitting.has_standings
+    assert [bind.node for bind in deeds(report.decisions) if isinstance(bind, Bind)] == ["n1"]
+
+
 def test_a_cluster_without_nodes_has_no_standings() -> None:
     report = Cluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
     assert not report.session.fitting.has_standings

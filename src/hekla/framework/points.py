@@ -75,8 +75,9 @@ def for_many(answer: Callable[..., Any]) -> Callable[[Method], Method]:
 
     It is handed requests. Of a predicate it gives back a function of one row, which tells whether the node
     refuses them all; of a score a formula (`hekla.ledger.formulas`) of what each of them gives the node. Both
-    must be the same for nodes of which the ledgers say the same. Scores must be whole numbers then, so that
-    they add up alike in whatever order.
+    must be the same for nodes of which the ledgers say the same, but for how many pods they run: of that it
+    may only matter whether the node is full. Scores must be whole numbers then, so that they add up alike in
+    whatever order.
     """
 
     def mark(method: Method) -> Method:

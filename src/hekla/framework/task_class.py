@@ -123,8 +123,8 @@ class TaskClass:
 
     @property
     def is_in_standings(self) -> bool:
-        """Whether it prefers among nodes just what all tasks with its request prefer."""
-        return not self._adds_scores
+        """Whether it prefers among nodes just what all tasks with its request prefer, and takes one place."""
+        return not self._adds_scores and bool(self._task.vector[-1] == 1)
 
     def has_steady_scores(self, task: Task, among: Mask) -> bool:
         """Whether scores depend on each node alone, so that a placement changes one of them."""

@@ -2,7 +2,8 @@
 
 Whoever goes by the ledgers alone says the same of nodes that look alike. So what is said is kept by look,
 not by node: a node that changes takes over what was said of any other that looked like it, now or in an
-earlier cycle, and a large cluster is worked out for the few looks that it has.
+earlier cycle, and a large cluster is worked out for the few looks that it has. They would not be few if it
+showed how many pods a node runs, which matters to nobody: it shows whether there is a place for one more.
 """
 
 from __future__ import annotations
@@ -140,18 +141,19 @@ class Looks:
         self._is_void = False
         self.beginning += 1
         nodes, pods = self._nodes, self._pods
-        build = np.column_stack([nodes.allocatable, nodes.pod_limit, pods.allocatable])
-        state = np.column_stack([nodes.states, pods.states])
+        build = np.column_stack([nodes.allocatable[:, :-1], pods.allocatable[:, :-1]])
         self._build_of_row = slices(build)
-        looks = enumerate(zip(self._build_of_row, slices(state), strict=True))
-        self._of_row = np.array(
-            [self._number(one + other, row) for row, (one, other) in looks], dtype=np.intp
-        )
+        self._pod_limits = nodes.pod_limit.tolist()
+        self._places = nodes.idle[:, -1], nodes.future[:, -1]
+        self._of_row = np.zeros(len(nodes), dtype=np.intp)
+        self._look_again(range(len(nodes)))
 
     def _look_again(self, rows: Iterable[int]) -> None:
-        nodes, pods, number_of = self._nodes.states, self._pods.states, self._number_of
+        nodes, pods, number_of = self._nodes.beside_places, self._pods.beside_places, self._number_of
+        limits, count, (idle, future) = self._pod_limits, self._pods.count, self._places
         for row in rows:
-            look = self._build_of_row[row] + nodes[row].tobytes() + pods[row].tobytes()
+            is_full = (limits[row] <= count.item(row), idle.item(row) < 1, future.item(row) < 1)
+            look = self._build_of_row[row] + nodes[row].tobytes() + pods[row].tobytes() + bytes(is_full)
             number = number_of.get(look)
             self._of_row[row] = self._number(look, row) if number is None else number
 

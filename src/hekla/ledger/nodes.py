@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from hekla.errors import BrokenPromise
-from hekla.ledger.arrays import ALL_ROWS, Amounts, Indices, Mask, Rows, laid_anew, side_by_side, widened
+from hekla.ledger.arrays import ALL_ROWS, Amounts, Indices, Mask, Rows, dovetailed, laid_anew, widened
 from hekla.ledger.axis import Axis
 from hekla.ledger.labels import NodeLabels
 from hekla.model.node import Node
@@ -104,7 +104,9 @@ class NodeLedger:
         self._sum_up()
 
     def _take(self, idle: Amounts, used: Amounts, future: Amounts) -> None:
-        self.states, (self.idle, self.used, self.future) = side_by_side(idle, used, future)
+        self.states, (self.idle, self.used, self.future) = dovetailed(idle, used, future)
+        self.beside_places = self.states[:, :-3]
+        """All that is said there, but for places for pods."""
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
