@@ -54,8 +54,12 @@ def _line_of(session: Session, job: Job, tasks: deque[Task]) -> tuple[Line | Non
         return None, len(tasks)
     if session.objection_to(first) is not None or (line := fitting.line_in_standings(first)) is None:
         return None, 1
-    others = (at for at, task in enumerate(tasks) if not is_plain(task) or not fitting.are_alike(first, task))
-    return line, next(others, len(tasks))
+    alike = 0
+    for task in tasks:
+        if not is_plain(task) or not fitting.are_alike(first, task):
+            break
+        alike += 1
+    return line, alike
 
 
 def _place_all(session: Session, line: Line, tasks: Sequence[Task]) -> bool:

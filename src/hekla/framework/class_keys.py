@@ -35,18 +35,18 @@ class ClassKeys:
 
     def are_equal(self, left: Task, right: Task) -> bool:
         """Whether they have the same key; of tasks of one template that is seen without making any."""
-        return self._are_of_one_make(left, right) or self.of(left) == self.of(right)
-
-    def _are_of_one_make(self, left: Task, right: Task) -> bool:
-        return not self._distinguish and is_one_template(left, right)
+        if not self._distinguish and is_one_template(left, right):
+            return True
+        return self.of(left) == self.of(right)
 
     def of_request(self, task: Task) -> Hashable:
         """Equal for tasks that ask for the same and that no plugin tells apart."""
-        others = tuple([distinguish(task) for distinguish in self._distinguish])
-        return (task.vector.tobytes(), task.asked, task.nonzero, others)
+        if not self._distinguish:
+            return task.weight
+        return (task.weight, *[distinguish(task) for distinguish in self._distinguish])
 
     def _look_alike(self, left: Task, right: Task) -> bool:
-        if self._are_of_one_make(left, right):
+        if not self._distinguish and is_one_template(left, right):
             return True
         mine, theirs = left.pod.metadata, right.pod.metadata
         return (

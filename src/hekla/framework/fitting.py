@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from hekla.framework.class_keys import ClassKeys, selected_labels
+from hekla.framework.exclusion import Exclusion
 from hekla.framework.lineup import Script
 from hekla.framework.opinions import Judge, Scorers, Shelf, united, verdict
 from hekla.framework.points import BEST_NODE
@@ -23,8 +24,7 @@ from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Line, Standings
 from hekla.framework.task_class import TaskClass
 from hekla.lazy import lazy
-from hekla.ledger.arrays import Floats, Mask
-from hekla.ledger.requests import kind_of
+from hekla.ledger.arrays import Mask
 from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
 from hekla.model.task import Task
@@ -56,7 +56,7 @@ class Fitting:
         self._diagnoses: dict[Hashable, Diagnosis] = {}
         self._hopeless: dict[Hashable, Diagnosis] = {}
         self._diagnosed_at = self.changes.now
-        self._handicaps: OrderedDict[Hashable, Floats] = OrderedDict()
+        self._exclusions: OrderedDict[Hashable, Exclusion] = OrderedDict()
 
     @lazy
     def _standings(self) -> Standings:
@@ -116,7 +116,7 @@ class Fitting:
 
     def board_key(self, task: Task) -> Hashable:
         """Equal for tasks, in whatever cycle, that ask the same plugins for the same resources."""
-        return self._script, kind_of(task)
+        return self._script, task.weight.kind
 
     def expect(self, tasks: Sequence[Task]) -> None:
         """These tasks are about to be placed, one after another."""
@@ -124,11 +124,15 @@ class Fitting:
             one_of_each = {task.weight: task for task in tasks}
             self._standings.expect(one_of_each.values(), len(tasks))
 
-    def handicaps_for(self, usable: Mask) -> Floats:
-        """0 for these nodes, -inf for all others; classes that ask for the same share the array."""
-        key = usable.tobytes()
-        known = self._handicaps.get(key)
-        return self._keep(self._handicaps, key, np.where(usable, 0.0, -np.inf)) if known is None else known
+    def exclusion_of(self, task: Task) -> Exclusion:
+        """The nodes that tasks like this one can never use."""
+        said = [[ask(task) for ask in judge.once] for judge in self.judges]
+        key = tuple([id(refusals) for of_judge in said for refusals in of_judge])
+        known = self._exclusions.get(key)
+        if known is None:
+            known = Exclusion(said, len(self.session.nodes), self.session.hard_shard)
+            self._keep(self._exclusions, key, known)
+        return known
 
     def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:
         """What was asked for longest ago is forgotten when there is too much."""

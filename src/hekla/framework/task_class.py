@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hekla.framework.opinions import Score, Verdict, total, united, verdict
+from hekla.framework.opinions import Score, Verdict, total, united
 from hekla.framework.sheets import Outlook, Sheet
 from hekla.lazy import lazy
 from hekla.ledger.arrays import Counts, Floats, Indices, Mask
@@ -29,9 +29,7 @@ class TaskClass:
     def __init__(self, fitting: Fitting, task: Task) -> None:
         self._fitting = fitting
         self._task = task
-        count = len(fitting.session.nodes)
-        self._never = [verdict([ask(task) for ask in judge.once], count) for judge in fitting.judges]
-        self._never_refused = _not_refused(self._never)
+        self._never = fitting.exclusion_of(task)
         self._order_once = total([ask(task) for ask in fitting.order.once])
         self._batch_once = total([ask(task) for ask in fitting.batch.once])
         self._adds_scores = not (isinstance(self._order_once, float) and isinstance(self._batch_once, float))
@@ -82,8 +80,8 @@ class TaskClass:
     def _find_open(self) -> None:
         known = self._known
         self.fits_now, self.fits_later, self.is_open = known.fits_now, known.fits_later, known.is_open
-        if self._never_refused is not None:
-            self.is_open = self._never_refused & known.is_open
+        if self._never.usable is not None:
+            self.is_open = self._never.usable & known.is_open
 
     def _sum_up(self) -> None:
         if not self._adds_scores:
@@ -110,16 +108,13 @@ class TaskClass:
     @property
     def judged(self) -> list[Verdict]:
         """By plugin that has predicates, whom it refuses."""
-        both = zip(self._never, self._known.verdicts, strict=True)
+        both = zip(self._never.verdicts, self._known.verdicts, strict=True)
         return [united(never, by_row, len(self.is_open)) for never, by_row in both]
 
-    @lazy
+    @property
     def handicaps(self) -> Floats | None:
         """-inf for nodes that the class can never use, 0 for all others; None where it may use all."""
-        usable, shard = self._never_refused, self._fitting.session.hard_shard
-        if shard is not None:
-            usable = shard if usable is None else usable & shard
-        return None if usable is None else self._fitting.handicaps_for(usable)
+        return self._never.handicaps
 
     @property
     def is_in_standings(self) -> bool:
@@ -163,15 +158,6 @@ class TaskClass:
 
 def _at(scores: Floats | float, rows: Indices | None) -> Floats | float:
     return scores if rows is None or isinstance(scores, float) else scores[rows]
-
-
-def _not_refused(verdicts: Sequence[Verdict | None]) -> Mask | None:
-    """The nodes that nobody refuses; None where that is all of them."""
-    refused = [one[0] for one in verdicts if one is not None]
-    if not refused:
-        return None
-    refused_by_any = np.logical_or.reduce(refused)
-    return ~refused_by_any if refused_by_any.any() else None
 
 
 def _at_attempt(

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Floats, Indices
+from hekla.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
 from hekla.ledger.requests import Requests
@@ -144,9 +144,11 @@ class Looks:
         build = np.column_stack([nodes.allocatable[:, :-1], pods.allocatable[:, :-1]])
         self._build_of_row = slices(build)
         self._pod_limits = nodes.pod_limit.tolist()
-        self._places = nodes.idle[:, -1], nodes.future[:, -1]
-        self._of_row = np.zeros(len(nodes), dtype=np.intp)
-        self._look_again(range(len(nodes)))
+        self._places = idle, future = nodes.idle[:, -1], nodes.future[:, -1]
+        is_full = np.column_stack([nodes.pod_limit <= pods.count, idle < 1, future < 1])
+        states = slices(nodes.beside_places), slices(pods.beside_places), slices(is_full)
+        looks = map(b"".join, zip(self._build_of_row, *states, strict=True))
+        self._of_row = np.array([self._number(look, row) for row, look in enumerate(looks)], dtype=np.intp)
 
     def _look_again(self, rows: Iterable[int]) -> None:
         nodes, pods, number_of = self._nodes.beside_places, self._pods.beside_places, self._number_of
@@ -166,7 +168,7 @@ class Looks:
         return number
 
 
-def slices(table: Amounts) -> list[bytes]:
+def slices(table: Amounts | Mask) -> list[bytes]:
     """Every row as it would lie in memory."""
     whole, width = table.tobytes(), table.shape[1] * table.itemsize
     return [whole[start : start + width] for start in range(0, len(whole), width)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import numpy as np
 
 from hekla.ledger.arrays import Amounts
@@ -11,7 +9,7 @@ from hekla.model.task import Task
 
 
 class Requests:
-    """One column per task; every resource is asked for by all of them or by none."""
+    """One column per task; every resource is asked for by all of them or by none, as their kinds tell."""
 
     def __init__(self, task: Task) -> None:
         self.compared = task.asked
@@ -31,8 +29,3 @@ class Requests:
 
     def ask_for(self, column: int) -> bool:
         return bool(self.vectors[column, 0] > 0)
-
-
-def kind_of(task: Task) -> Hashable:
-    """Equal for tasks that may stand side by side."""
-    return task.asked, (task.vector > 0).tobytes()

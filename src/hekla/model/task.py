@@ -54,9 +54,11 @@ def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]
 class Weight:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
-    __slots__ = ("among_pods", "amounts", "on_node", "wanted")
+    __slots__ = ("among_pods", "amounts", "kind", "on_node", "wanted")
 
-    def __init__(self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], pods: int) -> None:
+    def __init__(
+        self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], asked: tuple[int, ...], pods: int
+    ) -> None:
         self.on_node = np.column_stack([-vector, vector, -vector]).ravel()
         """Of each resource: of what is idle, used, and idle once releases are done."""
         self.among_pods = np.array([*nonzero, *vector, 1], dtype=np.int64)
@@ -65,10 +67,12 @@ class Weight:
         """What it asks for, in plain numbers."""
         self.wanted = wanted_of(vector, pods)
         """What a queue must have to give."""
+        self.kind = asked, (vector > 0).tobytes()
+        """Which resources it asks for, and of which it asks for any."""
 
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
-_WEIGHTLESS = Weight(_UNPLACED, (0, 0), pods=0)
+_WEIGHTLESS = Weight(_UNPLACED, (0, 0), (), pods=0)
 
 
 @dataclass(eq=False, slots=True)

@@ -6,7 +6,7 @@ ledger, from which its filters and the scores of `nodeorder` are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf import argument
@@ -41,8 +41,8 @@ from hekla.plugins.volumes import Storage, VolumeZones, has_volumes
 
 Refusals = list[Refusal] | None
 
-MOST_SELECTORS = 256
-"""So many are remembered before all are forgotten."""
+MOST_KEPT = 256
+"""So many refusals are remembered before all are forgotten."""
 TOO_MANY_PODS = "node(s) pod number exceeded"
 CORDONED = "node(s) were unschedulable"
 NOT_CHOSEN = "node(s) didn't match Pod's node affinity/selector"
@@ -113,7 +113,8 @@ class Predicates(Plugin):
     def on_open(self) -> None:
         session, tasks, told = self.session, self.session.tasks, self.arguments
         self._taints = session.nodes.derived(NodeTaints)
-        self._not_chosen: dict[tuple[tuple[str, str], ...], Refusals] = {}
+        self._cordoned = [Refusal(CORDONED, self._taints.cordoned, Code.UNRESOLVABLE, plain="cordoned")]
+        self._kept: dict[Hashable, Refusals] = {}
         self._storage = Storage(session.snapshot)
         any_volumes = tasks.some(has_volumes)
         has_affinity = told.pod_affinity and tasks.some(has_pod_affinity)
@@ -200,22 +201,14 @@ class Predicates(Plugin):
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_cordoned_nodes(self, task: Task) -> Refusals:
-        if is_tolerated(CORDON, task.pod.spec.tolerations):
-            return None
-        return [Refusal(CORDONED, self._taints.cordoned, Code.UNRESOLVABLE, plain="cordoned")]
+        return None if is_tolerated(CORDON, task.pod.spec.tolerations) else self._cordoned
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_nodes_not_chosen(self, task: Task) -> Refusals:
-        """Many kinds of tasks have few selectors: what each of these comes to is kept."""
         spec = task.pod.spec
         if spec.affinity is not None:
             return self._those_not_chosen(spec)
-        selector = tuple(spec.node_selector.items())
-        if selector not in self._not_chosen:
-            if len(self._not_chosen) == MOST_SELECTORS:
-                self._not_chosen.clear()
-            self._not_chosen[selector] = self._those_not_chosen(spec)
-        return self._not_chosen[selector]
+        return self._once(self._those_not_chosen, spec, tuple(spec.node_selector.items()))
 
     def _those_not_chosen(self, spec: PodSpec) -> Refusals:
         chosen = chosen_nodes(spec, self.session.nodes.labels)
@@ -226,12 +219,25 @@ class Predicates(Plugin):
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_tainted_nodes(self, task: Task) -> Refusals:
-        refused, taints = self._taints.refusing(task.pod.spec.tolerations)
+        spec = task.pod.spec
+        return self._once(self._those_tainted, spec, spec.tolerations)
+
+    def _those_tainted(self, spec: PodSpec) -> Refusals:
+        refused, taints = self._taints.refusing(spec.tolerations)
         if not taints:
             return None
         names = ", ".join(spelled(taint) for taint in taints)
         plain = f"{'taint' if len(taints) == 1 else 'taints'} {names} not tolerated"
         return [Refusal(TAINTED, refused, Code.UNRESOLVABLE, plain=plain)]
+
+    def _once(self, refuse: Callable[[PodSpec], Refusals], spec: PodSpec, heeded: Hashable) -> Refusals:
+        """Many kinds of tasks have few selectors and tolerations: what these come to is kept."""
+        key = (refuse.__name__, heeded)
+        if key not in self._kept:
+            if len(self._kept) == MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = refuse(spec)
+        return self._kept[key]
 
     @answers(PREDICATE, Scope.ROW)
     def refuse_taken_ports(self, task: Task, rows: Rows) -> Refusals:

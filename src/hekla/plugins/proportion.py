@@ -67,20 +67,26 @@ class Account:
     inqueue: Amounts
     elastic: Amounts
     deserved: list[float] = field(default_factory=list)
-    share: float = 0.0
-    """The largest part of anything it deserves that the queue holds."""
     _most: list[float] = field(default_factory=list)
+    _share: float | None = None
 
     def grant(self, deserved: list[float]) -> None:
         """The queue deserves so much."""
         self.deserved = deserved
         self._most = [most if most >= SMALLEST else math.inf for most in deserved]
-        self.share = largest_part(self.held, self._most)
+        self._share = None
 
     def hold(self, amounts: Sequence[int]) -> None:
         """The queue holds so much more."""
         self.held = list(map(add, self.held, amounts))
-        self.share = largest_part(self.held, self._most)
+        self._share = None
+
+    @property
+    def share(self) -> float:
+        """The largest part of anything it deserves that the queue holds; worked out when asked for."""
+        if self._share is None:
+            self._share = largest_part(self.held, self._most)
+        return self._share
 
     @property
     def allocated(self) -> Amounts:

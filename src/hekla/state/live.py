@@ -351,9 +351,9 @@ class LiveState:
         shape = (*task.request.items(), task.nonzero)
         known = self._layouts.get(shape)
         if known is None:
-            vector = self.axis.vector(task.request)
-            weight = Weight(vector, task.nonzero, self.axis.pods)
-            known = self._layouts[shape] = (vector, self.axis.compared(task.request), weight)
+            vector, asked = self.axis.vector(task.request), self.axis.compared(task.request)
+            weight = Weight(vector, task.nonzero, asked, self.axis.pods)
+            known = self._layouts[shape] = (vector, asked, weight)
         task.vector, task.asked, task.weight = known
 
     def _take_in_nodes(self, changed: Mapping[str, Node | None]) -> None:
