@@ -154,13 +154,16 @@ class Line:
 
     def best(self) -> int | None:
         """The node with room now that they like best, the first among equals."""
-        row = int(self._scores.argmax())
-        if isnan(self._scores.item(row)):
-            unknown = np.flatnonzero(np.isnan(self._scores))
+        scores = self._scores
+        row = int(scores.argmax())
+        best = scores.item(row)
+        if isnan(best):
+            unknown = np.flatnonzero(np.isnan(scores))
             self._standings.fill_in(self._task, self._board, self._number, unknown)
             self.refresh()
-            row = int(self._scores.argmax())
-        return None if self._scores.item(row) == -inf else row
+            row = int(scores.argmax())
+            best = scores.item(row)
+        return None if best == -inf else row
 
     def taken(self, row: int) -> None:
         """One of them was put there: nothing else has changed since the last look."""

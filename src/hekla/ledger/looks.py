@@ -77,7 +77,7 @@ class Looks:
         self._seen = 0
         self._number_of: dict[bytes, int] = {}
         self._first_row: list[int] = []
-        self._build_of_row: list[bytes] = []
+        self._builds: list[bytes] = []
         self._boards: dict[Hashable, Board] = {}
         self.count = 0
         """How many different ones there have been."""
@@ -142,20 +142,20 @@ class Looks:
         self.beginning += 1
         nodes, pods = self._nodes, self._pods
         build = np.column_stack([nodes.allocatable[:, :-1], pods.allocatable[:, :-1]])
-        self._build_of_row = slices(build)
+        self._builds = slices(build)
         self._pod_limits = nodes.pod_limit.tolist()
         self._places = idle, future = nodes.idle[:, -1], nodes.future[:, -1]
         is_full = np.column_stack([nodes.pod_limit <= pods.count, idle < 1, future < 1])
         states = slices(nodes.beside_places), slices(pods.beside_places), slices(is_full)
-        looks = map(b"".join, zip(self._build_of_row, *states, strict=True))
+        looks = map(b"".join, zip(self._builds, *states, strict=True))
         self._of_row = np.array([self._number(look, row) for row, look in enumerate(looks)], dtype=np.intp)
 
     def _look_again(self, rows: Iterable[int]) -> None:
         nodes, pods, number_of = self._nodes.beside_places, self._pods.beside_places, self._number_of
-        limits, count, (idle, future) = self._pod_limits, self._pods.count, self._places
+        builds, limits, count, (idle, future) = self._builds, self._pod_limits, self._pods.count, self._places
         for row in rows:
             is_full = (limits[row] <= count.item(row), idle.item(row) < 1, future.item(row) < 1)
-            look = self._build_of_row[row] + nodes[row].tobytes() + pods[row].tobytes() + bytes(is_full)
+            look = builds[row] + nodes[row].tobytes() + pods[row].tobytes() + bytes(is_full)
             number = number_of.get(look)
             self._of_row[row] = self._number(look, row) if number is None else number
 
