@@ -59,7 +59,7 @@ class Standings:
     def place_of(self, board_key: Hashable, request_key: Hashable, task: Task) -> tuple[Board, int]:
         """The board that speaks of a request, and its line there: somebody is going to ask."""
         board = self._looks.board(board_key)
-        line = board.line_of(request_key, task)
+        line = board.line_of(request_key, task.weight)
         self._asking.setdefault(board, set()).add(line)
         return board, line
 

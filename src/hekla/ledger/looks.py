@@ -16,7 +16,7 @@ from hekla.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
 from hekla.ledger.requests import Requests
-from hekla.model.task import Task
+from hekla.model.task import Weight
 
 MOST_LOOKS = 2**14
 LOOKS_PER_NODE = 4
@@ -35,25 +35,21 @@ class Board:
         self.met = 0
         """How many looks it was told of."""
         self._line_of: dict[Hashable, int] = {}
-        self._requests: Requests | None = None
+        self._weights: list[Weight] = []
 
     def __len__(self) -> int:
         return len(self._line_of)
 
     @property
     def requests(self) -> Requests:
-        assert self._requests is not None, "a board without lines is not asked for its requests"
-        return self._requests
+        return Requests(self._weights)
 
-    def line_of(self, key: Hashable, task: Task) -> int:
-        """The line of the task's request; the key tells requests apart."""
+    def line_of(self, key: Hashable, weight: Weight) -> int:
+        """The line of a request; the key tells requests apart."""
         line = self._line_of.get(key)
         if line is None:
             line = self._line_of[key] = len(self._line_of)
-            if self._requests is None:
-                self._requests = Requests(task)
-            else:
-                self._requests.add(task)
+            self._weights.append(weight)
             if line == len(self.said):
                 self.said = np.concatenate([self.said, np.full_like(self.said, np.nan)])
         return line

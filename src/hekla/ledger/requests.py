@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hekla.ledger.arrays import Amounts
-from hekla.model.task import Task
+from hekla.model.task import Weight
 
 
 class Requests:
-    """One column per task; every resource is asked for by all of them or by none, as their kinds tell."""
+    """One column per request; every resource is asked for by all of them or by none, as their kind tells."""
 
-    def __init__(self, task: Task) -> None:
-        self.compared = task.asked
+    def __init__(self, weights: Sequence[Weight]) -> None:
+        self.compared = weights[0].kind[0]
         """The resources of which a node must have enough."""
-        self.vectors: Amounts = task.vector[:, None]
-        """(R, tasks)"""
-        self.nonzero: Amounts = np.array(task.nonzero, dtype=np.int64)[:, None]
-        """(2, tasks)"""
-
-    def add(self, task: Task) -> None:
-        one = Requests(task)
-        self.vectors = np.concatenate([self.vectors, one.vectors], axis=1)
-        self.nonzero = np.concatenate([self.nonzero, one.nonzero], axis=1)
+        self.vectors: Amounts = np.column_stack([weight.amounts for weight in weights])
+        """(R, requests)"""
+        self.nonzero: Amounts = np.column_stack([weight.nonzero for weight in weights])
+        """(2, requests)"""
 
     def __len__(self) -> int:
         return len(self.vectors[0])

@@ -54,7 +54,7 @@ def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]
 class Weight:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
-    __slots__ = ("among_pods", "amounts", "kind", "on_node", "wanted")
+    __slots__ = ("among_pods", "amounts", "kind", "nonzero", "on_node", "wanted")
 
     def __init__(
         self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], asked: tuple[int, ...], pods: int
@@ -65,6 +65,8 @@ class Weight:
         """Of what scores see of requests, of what is requested, and of pods."""
         self.amounts: list[int] = vector.tolist()
         """What it asks for, in plain numbers."""
+        self.nonzero = nonzero
+        """What scores see of that."""
         self.wanted = wanted_of(vector, pods)
         """What a queue must have to give."""
         self.kind = asked, (vector > 0).tobytes()
