@@ -98,6 +98,7 @@ class Standings:
         """What looks, each known by a row that has it, are worth to all requests of the board."""
         crowd = self._crowds.get(board)
         if crowd is None or crowd.size != len(board):
+            board.make_room_for(self._looks.count)
             crowd = self._crowds[board] = Crowd(self._fitting, board.requests)
         if len(looks) > FEW_LOOKS:
             numbers, rows = zip(*looks, strict=True)
@@ -182,6 +183,7 @@ class Line:
     def _find_board(self) -> None:
         self._beginning = self._all_looks.beginning
         self._board, self._number = self._standings.place_of(*self._keys, self._task)
+        self._board.make_room_for(self._all_looks.count)
 
 
 class Crowd:

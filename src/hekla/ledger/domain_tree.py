@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hekla.lazy import lazy
-from hekla.ledger.arrays import Amounts, Indices, Mask
+from hekla.ledger.arrays import Amounts, Indices, Mask, distinct
 from hekla.ledger.labels import NodeLabels, selected_by
 from hekla.objects import HyperNode
 from hekla.objects.complaint import Complaint
@@ -169,7 +169,7 @@ class DomainTree:
             found.append(domains * count + rows)
             domains = above[domains]
             rows, domains = rows[domains >= 0], domains[domains >= 0]
-        pairs = np.unique(np.concatenate(found))
+        pairs = distinct(np.concatenate(found))
         self._members, holders = pairs % max(count, 1), pairs // max(count, 1)
         self._starts = np.searchsorted(holders, np.arange(len(self.by_name) + 1))
         order = np.argsort(self._members, kind="stable")

@@ -20,6 +20,7 @@ from hekla.ledger.arrays import Amounts, Floats, Indices
 os.environ.setdefault("NUMEXPR_NUM_THREADS", "1")
 import numexpr
 
+WORD = re.compile(r"\w+")
 TYPES: dict[type, type] = {int: np.int64, float: np.float64}
 
 
@@ -91,7 +92,7 @@ class Program:
         asked = {f"{name}_{at}": column for at, one in numbered for name, column in one.asked.items()}
         told = [(f"{name}_{at}", kind) for at, one in numbered for name, kind in one.told.items()]
         total = " + ".join(f"({_renamed(texts[at], one, at)})" for at, one in numbered) or "0.0"
-        words = set(re.findall(r"\w+", total))
+        words = set(WORD.findall(total))
         used = {name: column for name, column in asked.items() if name in words}
         kinds: list[tuple[str, type]] = [(name, column.dtype.type) for name, column in used.items()]
         kinds += [(name, TYPES[kind]) for name, kind in told if name in words]
@@ -107,8 +108,8 @@ class Program:
 
 
 def _renamed(text: str, formula: Formula, number: int) -> str:
-    names = "|".join([*formula.asked, *formula.told])
-    return re.sub(rf"\b({names})\b", rf"\1_{number}", text) if names else text
+    names = {name: f"{name}_{number}" for name in (*formula.asked, *formula.told)}
+    return WORD.sub(lambda found: names.get(found[0], found[0]), text)
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ MOST_LOOKS = 2**14
 LOOKS_PER_NODE = 4
 MEMORY_FOR_BOARDS = 2**26
 """Beyond these it is better to start anew."""
+MOST_LIKELY = 2**12
 
 
 class Board:
@@ -30,8 +31,10 @@ class Board:
     All of the requests ask for the same resources, so that they can be held against a node together.
     """
 
-    def __init__(self, looks: int) -> None:
-        self.said: Floats = np.full((4, looks), np.nan)
+    def __init__(self, likely: int) -> None:
+        """Once there are tasks on nodes, so many looks are likely."""
+        self.said: Floats = np.empty((0, likely))
+        self._ruled = 0
         self.met = 0
         """How many looks it was told of."""
         self._line_of: dict[Hashable, int] = {}
@@ -50,15 +53,23 @@ class Board:
         if line is None:
             line = self._line_of[key] = len(self._line_of)
             self._weights.append(weight)
-            if line == len(self.said):
-                self.said = np.concatenate([self.said, np.full_like(self.said, np.nan)])
         return line
 
     def make_room_for(self, looks: int) -> None:
-        """There may be more looks than there were."""
-        if looks > self.said.shape[1]:
-            more = np.full((len(self.said), 2 * looks - self.said.shape[1]), np.nan)
-            self.said = np.concatenate([self.said, more], axis=1)
+        """All its lines are there, and wide enough.
+
+        They are laid out wider than is needed, and seldom again: memory costs nothing before it is used.
+        """
+        lines, width = self.said.shape
+        if len(self) > lines or looks > width:
+            lines_then = lines if len(self) <= lines else max(len(self), 2 * lines)
+            before, self.said = self.said, np.empty((lines_then, max(2 * looks, width)))
+            self.said[:, : self._ruled] = np.nan
+            self.said[:lines, : self._ruled] = before[:, : self._ruled]
+        if looks > self._ruled:
+            further = min(looks + looks // 2, self.said.shape[1])
+            self.said[:, self._ruled : further] = np.nan
+            self._ruled = further
 
 
 class Looks:
@@ -114,7 +125,7 @@ class Looks:
         """What these say of looks; whoever asks for it fills in what is missing."""
         board = self._boards.get(whose)
         if board is None:
-            board = self._boards[whose] = Board(2 * len(self._number_of))
+            board = self._boards[whose] = Board(min(len(self._of_row), MOST_LIKELY))
         return board
 
     def since(self, count: int) -> list[tuple[int, int]]:

@@ -13,7 +13,17 @@ from typing import TypeVar, cast
 import numpy as np
 
 from hekla.errors import BrokenPromise
-from hekla.ledger.arrays import ALL_ROWS, Amounts, Indices, Mask, Rows, dovetailed, laid_anew, widened
+from hekla.ledger.arrays import (
+    ALL_ROWS,
+    Amounts,
+    Indices,
+    Mask,
+    Rows,
+    counted,
+    dovetailed,
+    laid_anew,
+    widened,
+)
 from hekla.ledger.axis import Axis
 from hekla.ledger.labels import NodeLabels
 from hekla.model.node import Node
@@ -160,7 +170,7 @@ class NodeLedger:
                 raise BrokenPromise(f"task {task.key} is on node {self.names[row]} already")
             on_it[task.key] = task
             task.node, task.node_name = row, self.names[row]
-        chosen, counts = np.unique(rows, return_counts=True)
+        chosen, counts = counted(rows)
         amounts = counts[:, None] * tasks[0].vector
         self.idle[chosen] -= amounts
         self.used[chosen] += amounts

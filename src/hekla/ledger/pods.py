@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Counts, Indices, laid_anew, side_by_side, widened
+from hekla.ledger.arrays import Amounts, Counts, Indices, counted, laid_anew, side_by_side, widened
 from hekla.ledger.axis import Axis
 from hekla.ledger.nodes import FEW, NodeLedger
 from hekla.ledger.tally import Tally, Thing
@@ -117,7 +117,7 @@ class PodLedger:
             return
         for task in tasks:
             self.pods_on[task.node][task.key] = task
-        rows, counts = np.unique([task.node for task in tasks], return_counts=True)
+        rows, counts = counted(task.node for task in tasks)
         self.count[rows] += counts
         self.nonzero[rows] += counts[:, None] * np.array(tasks[0].nonzero, dtype=np.int64)
         self.requested[rows] += counts[:, None] * tasks[0].vector
