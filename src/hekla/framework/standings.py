@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from math import inf, isnan
-from operator import lt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -193,9 +192,9 @@ class Crowd:
         self.size = len(requests)
         self._nodes = fitting.session.nodes
         self._refuse = [form(requests) for judge in fitting.judges for form in judge.for_many]
-        self._needs = [(column, requests.vectors[column]) for column in requests.compared]
-        self._least = [int(needs.min()) for _, needs in self._needs]
-        self._most = [int(needs.max()) for _, needs in self._needs]
+        self._needs = {column: requests.vectors[column] for column in requests.compared}
+        self._least = [(column, int(needs.min())) for column, needs in self._needs.items()]
+        self._most = [(column, int(needs.max())) for column, needs in self._needs.items()]
         self._sum = Sum([form(requests) for form in (*fitting.order.for_many, *fitting.batch.for_many)])
 
     def scores(self, row: int) -> Floats | float:
@@ -204,9 +203,9 @@ class Crowd:
         if self._is_closed(row, free):
             return -inf
         scores = self._sum.at(row)
-        if any(map(lt, free, self._most)):
-            for (_, needs), amount in zip(self._needs, free, strict=True):
-                scores = np.where(needs > amount, -inf, scores)
+        for column, most in self._most:
+            if free[column] < most:
+                scores = np.where(self._needs[column] > free[column], -inf, scores)
         return scores
 
     def scores_of_many(self, rows: Sequence[int]) -> Floats:
@@ -216,21 +215,19 @@ class Crowd:
         places = np.array([place for place, row in enumerate(rows) if row in room], dtype=np.intp)
         for group, given in self._sum.of_many(open_rows):
             scores[places[group]] = given
-        for at, (_, needs) in enumerate(self._needs):
-            free_on_each = np.array([free[at] for free in room.values()], dtype=np.int64)
+        for column, needs in self._needs.items():
+            free_on_each = np.array([free[column] for free in room.values()], dtype=np.int64)
             scores[places] = np.where(needs > free_on_each[:, None], -inf, scores[places])
         return scores
 
     def _is_closed(self, row: int, free: Sequence[int]) -> bool:
         """Whether it has room for none of them, or refuses them all."""
-        for refuses in self._refuse:
-            if refuses(row):
+        for column, least in self._least:
+            if free[column] < least:
                 return True
-        return any(map(lt, free, self._least))
+        return any([refuses(row) for refuses in self._refuse])
 
     def _room_on(self, row: int) -> list[int]:
-        """Of what is asked for: now, and once releases are done and promises kept where there are any."""
-        now = self._nodes.idle[row].tolist()
-        if self._nodes.has_promises:
-            now = list(map(min, now, self._nodes.future[row].tolist()))
-        return [now[column] for column, _ in self._needs]
+        """Of every resource: now, and once releases are done and promises kept where there are any."""
+        now: list[int] = self._nodes.idle[row].tolist()
+        return list(map(min, now, self._nodes.future[row].tolist())) if self._nodes.has_promises else now
