@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -21,12 +21,17 @@ from hekla.framework.points import (
     OVERUSED,
     PREDICATE,
     PREEMPTABLE,
+    QUEUE_ORDER,
     Point,
     Scope,
     answers,
+    as_key,
     every,
+    for_many,
 )
 from hekla.ledger.arrays import Floats, Mask, Rows
+from hekla.ledger.formulas import Formula
+from hekla.ledger.requests import Requests
 from hekla.ledger.states import NodeStates
 from hekla.model.diagnosis import Refusal
 from hekla.model.job import Job
@@ -310,6 +315,74 @@ class Wavering(Sound):
         return None if among.all() else among.astype(np.float64)
 
 
+class Sloppy(Plugin):
+    """Rounds when it speaks of many."""
+
+    name = "sloppy"
+
+    @answers(NODE_ORDER, Scope.LEDGER)
+    def score(self, task: Task, states: NodeStates) -> Floats:
+        return states.idle[0] + float(task.weight.amounts[0])
+
+    @for_many(score)
+    def score_for_many(self, requests: Requests) -> Formula:
+        idle = self.session.nodes.idle
+        return Formula(
+            {"asked": requests.vectors[0]},
+            {"idle": int},
+            lambda row: ("idle + 1000 * (asked // 1000)", [int(idle[row, 0])]),
+        )
+
+
+class Counting(Plugin):
+    """Refuses nodes by how many pods they run, which is all the same to most."""
+
+    name = "counting"
+
+    @answers(PREDICATE, Scope.LEDGER)
+    def refuse_busy_nodes(self, task: Task, states: NodeStates) -> list[Refusal]:
+        return [Refusal("busy", states.pod_count >= 2)]
+
+    @for_many(refuse_busy_nodes)
+    def refuse_busy_nodes_to_many(self, requests: Requests) -> Callable[[int], bool]:
+        return lambda row: bool(self.session.pods.count[row] >= 2)
+
+
+class Backward(Plugin):
+    name = "backward"
+
+    @answers(QUEUE_ORDER)
+    def by_weight(self, left: Queue, right: Queue) -> float:
+        return right.weight - left.weight
+
+    @as_key(by_weight)
+    def weight(self, queue: Queue) -> int:
+        return queue.weight
+
+
+class Envious(Plugin):
+    """Its keys of queues move with what others are given."""
+
+    name = "envious"
+
+    def on_open(self) -> None:
+        self.placed = 0
+
+    def on_allocate(self, task: Task) -> None:
+        self.placed += 1
+
+    def on_release(self, task: Task) -> None:
+        self.placed -= 1
+
+    @answers(QUEUE_ORDER)
+    def by_weight(self, left: Queue, right: Queue) -> float:
+        return left.weight - right.weight
+
+    @as_key(by_weight)
+    def weight(self, queue: Queue) -> int:
+        return queue.weight + self.placed
+
+
 @pytest.mark.parametrize(
     ("plugin", "complaint"),
     [
@@ -341,6 +414,10 @@ class Wavering(Sound):
         (Boasting, "but the queue takes 0"),
         (Miscounting, "after on_allocate_all"),
         (Wavering, "for all nodes, but"),
+        (Sloppy, "but score_for_many says"),
+        (Counting, "once it runs a pod more"),
+        (Backward, "compare as"),
+        (Envious, "moves when a task of queue"),
     ],
     ids=lambda part: part.__name__ if isinstance(part, type) else "",
 )

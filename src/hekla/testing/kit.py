@@ -39,6 +39,7 @@ from hekla.testing.foresight import (
     broken_headroom,
     broken_suppositions,
 )
+from hekla.testing.forms import broken_forms_for_many, broken_keys
 from hekla.testing.pods import stamped
 from hekla.testing.samples import Sample, placements, samples
 from hekla.testing.story import conf_of
@@ -67,6 +68,7 @@ def check_plugin(
         check_shuffled_nodes(trial)
         check_events(trial)
         check_foresight(trial)
+        check_forms(trial)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,6 +235,12 @@ def check_foresight(trial: Trial) -> None:
         *broken_crowds(trial.session),
         *broken_constants(trial.session()),
     ):
+        raise AssertionError(trial.complain(problem))
+
+
+def check_forms(trial: Trial) -> None:
+    """What it marks as a quicker form of an answer says what the answer says."""
+    for problem in (*broken_forms_for_many(trial.session()), *broken_keys(trial.session())):
         raise AssertionError(trial.complain(problem))
 
 
