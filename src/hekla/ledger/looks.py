@@ -23,6 +23,7 @@ LOOKS_PER_NODE = 4
 MEMORY_FOR_BOARDS = 2**26
 """Beyond these it is better to start anew."""
 MOST_LIKELY = 2**12
+"""A look for every node is likely, up to so many."""
 
 
 class Board:
@@ -32,11 +33,12 @@ class Board:
     """
 
     def __init__(self, likely: int) -> None:
-        """Once there are tasks on nodes, so many looks are likely."""
+        """So many looks there are likely to be, once there are tasks on nodes."""
         self.said: Floats = np.empty((0, likely))
-        self._ruled = 0
         self.met = 0
         """How many looks it was told of."""
+        self._ruled = 0
+        """For how many there are lines to write on; what stands behind is not there yet."""
         self._line_of: dict[Hashable, int] = {}
         self._weights: list[Weight] = []
 
@@ -61,15 +63,24 @@ class Board:
         They are laid out wider than is needed, and seldom again: memory costs nothing before it is used.
         """
         lines, width = self.said.shape
-        if len(self) > lines or looks > width:
-            lines_then = lines if len(self) <= lines else max(len(self), 2 * lines)
-            before, self.said = self.said, np.empty((lines_then, max(2 * looks, width)))
-            self.said[:, : self._ruled] = np.nan
-            self.said[:lines, : self._ruled] = before[:, : self._ruled]
+        if len(self) > lines:
+            self._lay_out(max(len(self), 2 * lines), width)
+        if looks > width:
+            self._lay_out(len(self.said), 2 * looks)
         if looks > self._ruled:
             further = min(looks + looks // 2, self.said.shape[1])
             self.said[:, self._ruled : further] = np.nan
             self._ruled = further
+
+    def _lay_out(self, lines: int, width: int) -> None:
+        before, self.said = self.said, np.empty((lines, width))
+        self.said[:, : self._ruled] = np.nan
+        self.said[: len(before), : self._ruled] = before[:, : self._ruled]
+
+    @property
+    def memory(self) -> int:
+        """Bytes that are in use."""
+        return len(self.said) * self._ruled * self.said.itemsize
 
 
 class Looks:
@@ -103,7 +114,7 @@ class Looks:
     def take_too_much(self) -> bool:
         """Whether there is so much by now that most of it is likely to be of the past."""
         too_many = max(MOST_LOOKS, LOOKS_PER_NODE * len(self._of_row))
-        memory = sum(board.said.nbytes for board in self._boards.values())
+        memory = sum(board.memory for board in self._boards.values())
         return self.count > too_many or memory > MEMORY_FOR_BOARDS
 
     def of_rows(self) -> Indices:
