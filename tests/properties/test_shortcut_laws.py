@@ -18,7 +18,7 @@ from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.orders import comparison_of_queues
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
-from hekla.framework.standings import FEW_LOOKS, MANY_QUESTIONS
+from hekla.framework.standings import FEW_LATECOMERS, FEW_LOOKS, LOOKS_PER_REQUEST, MANY_QUESTIONS
 from hekla.ledger import looks
 from hekla.model.status import Status
 from hekla.model.task import Task
@@ -88,33 +88,42 @@ def test_so_it_does_where_every_job_asks_for_something_else(cluster: Cluster, co
     cluster=medleys(),
     conf=medley_confs(),
     made=st.lists(st.tuples(moves, st.booleans()), max_size=4),
+    expected=st.integers(0, 12),
     many_questions=st.sampled_from([0, MANY_QUESTIONS]),
     few_looks=st.sampled_from([0, FEW_LOOKS]),
+    few_latecomers=st.sampled_from([1, FEW_LATECOMERS]),
+    looks_per_request=st.sampled_from([1, LOOKS_PER_REQUEST]),
     most_looks=st.sampled_from([1, looks.MOST_LOOKS]),
 )
 def test_the_standings_tell_what_a_closer_look_does(
     cluster: Cluster,
     conf: Conf,
     made: Sequence[tuple[Sequence[Move], bool]],
+    expected: int,
     many_questions: int,
     few_looks: int,
+    few_latecomers: int,
+    looks_per_request: int,
     most_looks: int,
 ) -> None:
     """Whether looks are worked out for one request, as after few questions, or for all requests at once."""
     with (
         patch.object(standings, "FEW_LOOKS", few_looks),
+        patch.object(standings, "FEW_LATECOMERS", few_latecomers),
+        patch.object(standings, "LOOKS_PER_REQUEST", looks_per_request),
         patch.object(looks, "MOST_LOOKS", most_looks),
         patch.object(looks, "LOOKS_PER_NODE", 1),
     ):
-        hold_standings_against_a_closer_look(cluster.session(conf), made, many_questions)
+        session = cluster.session(conf)
+        if session.fitting.has_standings:
+            session.fitting.expect(waiting_tasks(session)[:expected])
+            session.fitting.expect(waiting_tasks(session)[:1] * many_questions)
+        hold_standings_against_a_closer_look(session, made)
 
 
 def hold_standings_against_a_closer_look(
-    session: Session, made: Sequence[tuple[Sequence[Move], bool]], many_questions: int
+    session: Session, made: Sequence[tuple[Sequence[Move], bool]]
 ) -> None:
-    if session.fitting.has_standings:
-        session.fitting.expect(waiting_tasks(session))
-        session.fitting.expect(waiting_tasks(session)[:1] * many_questions)
     for some_moves, is_undone in made:
         assert told_by_standings(session) == seen_at_a_closer_look(session)
         statement = make_all(session, some_moves)

@@ -129,9 +129,10 @@ class Fitting:
         said = [[ask(task) for ask in judge.once] for judge in self.judges]
         key = tuple([id(refusals) for of_judge in said for refusals in of_judge])
         known = self._exclusions.get(key)
-        if known is None:
-            known = Exclusion(said, len(self.session.nodes), self.session.hard_shard)
-            self._keep(self._exclusions, key, known)
+        if known is None or not self.session.shortcuts.sheets:
+            fresh = Exclusion(said, len(self.session.nodes), self.session.hard_shard)
+            return self._keep(self._exclusions, key, fresh)
+        self._exclusions.move_to_end(key)
         return known
 
     def _keep(self, shelf: OrderedDict[Hashable, Kept], key: Hashable, thing: Kept) -> Kept:

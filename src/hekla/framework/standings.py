@@ -31,6 +31,8 @@ FEW_LOOKS = 4
 """Up to so many looks are worked out one by one: an array of one costs ten plain numbers."""
 LOOKS_PER_REQUEST = 8
 """So many looks are worked out for all requests in the time in which all looks are for one."""
+FEW_LATECOMERS = 8
+"""One in so many; what looks are worth to these is worked out for one request at a time."""
 MANY_QUESTIONS = 16
 """A session that has met so many new looks, or is going to, asks what they are worth to all requests."""
 
@@ -82,7 +84,8 @@ class Standings:
         """Work out what the looks of these rows are worth, which nobody did before."""
         looks, rows = self._looks.rows_by_look(rows)
         self._questions += len(looks)
-        if self._is_worth_asking_all(board, len(looks)):
+        asks_all = self._is_worth_asking_all(board, len(looks)) and board.knows_little_of(looks)
+        if asks_all and line < self._crowd_of(board).size:
             self._ask_all(board, list(zip(looks.tolist(), rows.tolist(), strict=True)))
         elif len(looks) <= FEW_LOOKS:
             for look, row in zip(looks.tolist(), rows.tolist(), strict=True):
@@ -95,16 +98,21 @@ class Standings:
 
     def _ask_all(self, board: Board, looks: Sequence[tuple[int, int]]) -> None:
         """What looks, each known by a row that has it, are worth to all requests of the board."""
-        crowd = self._crowds.get(board)
-        if crowd is None or crowd.size != len(board):
-            board.make_room_for(self._looks.count)
-            crowd = self._crowds[board] = Crowd(self._fitting, board.requests)
+        crowd = self._crowd_of(board)
         if len(looks) > FEW_LOOKS:
             numbers, rows = zip(*looks, strict=True)
             board.said[: crowd.size, numbers] = crowd.scores_of_many(rows).T
             return
         for look, row in looks:
             board.said[: crowd.size, look] = crowd.scores(row)
+
+    def _crowd_of(self, board: Board) -> Crowd:
+        """All its requests, but for a few latecomers: it takes a while to stand side by side."""
+        crowd = self._crowds.get(board)
+        if crowd is None or len(board) > crowd.size + crowd.size // FEW_LATECOMERS:
+            board.make_room_for(self._looks.count)
+            crowd = self._crowds[board] = Crowd(self._fitting, board.requests())
+        return crowd
 
     def _worth_of_many(self, task: Task, rows: Indices) -> Floats:
         fitting = self._fitting
@@ -222,10 +230,13 @@ class Crowd:
 
     def _is_closed(self, row: int, free: Sequence[int]) -> bool:
         """Whether it has room for none of them, or refuses them all."""
-        for column, least in self._least:
+        for refuses in self._refuse:
+            if refuses(row):
+                return True
+        for column, least in self._least:  # noqa: SIM110 - asked for every new look, and faster
             if free[column] < least:
                 return True
-        return any([refuses(row) for refuses in self._refuse])
+        return False
 
     def _room_on(self, row: int) -> list[int]:
         """Of every resource: now, and once releases are done and promises kept where there are any."""

@@ -16,6 +16,7 @@ from hekla.framework.sheets import Outlook, Sheet
 from hekla.lazy import lazy
 from hekla.ledger.arrays import Counts, Floats, Indices, Mask
 from hekla.ledger.states import SupposedStates
+from hekla.model.resources import PODS
 from hekla.model.task import Task
 
 if TYPE_CHECKING:
@@ -118,8 +119,11 @@ class TaskClass:
 
     @property
     def is_in_standings(self) -> bool:
-        """Whether it prefers among nodes just what all tasks with its request prefer, and takes one place."""
-        return not self._adds_scores and bool(self._task.vector[-1] == 1)
+        """Whether it prefers among nodes just what all with its request prefer, and needs one place for pods.
+
+        What nodes look like tells whether there is a place for one more pod, but not for how many.
+        """
+        return not self._adds_scores and self._task.request[PODS] == 1
 
     def has_steady_scores(self, task: Task, among: Mask) -> bool:
         """Whether scores depend on each node alone, so that a placement changes one of them."""

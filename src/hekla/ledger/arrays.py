@@ -67,16 +67,6 @@ def side_by_side(*tables: Amounts) -> tuple[Amounts, tuple[Amounts, ...]]:
     return whole, tuple(whole[:, end - table.shape[1] : end] for end, table in zip(ends, tables, strict=True))
 
 
-def dovetailed(*tables: Amounts) -> tuple[Amounts, tuple[Amounts, ...]]:
-    """The same for tables with the same columns; all that is of one resource comes together."""
-    count, (rows, width) = len(tables), tables[0].shape
-    whole = np.empty((rows, count * width), dtype=np.int64, order="F")
-    views = tuple(whole[:, first::count] for first in range(count))
-    for view, table in zip(views, tables, strict=True):
-        view[:] = table
-    return whole, views
-
-
 def laid_anew(table: Amounts, rows: Indices) -> Amounts:
     """The table with its rows in another order, zeros in those that are new (below 0). (N, R) -> (rows, R)"""
     fresh = np.zeros((len(rows), table.shape[1]), dtype=np.int64, order="F")

@@ -13,10 +13,10 @@ CPU_COLUMN, MEMORY_COLUMN = range(2)
 
 
 class Axis:
-    """cpu and memory first, then every other resource by name, and `pods` last, which is always there."""
+    """cpu and memory first, then every other resource by name; `pods` is always there."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self.names: tuple[str, ...] = (CPU, MEMORY, *sorted({*names} - {CPU, MEMORY, PODS}), PODS)
+        self.names: tuple[str, ...] = (CPU, MEMORY, *sorted({*names, PODS} - {CPU, MEMORY}))
         self.column_of = {name: column for column, name in enumerate(self.names)}
         self.pods = self.column_of[PODS]
 

@@ -3,7 +3,7 @@
 Whoever goes by the ledgers alone says the same of nodes that look alike. So what is said is kept by look,
 not by node: a node that changes takes over what was said of any other that looked like it, now or in an
 earlier cycle, and a large cluster is worked out for the few looks that it has. They would not be few if it
-showed how many pods a node runs, which matters to nobody: it shows whether there is a place for one more.
+showed how many pods a node runs, which hardly ever matters: it shows whether there is a place for one more.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Board:
     def __len__(self) -> int:
         return len(self._line_of)
 
-    @property
     def requests(self) -> Requests:
+        """All that have a line, side by side."""
         return Requests(self._weights)
 
     def line_of(self, key: Hashable, weight: Weight) -> int:
@@ -56,6 +56,10 @@ class Board:
             line = self._line_of[key] = len(self._line_of)
             self._weights.append(weight)
         return line
+
+    def knows_little_of(self, looks: Indices) -> bool:
+        """Whether most of its lines say nothing of these; else they were asked for, and few lines are new."""
+        return bool(np.isnan(self.said[: len(self), looks]).mean() > 0.5)
 
     def make_room_for(self, looks: int) -> None:
         """All its lines are there, and wide enough.
@@ -96,6 +100,7 @@ class Looks:
         self._number_of: dict[bytes, int] = {}
         self._first_row: list[int] = []
         self._builds: list[bytes] = []
+        self._pod_limits: list[int] = []
         self._boards: dict[Hashable, Board] = {}
         self.count = 0
         """How many different ones there have been."""
@@ -159,21 +164,24 @@ class Looks:
         self._is_void = False
         self.beginning += 1
         nodes, pods = self._nodes, self._pods
-        build = np.column_stack([nodes.allocatable[:, :-1], pods.allocatable[:, :-1]])
-        self._builds = slices(build)
+        self._builds = slices(np.column_stack([nodes.allocatable, pods.allocatable]))
+        counts_pods = np.arange(len(nodes.axis)) == nodes.axis.pods
+        self._heeded = (~np.tile(counts_pods, 3)).astype(np.int64)
+        self._heeded_of_pods = (~np.append(counts_pods, [False, False, True])).astype(np.int64)
         self._pod_limits = nodes.pod_limit.tolist()
-        self._places = idle, future = nodes.idle[:, -1], nodes.future[:, -1]
+        self._places = idle, future = nodes.idle[:, nodes.axis.pods], nodes.future[:, nodes.axis.pods]
         is_full = np.column_stack([nodes.pod_limit <= pods.count, idle < 1, future < 1])
-        states = slices(nodes.beside_places), slices(pods.beside_places), slices(is_full)
-        looks = map(b"".join, zip(self._builds, *states, strict=True))
+        states = slices(nodes.states * self._heeded), slices(pods.states * self._heeded_of_pods)
+        looks = map(b"".join, zip(self._builds, *states, slices(is_full), strict=True))
         self._of_row = np.array([self._number(look, row) for row, look in enumerate(looks)], dtype=np.intp)
 
     def _look_again(self, rows: Iterable[int]) -> None:
-        nodes, pods, number_of = self._nodes.beside_places, self._pods.beside_places, self._number_of
-        builds, limits, count, (idle, future) = self._builds, self._pod_limits, self._pods.count, self._places
+        nodes, pods, number_of = self._nodes.states, self._pods.states, self._number_of
+        limits, count, (idle, future) = self._pod_limits, self._pods.count, self._places
         for row in rows:
+            on_node, of_pods = nodes[row] * self._heeded, pods[row] * self._heeded_of_pods
             is_full = (limits[row] <= count.item(row), idle.item(row) < 1, future.item(row) < 1)
-            look = builds[row] + nodes[row].tobytes() + pods[row].tobytes() + bytes(is_full)
+            look = self._builds[row] + on_node.tobytes() + of_pods.tobytes() + bytes(is_full)
             number = number_of.get(look)
             self._of_row[row] = self._number(look, row) if number is None else number
 

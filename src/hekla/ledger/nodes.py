@@ -20,8 +20,8 @@ from hekla.ledger.arrays import (
     Mask,
     Rows,
     counted,
-    dovetailed,
     laid_anew,
+    side_by_side,
     widened,
 )
 from hekla.ledger.axis import Axis
@@ -114,9 +114,7 @@ class NodeLedger:
         self._sum_up()
 
     def _take(self, idle: Amounts, used: Amounts, future: Amounts) -> None:
-        self.states, (self.idle, self.used, self.future) = dovetailed(idle, used, future)
-        self.beside_places = self.states[:, :-3]
-        """All that is said there, but for places for pods."""
+        self.states, (self.idle, self.used, self.future) = side_by_side(idle, used, future)
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""

@@ -33,7 +33,7 @@ class PodLedger:
         self._axis = nodes.axis
         self._changed = nodes.changed
         self.allocatable: Amounts = nodes.axis.matrix((node.promised for node in nodes.nodes), count)
-        self._take(_nothing(count, 2), np.zeros_like(self.allocatable), _nothing(count, 1))
+        self._take(np.zeros_like(self.allocatable), np.zeros((count, 3), dtype=np.int64))
         self.is_kept = False
         """Whether a plugin moves pods in it, so that it follows what the session does."""
         self.pods_on: list[dict[str, Task]] = [{} for _ in range(count)]
@@ -63,7 +63,7 @@ class PodLedger:
         nodes = self._nodes
         self._derived.clear()
         self.allocatable = nodes.axis.matrix((node.promised for node in nodes.nodes), len(nodes))
-        self._take(*(laid_anew(table, rows) for table in (self.nonzero, self.requested, self._counts)))
+        self._take(laid_anew(self.requested, rows), laid_anew(self._others, rows))
         self.pods_on = [{} if row == NOWHERE else self.pods_on[row] for row in rows.tolist()]
 
     def widen(self, axis: Axis) -> None:
@@ -72,14 +72,12 @@ class PodLedger:
         self._axis = axis
         self._derived.clear()
         self.allocatable = widened(self.allocatable, columns, len(axis))
-        self._take(self.nonzero, widened(self.requested, columns, len(axis)), self._counts)
+        self._take(widened(self.requested, columns, len(axis)), self._others)
 
-    def _take(self, nonzero: Amounts, requested: Amounts, counts: Amounts) -> None:
-        tables = side_by_side(nonzero, requested, counts)
-        self.states, (self.nonzero, self.requested, self._counts) = tables
-        self.count: Counts = self._counts[:, 0]
-        self.beside_places = self.states[:, :-2]
-        """All that is said there, but for how many pods there are."""
+    def _take(self, requested: Amounts, others: Amounts) -> None:
+        self.states, (self.requested, self._others) = side_by_side(requested, others)
+        self.nonzero: Amounts = self._others[:, :2]
+        self.count: Counts = self._others[:, 2]
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
@@ -175,7 +173,3 @@ class PodLedger:
                 tally.move(task, task.node, 1)
             self._tallies[key] = cast("Tally[Hashable]", tally)
         return cast("Tally[Thing]", self._tallies[key])
-
-
-def _nothing(count: int, width: int) -> Amounts:
-    return np.zeros((count, width), dtype=np.int64)

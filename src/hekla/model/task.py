@@ -59,10 +59,10 @@ class Weight:
     def __init__(
         self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], asked: tuple[int, ...], pods: int
     ) -> None:
-        self.on_node = np.column_stack([-vector, vector, -vector]).ravel()
-        """Of each resource: of what is idle, used, and idle once releases are done."""
-        self.among_pods = np.array([*nonzero, *vector, 1], dtype=np.int64)
-        """Of what scores see of requests, of what is requested, and of pods."""
+        self.on_node = np.concatenate([-vector, vector, -vector])
+        """Of what is idle, used, and idle once releases are done."""
+        self.among_pods = np.array([*vector, *nonzero, 1], dtype=np.int64)
+        """Of what is requested, of what scores see of that, and of pods."""
         self.amounts: list[int] = vector.tolist()
         """What it asks for, in plain numbers."""
         self.nonzero = nonzero

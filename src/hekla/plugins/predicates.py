@@ -231,7 +231,10 @@ class Predicates(Plugin):
         return [Refusal(TAINTED, refused, Code.UNRESOLVABLE, plain=plain)]
 
     def _once(self, refuse: Callable[[PodSpec], Refusals], spec: PodSpec, heeded: Hashable) -> Refusals:
-        """Many kinds of tasks have few selectors and tolerations: what these come to is kept."""
+        """Many kinds of tasks have few selectors and tolerations: what these come to is kept.
+
+        Of the spec, `refuse` looks at nothing but what is said to be heeded.
+        """
         key = (refuse.__name__, heeded)
         if key not in self._kept:
             if len(self._kept) == MOST_KEPT:
