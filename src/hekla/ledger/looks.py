@@ -101,6 +101,10 @@ class Looks:
         self._first_row: list[int] = []
         self._builds: list[bytes] = []
         self._pod_limits: list[int] = []
+        self._shown: list[Amounts] = []
+        """For each ledger, 0 for the numbers that look the same whatever they are, and 1 for all others."""
+        self._places: tuple[Amounts, ...] = ()
+        """What is idle of places for pods, now and later."""
         self._boards: dict[Hashable, Board] = {}
         self.count = 0
         """How many different ones there have been."""
@@ -165,23 +169,22 @@ class Looks:
         self.beginning += 1
         nodes, pods = self._nodes, self._pods
         self._builds = slices(np.column_stack([nodes.allocatable, pods.allocatable]))
-        counts_pods = np.arange(len(nodes.axis)) == nodes.axis.pods
-        self._heeded = (~np.tile(counts_pods, 3)).astype(np.int64)
-        self._heeded_of_pods = (~np.append(counts_pods, [False, False, True])).astype(np.int64)
+        self._shown = [1 - ledger.counts_pods().astype(np.int64) for ledger in (nodes, pods)]
+        states = slices(nodes.states * self._shown[0]), slices(pods.states * self._shown[1])
         self._pod_limits = nodes.pod_limit.tolist()
         self._places = idle, future = nodes.idle[:, nodes.axis.pods], nodes.future[:, nodes.axis.pods]
         is_full = np.column_stack([nodes.pod_limit <= pods.count, idle < 1, future < 1])
-        states = slices(nodes.states * self._heeded), slices(pods.states * self._heeded_of_pods)
         looks = map(b"".join, zip(self._builds, *states, slices(is_full), strict=True))
         self._of_row = np.array([self._number(look, row) for row, look in enumerate(looks)], dtype=np.intp)
 
     def _look_again(self, rows: Iterable[int]) -> None:
         nodes, pods, number_of = self._nodes.states, self._pods.states, self._number_of
-        limits, count, (idle, future) = self._pod_limits, self._pods.count, self._places
+        builds, (of_node, of_pods), (idle, future) = self._builds, self._shown, self._places
+        limits, count = self._pod_limits, self._pods.count
         for row in rows:
-            on_node, of_pods = nodes[row] * self._heeded, pods[row] * self._heeded_of_pods
+            states = (nodes[row] * of_node).tobytes() + (pods[row] * of_pods).tobytes()
             is_full = (limits[row] <= count.item(row), idle.item(row) < 1, future.item(row) < 1)
-            look = self._builds[row] + on_node.tobytes() + of_pods.tobytes() + bytes(is_full)
+            look = builds[row] + states + bytes(is_full)
             number = number_of.get(look)
             self._of_row[row] = self._number(look, row) if number is None else number
 

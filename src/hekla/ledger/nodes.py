@@ -116,6 +116,10 @@ class NodeLedger:
     def _take(self, idle: Amounts, used: Amounts, future: Amounts) -> None:
         self.states, (self.idle, self.used, self.future) = side_by_side(idle, used, future)
 
+    def counts_pods(self) -> Mask:
+        """Which columns of `states` do."""
+        return np.tile(np.arange(len(self.axis)) == self.axis.pods, 3)
+
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
         for task in tasks:

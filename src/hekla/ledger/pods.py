@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from hekla.ledger.arrays import Amounts, Counts, Indices, counted, laid_anew, side_by_side, widened
+from hekla.ledger.arrays import Amounts, Counts, Indices, Mask, counted, laid_anew, side_by_side, widened
 from hekla.ledger.axis import Axis
 from hekla.ledger.nodes import FEW, NodeLedger
 from hekla.ledger.tally import Tally, Thing
@@ -78,6 +78,10 @@ class PodLedger:
         self.states, (self.requested, self._others) = side_by_side(requested, others)
         self.nonzero: Amounts = self._others[:, :2]
         self.count: Counts = self._others[:, 2]
+
+    def counts_pods(self) -> Mask:
+        """Which columns of `states` do."""
+        return np.append(np.arange(len(self._axis)) == self._axis.pods, [False, False, True])
 
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
