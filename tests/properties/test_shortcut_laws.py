@@ -190,6 +190,27 @@ def test_pods_may_ask_for_dozens_of_resources() -> None:
     assert deeds(quick.decisions) == deeds(slow.decisions) != []
 
 
+def test_a_request_that_came_late_is_told_of_looks_that_nobody_asked_for() -> None:
+    nodes = tuple(node(f"n{at}", cpu=16, memory="16Gi") for at in range(4))
+    asking = [job(name, tasks=1, cpu=cpu, memory="1Gi") for cpu, name in enumerate("abcd", start=1)]
+    fillers = [job(f"filler{at}", tasks=1, cpu=5, memory=f"{4 - at}Gi") for at in range(4)]
+    objects = (queue("default"), *(one for built in (*asking, *fillers) for one in built.objects))
+    with (
+        patch.object(standings, "MANY_QUESTIONS", 0),
+        patch.object(standings, "LOOKS_PER_REQUEST", 1),
+        patch.object(standings, "FEW_LATECOMERS", 1),
+    ):
+        session = Cluster(nodes, objects).session(USUAL)
+        (first, second, third, late), fillers_of = list(session.tasks)[:4], list(session.tasks)[4:]
+        session.fitting.expect([first, second])
+        session.fitting.best_with_room(first)
+        for row, filler in enumerate(fillers_of):
+            session.put(filler, row, Status.ALLOCATED)
+        session.fitting.best_with_room(third)
+        told = session.fitting.best_with_room(late)
+    assert told == seen_at_a_closer_look(session)[late.key] != 0
+
+
 def test_a_pod_may_ask_for_more_places_for_pods_than_its_own() -> None:
     nodes = tuple(node(name, cpu=8, memory="8Gi", pods=3) for name in ("n0", "n1"))
     running = [

@@ -8,7 +8,7 @@ against all of them at once, by a formula over arrays that are as long as there 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
@@ -55,12 +55,12 @@ class Standings:
         self._questions += count
         self._looks.of_rows()
         for task in requests:
-            self.place_of(self._fitting.board_key(task), self._fitting.request_key(task), task)
+            self.place_of(task)
 
-    def place_of(self, board_key: Hashable, request_key: Hashable, task: Task) -> tuple[Board, int]:
+    def place_of(self, task: Task) -> tuple[Board, int]:
         """The board that speaks of a request, and its line there: somebody is going to ask."""
-        board = self._looks.board(board_key)
-        line = board.line_of(request_key, task.weight)
+        board = self._looks.board(self._fitting.board_key(task))
+        line = board.line_of(self._fitting.request_key(task), task.weight)
         self._asking.setdefault(board, set()).add(line)
         return board, line
 
@@ -147,7 +147,6 @@ class Line:
         self._standings = standings
         self._all_looks = looks
         self._task = task
-        self._keys = known.board_key, known.request_key
         self._handicaps = known.handicaps
         self._scores = standings.scores
         self._beginning = -1
@@ -189,7 +188,7 @@ class Line:
 
     def _find_board(self) -> None:
         self._beginning = self._all_looks.beginning
-        self._board, self._number = self._standings.place_of(*self._keys, self._task)
+        self._board, self._number = self._standings.place_of(self._task)
         self._board.make_room_for(self._all_looks.count)
 
 

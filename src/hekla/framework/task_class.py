@@ -6,7 +6,7 @@ states stands on a sheet, which classes that ask for the same share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,16 +43,6 @@ class TaskClass:
     def sheet(self) -> Sheet:
         """The whole cluster worked out for the request; made when somebody needs it."""
         return self._fitting.sheet_for(self._task)
-
-    @lazy
-    def request_key(self) -> Hashable:
-        """Equal for classes of which all is the same that goes by the request and the looks of nodes."""
-        return self._fitting.request_key(self._task)
-
-    @lazy
-    def board_key(self) -> Hashable:
-        """Equal for classes, in whatever cycle, that ask the same plugins for the same resources."""
-        return self._fitting.board_key(self._task)
 
     def refresh(self) -> TaskClass:
         """Take over what has changed on the sheet."""

@@ -14,7 +14,7 @@ class Requests:
     """One column per request; every resource is asked for by all of them or by none, as their kind tells."""
 
     def __init__(self, weights: Sequence[Weight]) -> None:
-        self.compared = weights[0].kind[0]
+        self.compared = weights[0].asked
         """The resources of which a node must have enough."""
         self.vectors: Amounts = np.column_stack([weight.amounts for weight in weights])
         """(R, requests)"""

@@ -54,7 +54,7 @@ def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]
 class Weight:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
-    __slots__ = ("among_pods", "amounts", "kind", "nonzero", "on_node", "wanted")
+    __slots__ = ("among_pods", "amounts", "asked", "kind", "nonzero", "on_node", "wanted")
 
     def __init__(
         self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], asked: tuple[int, ...], pods: int
@@ -69,8 +69,10 @@ class Weight:
         """What scores see of that."""
         self.wanted = wanted_of(vector, pods)
         """What a queue must have to give."""
+        self.asked = asked
+        """The resources of which a node must have enough."""
         self.kind = asked, (vector > 0).tobytes()
-        """Which resources it asks for, and of which it asks for any."""
+        """Equal for weights that ask for the same resources, be it more or less of them."""
 
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
