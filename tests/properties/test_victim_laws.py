@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.framework.heap import Heap
-from hekla.framework.orders import task_goes_first, victims_in_order
+from hekla.framework.orders import least_important_first, task_goes_first, victims_in_order
 from hekla.framework.plugin import Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, Point, declared
 from hekla.framework.session import Session
@@ -38,13 +38,14 @@ def others_than(session: Session, job: str) -> list[Task]:
 
 
 def candidates(session: Session, point: Point, task: Task) -> list[Task]:
-    """On the first node; what is reclaimed is of other queues, too."""
+    """On the first node, as plugins are offered them; what is reclaimed is of other queues, too."""
     jobs = session.jobs
-    return [
+    found = [
         other
         for other in others_than(session, task.job)
         if other.node == 0 and (point is PREEMPTABLE or jobs[other.job].queue != jobs[task.job].queue)
     ]
+    return least_important_first(session, found, jobs[task.job])
 
 
 def go_on(session: Session, initiator: Task, chosen: Sequence[int]) -> None:

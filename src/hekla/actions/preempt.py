@@ -24,7 +24,13 @@ from hekla.framework.eviction import (
     without_hopeless,
 )
 from hekla.framework.finder import NodeFinder, error_cache_argument
-from hekla.framework.orders import TaskLine, queues_in_order, tasks_in_order, victims_in_order
+from hekla.framework.orders import (
+    TaskLine,
+    least_important_first,
+    queues_in_order,
+    tasks_in_order,
+    victims_in_order,
+)
 from hekla.framework.prospects import BarrenNodes, RoomToFree, fits_with
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
@@ -141,6 +147,7 @@ class Preemption:
         """Whom plugins give up on the node; None where that does not suffice."""
         session, task = self.session, need.task
         candidates = [victim for victim in self._room_for(task).movable_on(row) if need.may_be_met_by(victim)]
+        candidates = least_important_first(session, candidates, session.jobs[task.job])
         by_all = self.arguments.victim_mode == "intersectAll"
         victims = session.preemptable(task, candidates, by_all=by_all)
         if fits_with(session, task, row, victims):

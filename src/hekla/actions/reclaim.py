@@ -20,7 +20,7 @@ from hekla.framework.eviction import (
     without_hopeless,
 )
 from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
-from hekla.framework.orders import queues_in_order, tasks_in_order, victims_in_order
+from hekla.framework.orders import least_important_first, queues_in_order, tasks_in_order, victims_in_order
 from hekla.framework.prospects import BarrenNodes, CurableNodes, RoomToFree, left_of, shortage_on, suffice
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
@@ -123,8 +123,8 @@ class Reclamation:
         )
 
     def _givers_on(self, row: int) -> list[Task]:
-        """Whoever may give back; inside the queue only what matters less does."""
-        movable = self._claim.room.movable_on(row)
+        """Tasks that may give back, least important first; inside the queue only those of lesser jobs."""
+        movable = least_important_first(self._session, self._claim.room.movable_on(row), self._job)
         if not self._claim.arguments.takes_from_own_queue:
             return movable
         jobs, own = self._session.jobs, self._job

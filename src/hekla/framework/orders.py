@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cmp_to_key, partial
+from operator import attrgetter
 from typing import Any
 
 from hekla.framework import points
@@ -155,6 +156,47 @@ def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
     return deque(sorted(tasks, key=lambda t: (*[key(t) for key in keys], t.index or 0, t.created, t.uid)))
 
 
+def least_important_first(
+    session: Session, candidates: Iterable[Task], beneficiary: Job | None = None
+) -> list[Task]:
+    """Running tasks in the order in which plugins are asked whether they may be evicted.
+
+    Pods without a job, then by victim queue order, job order and task order, each reversed; equals by name.
+    So a plugin that lets go of a few names the least important. Volcano offers them by chance: ADR 0005.
+    """
+    jobs, found = session.jobs, sorted(candidates, key=attrgetter("key"))
+    if len(found) < 2:
+        return found
+    queues = {job.queue for task in found if (job := jobs.get(task.job)) is not None}
+    rank_of_queue = _rank_of_victim_queues(session, queues, beneficiary)
+
+    def importance(task: Task) -> tuple[Any, ...]:
+        job, order = jobs.get(task.job), session.ask(points.TASK_ORDER, task)
+        if job is None:
+            return True, 0, (), order
+        return False, rank_of_queue[job.queue], session.job_order(job), order
+
+    # What goes first in an order has the smallest key, and matters most.
+    return sorted(found, key=importance, reverse=True)
+
+
+def _rank_of_victim_queues(
+    session: Session, names: Collection[str], beneficiary: Job | None
+) -> dict[str, int]:
+    """By name of a queue a number, the greater the sooner its tasks are evicted."""
+    if len(names) < 2:
+        return dict.fromkeys(names, 0)
+    queues = session.queues
+    own = None if beneficiary is None else queues[beneficiary.queue]
+
+    def compare(left: str, right: str) -> int:
+        if own is None:
+            return 1 if queue_goes_first(session, queues[right], queues[left]) else -1
+        return 1 if victim_queue_goes_first(session, queues[left], queues[right], own) else -1
+
+    return {name: at for at, name in enumerate(sorted(sorted(names), key=cmp_to_key(compare)))}
+
+
 def victims_in_order(session: Session, victims: Sequence[Task], preemptor: Task) -> Heap[Task] | deque[Task]:
     """Who is evicted first: orphans, then by queue, then the least of jobs, then the least of tasks.
 
@@ -192,6 +234,7 @@ def victim_queue_goes_first(session: Session, left: Queue, right: Queue, preempt
 __all__ = [
     "job_goes_first",
     "jobs_in_order",
+    "least_important_first",
     "queue_goes_first",
     "queues_in_order",
     "task_goes_first",

@@ -191,7 +191,8 @@ class BarrenNodes:
     def look_at(self, task: Task, row: int, candidates: list[Task]) -> None:
         """A node has refused the task: remember it where it would do so again."""
         session = self._session
-        if session.shortcuts.upper_bounds:
+        # Where the order of tasks moves, so does whom plugins name first.
+        if session.shortcuts.upper_bounds and not session.has_moving_task_order:
             most = session.most_victims(self._point, task, candidates)
             if not any(fits_with(session, task, row, victims) for victims in most):
                 self.rows_for(task)[row] = True

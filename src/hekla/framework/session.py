@@ -188,6 +188,10 @@ class Session:
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
 
+    def job_order(self, job: Job) -> tuple[Any, ...]:
+        """What plugins order jobs by; equal for jobs that none of them tells apart."""
+        return self.job_key(job)[:-2]
+
     @lazy
     def _job_order(self) -> list[Callable[[Job], Any]]:
         return self.answers_to(points.JOB_ORDER)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.conf import argument, arguments_by_prefix
+from hekla.framework.orders import least_important_first
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
     JOB_ORDER,
@@ -123,11 +124,13 @@ class Tdm(Plugin):
         labels = nodes.labels.column(REVOCABLE_ZONE)
         for zone in (zone for zone, is_open in self._is_open.items() if not is_open):
             rows = np.flatnonzero(labels.equals(zone))
-            tasks = (nodes.tasks_on[row] for row in rows)
-            yield from self._within_budgets(on_node[key] for on_node in tasks for key in sorted(on_node))
+            on_nodes = (nodes.tasks_on[row].values() for row in rows)
+            yield from self._within_budgets(
+                task for on_node in on_nodes for task in least_important_first(self.session, on_node)
+            )
 
     def _within_budgets(self, tasks: Iterable[Task]) -> list[Task]:
-        """Of each job's running tasks that may be sent away, as many as its budget allows, first come."""
+        """Of each job's running tasks that may be sent away, as many as its budget allows, in their order."""
         by_job: dict[str, list[Task]] = {}
         for task in tasks:
             if task.is_preemptable and task.status is Status.RUNNING and task.job in self.session.jobs:
