@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from hekla.framework.decisions import Evict
+from hekla.model.shard import Shard
 from hekla.model.status import Status
 from hekla.testing import Story, job, node, pod, queue
 
@@ -169,6 +170,46 @@ STORIES = [
         job("b", tasks=3, cpu=1, min_available=1),
         cpu=3,
         expect={"a": "pending", "b": {"n1": 3}},
+    ),
+    told(
+        "a queue that has its share may exchange what it holds for what can start",
+        job("large", tasks=3, cpu=1, priority=HIGH),
+        job("small", cpu=1, priority=LOW),
+        tiers=("priority, gang", "predicates, proportion"),
+        expect={"large": {"held": {"n1": 1}}, "small": {"n1": 1}},
+    ),
+    told(
+        "own shard first: idle room there is taken before idle room of others",
+        job("b", cpu=1),
+        nodes=[node("n2", cpu=1), node("n1", cpu=1)],
+        shard=Shard("soft", frozenset({"n1"})),
+        actions="backfill",
+        expect={"b": {"n1": 1}},
+    ),
+    told(
+        "own shard first: reserved room there is taken before reserved room of others",
+        job("a", tasks=3, cpu=1),
+        job("b", cpu=1),
+        nodes=[node("n2", cpu=1), node("n1", cpu=1)],
+        shard=Shard("soft", frozenset({"n1"})),
+        expect={"a": {"held": {"n2": 1}}, "b": {"n1": 1}},
+    ),
+    told(
+        "idle room of another shard is taken before reserved room of the own",
+        job("a", tasks=2, cpu=1, node_selector={"kubernetes.io/hostname": "n1"}),
+        job("b", cpu=1),
+        nodes=[node("n2", cpu=1), node("n1", cpu=1, labels={"kubernetes.io/hostname": "n1"})],
+        shard=Shard("soft", frozenset({"n1"})),
+        actions="allocate, backfill",
+        settings={**ON, "allocate": {"unreadyPolicy": "hold"}},
+        expect={"a": {"held": {"n1": 1}}, "b": {"n2": 1}},
+    ),
+    told(
+        "a nominated node is taken before better ones",
+        job("b", cpu=1, nominated="n2"),
+        nodes=[node("n1", cpu=1), node("n2", cpu=1)],
+        actions="backfill",
+        expect={"b": {"n2": 1}},
     ),
     told(
         "a queue that may take no more takes no reserved room either",

@@ -22,6 +22,7 @@ from hekla.framework.finder import error_cache_argument
 from hekla.framework.orders import Turns
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
+from hekla.framework.topology import has_its_network
 from hekla.model.job import INQUEUE, Job
 from hekla.model.task import Task
 
@@ -106,14 +107,6 @@ class Agenda(Turns):
 
     def _tasks_of(self, jobs: Iterable[str]) -> list[Task]:
         return [task for uid in jobs for line in self.worksheets[uid].tasks_of.values() for task in line]
-
-
-def has_its_network(session: Session, job: Job) -> bool:
-    """A job that asks for a topology waits while the tree of network domains is broken."""
-    if not job.has_topology or session.domains.is_ready:
-        return True
-    session.story.of_job(job.uid, f"the network topology cannot be used: {session.domains.complaints[0]}")
-    return False
 
 
 def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:

@@ -7,7 +7,6 @@ would have a place.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cmp_to_key
@@ -16,7 +15,7 @@ import numpy as np
 
 from hekla.actions.bundles import Bundle, bundles_of, total_of
 from hekla.actions.placing import choose
-from hekla.actions.worksheet import Worksheet, worksheet_of
+from hekla.actions.worksheet import ungated_worksheet_of
 from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.eviction import without_hopeless
@@ -166,7 +165,7 @@ class GangPlanner:
     def plan(self, domain: Domain, victims: list[Task]) -> Plan | None:
         session, job = self.session, self.job
         was_ready = session.is_ready(job)
-        worksheet = ungated(worksheet_of(session, job))
+        worksheet = ungated_worksheet_of(session, job)
         if not worksheet:
             return None
         plan = Plan(())
@@ -216,22 +215,9 @@ class GangPlanner:
         return session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job)
 
 
-def ungated(worksheet: Worksheet) -> Worksheet:
-    """A worksheet without tasks behind any gate, and without sub-jobs that have no others."""
-    tasks_of: dict[str, TaskLine] = {
-        uid: deque(t for t in tasks if not t.is_gated) for uid, tasks in worksheet.tasks_of.items()
-    }
-    sub_jobs = worksheet.sub_jobs.copy()
-    busy = [sub_jobs.pop() for _ in range(len(sub_jobs))]
-    for sub_job in busy:
-        if tasks_of[sub_job.uid]:
-            sub_jobs.push(sub_job)
-    return Worksheet(sub_jobs, tasks_of)
-
-
 def demand_of(session: Session, job: Job) -> list[Task]:
     """The tasks to make room for: all that wait, or, of a job that runs, those of its next sub-job."""
-    worksheet = ungated(worksheet_of(session, job))
+    worksheet = ungated_worksheet_of(session, job)
     parts = []
     while worksheet:
         parts.append(list(worksheet.tasks_of[worksheet.sub_jobs.pop().uid]))

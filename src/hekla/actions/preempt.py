@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from hekla.actions.eviction_plans import EvictionPlan, least_harmful, plan_on
+from hekla.actions.one_domain import PlaceTask, make_room_in_one_domain
 from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.action import Action
@@ -22,6 +23,7 @@ from hekla.framework.eviction import (
     ungated_tasks,
     victim_mode_argument,
     without_hopeless,
+    would_run,
 )
 from hekla.framework.finder import NodeFinder, error_cache_argument
 from hekla.framework.orders import (
@@ -40,6 +42,7 @@ from hekla.model.status import Status
 from hekla.model.task import Task
 
 PREEMPTABLE_STATUSES = (Status.BOUND, Status.RUNNING)
+PASSED_OVER = "passes over jobs with a networkTopology; with topologyJobs: true it makes room for them"
 PREEMPTED_BY_SCHEDULER = ("DisruptionTarget", "True", "PreemptionByScheduler")
 
 
@@ -73,6 +76,11 @@ class PreemptArguments:
         key="pipelineUnsatisfiedGangs",
         help="inside a job, promise room to single tasks even where the gang will not be complete",
     )
+    takes_topology_jobs: bool = argument(
+        False,
+        key="topologyJobs",
+        help="make room for jobs with a networkTopology too, inside one network domain each",
+    )
     victim_mode: Literal["tiers", "intersectAll"] = victim_mode_argument()
 
     def candidates_among(self, nodes: int) -> int:
@@ -86,8 +94,8 @@ class Preempt(Action):
     Arguments = PreemptArguments
 
     def run(self, session: Session) -> None:
-        jobs = [job for job in session.jobs_in_line() if session.is_eligible(job) and not job.has_topology]
-        starving = starving_jobs(session, jobs)
+        jobs = [job for job in session.jobs_in_line() if session.is_eligible(job)]
+        starving = starving_jobs(session, [job for job in jobs if self._is_considered(session, job)])
         preemption = Preemption(session, self.arguments)
         queues = queues_in_order(session, (session.queues[name] for name in starving))
         while queues:
@@ -97,7 +105,15 @@ class Preempt(Action):
                 needy.append(heap.pop())
                 preemption.between_jobs(needy[-1])
             for job in needy:
-                preemption.inside(job)
+                if not job.has_topology:
+                    preemption.inside(job)
+
+    def _is_considered(self, session: Session, job: Job) -> bool:
+        """As in Volcano, jobs that ask for a network topology are passed over, unless told otherwise."""
+        if job.has_topology and not self.arguments.takes_topology_jobs and session.is_starving(job):
+            session.story.of_job(job.uid, PASSED_OVER)
+            session.conditions.remark(job, f"{self.name}: {PASSED_OVER}")
+        return self.arguments.takes_topology_jobs or not job.has_topology
 
 
 @dataclass(frozen=True)
@@ -126,17 +142,25 @@ class Preemption:
     def between_jobs(self, job: Job) -> None:
         """Make room for a whole gang at the cost of other jobs, or for none of it."""
         session = self.session
-        tasks = tasks_in_order(session, ungated_tasks(job))
-        barren = BarrenNodes(session, points.PREEMPTABLE)
-        others = JobFilter(session, lambda other: other is not job and other.queue == job.queue)
         with session.statement() as statement:
-            while tasks and session.is_starving(job):
-                task = tasks.popleft()
-                self.make_room(statement, Need(task, others, barren))
+            if job.has_topology:
+                make_room_in_one_domain(session, statement, job, lambda: self._at_the_cost_of_others(job))
+            else:
+                place_task = self._at_the_cost_of_others(job)
+                tasks = tasks_in_order(session, ungated_tasks(job))
+                while tasks and session.is_starving(job):
+                    place_task(statement, tasks.popleft(), session.domains.top.nodes)
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
                 session.story.of_job(job.uid, "not enough room could be made for the whole gang")
+
+    def _at_the_cost_of_others(self, job: Job) -> PlaceTask:
+        """Makes room for one task of the job after another; what it learns holds while nothing is undone."""
+        session = self.session
+        barren = BarrenNodes(session, points.PREEMPTABLE)
+        others = JobFilter(session, lambda other: other is not job and other.queue == job.queue)
+        return lambda statement, task, among: self.make_room(statement, Need(task, others, barren), among)
 
     def _suffices(self, job: Job) -> bool:
         if self.arguments.commit_on == "ready":
@@ -163,17 +187,15 @@ class Preemption:
 
     def inside(self, job: Job) -> None:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
-        session = self.session
-        tasks, itself = (
-            tasks_in_order(session, ungated_tasks(job)),
-            JobFilter(session, lambda one: one is job),
-        )
+        session, everywhere = self.session, self.session.domains.top.nodes
+        tasks = tasks_in_order(session, ungated_tasks(job))
+        itself = JobFilter(session, lambda one: one is job)
         if not self.arguments.keeps_torn_gangs:
             self._inside_whole(job, tasks, itself)
             return
         while tasks:
             with session.statement() as statement:
-                if not self.make_room(statement, Need(tasks.popleft(), itself)):
+                if not self.make_room(statement, Need(tasks.popleft(), itself), everywhere):
                     return
                 statement.commit()
 
@@ -181,17 +203,20 @@ class Preemption:
         """The same, but nothing of it stays unless the gang will be complete."""
         with self.session.statement() as statement:
             while tasks:
-                if not self.make_room(statement, Need(tasks.popleft(), itself)):
+                if not self.make_room(
+                    statement, Need(tasks.popleft(), itself), self.session.domains.top.nodes
+                ):
                     break
             if self._suffices(job):
                 statement.commit()
 
-    def make_room(self, statement: Statement, need: Need) -> bool:
-        """Promise the task a node, evicting there whom it needs to; False where no node will do."""
+    def make_room(self, statement: Statement, need: Need, among: Mask) -> bool:
+        """Promise the task one of these nodes, evicting there whom it needs to; False where none will do."""
         session, task = self.session, need.task
         if not may_preempt(session, task) or session.objection_to(task) is not None:
             return False
-        nodes = self._finder.find(task, without_hopeless(session, task), session.fitting.curable_nodes(task))
+        allowed = among & without_hopeless(session, task)
+        nodes = self._finder.find(task, allowed, session.fitting.curable_nodes(task))
         make_room = self._make_least_harm if self.arguments.is_topology_aware else self._make_room_on_best
         return any(make_room(statement, need, group) for group in session.by_shard(nodes))
 
@@ -256,16 +281,6 @@ def is_movable(victim: Task) -> bool:
 def is_evictable(victim: Task, preemptor: Task) -> bool:
     """Runs, may be evicted, and is worth it: one that holds nothing gives way only to its like."""
     return is_movable(victim) and (victim.is_best_effort or not preemptor.is_best_effort)
-
-
-def would_run(session: Session, task: Task, row: int) -> bool:
-    """Queue, room and plugins all say yes, as things stand now."""
-    queue = session.queues[session.jobs[task.job].queue]
-    return (
-        session.is_allocatable(queue, task)
-        and fits_with(session, task, row, [])
-        and bool(session.fitting.open_nodes(task)[row])
-    )
 
 
 def may_preempt(session: Session, task: Task) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from hekla.actions.one_domain import make_room_in_one_domain, must_keep_to_a_domain
 from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.action import Action
@@ -18,12 +19,14 @@ from hekla.framework.eviction import (
     ungated_tasks,
     victim_mode_argument,
     without_hopeless,
+    would_run,
 )
 from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
 from hekla.framework.orders import least_important_first, queues_in_order, tasks_in_order, victims_in_order
 from hekla.framework.prospects import BarrenNodes, CurableNodes, RoomToFree, left_of, shortage_on, suffice
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
+from hekla.ledger.arrays import Mask
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
@@ -37,6 +40,11 @@ class ReclaimArguments:
         False,
         key="sameQueueLowerPriority",
         help="less important jobs of the same queue may give back too",
+    )
+    checks_topology: bool = argument(
+        True,
+        key="topologyCheck",
+        help="for a job of hard topology, evict inside one network domain, and only if it then fits there",
     )
     victim_mode: Literal["tiers", "intersectAll"] = victim_mode_argument()
 
@@ -54,7 +62,7 @@ class Reclaim(Action):
                 continue
             claim = Claim(session, self.arguments, queue)
             while starving[queue.name]:
-                Reclamation(claim, starving[queue.name].pop()).run()
+                reclaim_for(claim, starving[queue.name].pop())
 
 
 def queues_with_work(session: Session, starving: Collection[str]) -> list[Queue]:
@@ -92,57 +100,74 @@ class Claim:
         return task.status is Status.RUNNING and task.is_preemptable and self.givers[task.job]
 
 
-class Reclamation:
-    """Taking back room for one job."""
+def reclaim_for(claim: Claim, job: Job) -> None:
+    """Take back room for the whole gang, or for none of it."""
+    session = claim.session
+    with session.statement() as statement:
+        if claim.arguments.checks_topology and must_keep_to_a_domain(session, job):
+            is_enough = make_room_in_one_domain(
+                session, statement, job, lambda: Reclamation(claim, job, proves_fit=True).take_back
+            )
+        else:
+            take_back_anywhere(Reclamation(claim, job), statement)
+            is_enough = session.is_pipelined(job)
+        if is_enough:
+            statement.commit()
+        elif statement.operations:
+            session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
 
-    def __init__(self, claim: Claim, job: Job) -> None:
-        self._session = claim.session
+
+def take_back_anywhere(reclamation: Reclamation, statement: Statement) -> None:
+    session, job = reclamation.session, reclamation.job
+    everywhere = session.domains.top.nodes
+    tasks = tasks_in_order(session, ungated_tasks(job))
+    while tasks and session.is_starving(job):
+        reclamation.take_back(statement, tasks.popleft(), everywhere)
+
+
+class Reclamation:
+    """Taking back room for one job; what it learns of nodes holds while nothing of it is undone."""
+
+    def __init__(self, claim: Claim, job: Job, *, proves_fit: bool = False) -> None:
+        self.session = claim.session
+        self.job = job
         self._claim = claim
-        self._job = job
+        self._proves_fit = proves_fit
         self._barren = BarrenNodes(claim.session, points.RECLAIMABLE)
 
-    def run(self) -> None:
-        """Take back room for the whole gang, or for none of it."""
-        session, job = self._session, self._job
-        tasks = tasks_in_order(session, ungated_tasks(job))
-        with session.statement() as statement:
-            while tasks and session.is_starving(job):
-                task = tasks.popleft()
-                if self._may_reclaim(task):
-                    self._reclaim_for(statement, task)
-            if session.is_pipelined(job):
-                statement.commit()
-            elif statement.operations:
-                session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
+    def take_back(self, statement: Statement, task: Task, among: Mask) -> bool:
+        """Promise the task room on one of these nodes that jobs of other queues give back."""
+        return self._may_reclaim(task) and self._reclaim_for(statement, task, among)
 
     def _may_reclaim(self, task: Task) -> bool:
         return (
             task.pod.spec.preemption_policy != NEVER
-            and self._session.is_preemptive(self._claim.queue, [task])
-            and self._session.objection_to(task) is None
+            and self.session.is_preemptive(self._claim.queue, [task])
+            and self.session.objection_to(task) is None
         )
 
     def _givers_on(self, row: int) -> list[Task]:
         """Tasks that may give back, least important first; inside the queue only those of lesser jobs."""
-        movable = least_important_first(self._session, self._claim.room.movable_on(row), self._job)
+        movable = least_important_first(self.session, self._claim.room.movable_on(row), self.job)
         if not self._claim.arguments.takes_from_own_queue:
             return movable
-        jobs, own = self._session.jobs, self._job
+        jobs, own = self.session.jobs, self.job
         owners = [(task, jobs[task.job]) for task in movable]
         return [task for task, job in owners if job.queue != own.queue or job.priority < own.priority]
 
-    def _reclaim_for(self, statement: Statement, task: Task) -> None:
+    def _reclaim_for(self, statement: Statement, task: Task, among: Mask) -> bool:
         """Take the first node where others give back enough; one where nobody could is passed over."""
-        session, room = self._session, self._claim.room
-        nodes = without_hopeless(session, task) & self._claim.curable.rows_for(task)
+        session, room = self.session, self._claim.room
+        nodes = among & without_hopeless(session, task) & self._claim.curable.rows_for(task)
         nodes &= room.rows_for(task) & room.rows_with_anybody() & ~self._barren.rows_for(task)
-        for group in session.by_shard(nodes):
-            for row in map(int, np.flatnonzero(group)):
-                if self._take_back_on(statement, task, row):
-                    return
+        return any(
+            self._take_back_on(statement, task, row)
+            for group in session.by_shard(nodes)
+            for row in np.flatnonzero(group).tolist()
+        )
 
     def _take_back_on(self, statement: Statement, task: Task, row: int) -> bool:
-        session, arguments = self._session, self._claim.arguments
+        session, arguments = self.session, self._claim.arguments
         givers, shortage = self._givers_on(row), shortage_on(session, task, row)
         by_all = arguments.victim_mode == "intersectAll"
         victims = session.reclaimable(task, givers, by_all=by_all) if givers else []
@@ -157,6 +182,8 @@ class Reclamation:
                 victim = waiting.pop()
                 attempt.evict(victim, Reclaim.name, beneficiary=task.job)
                 shortage = left_of(shortage, victim)
+            if self._proves_fit and not would_run(session, task, row):
+                return False
             if shortage or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
                 return False
             statement.merge(attempt)

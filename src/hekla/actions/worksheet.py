@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 
 from hekla.framework import points
 from hekla.framework.heap import Heap
@@ -47,6 +48,20 @@ def worksheet_of(session: Session, job: Job) -> Worksheet:
         return _key(session, left) < _key(session, right)
 
     return Worksheet(Heap(goes_first, busy), tasks_of)
+
+
+def ungated_worksheet_of(session: Session, job: Job) -> Worksheet:
+    """The same without tasks behind any gate, and without sub-jobs that have no others."""
+    worksheet = worksheet_of(session, job)
+    tasks_of: dict[str, TaskLine] = {
+        uid: deque(task for task in tasks if not task.is_gated) for uid, tasks in worksheet.tasks_of.items()
+    }
+    sub_jobs = worksheet.sub_jobs.copy()
+    busy = [sub_jobs.pop() for _ in range(len(sub_jobs))]
+    for sub_job in busy:
+        if tasks_of[sub_job.uid]:
+            sub_jobs.push(sub_job)
+    return Worksheet(sub_jobs, tasks_of)
 
 
 def needed_sub_jobs(session: Session, job: Job) -> set[str]:

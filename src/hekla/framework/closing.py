@@ -38,6 +38,7 @@ class Conditions:
         self._now = now
         self._of_job: dict[str, list[Condition]] = {}
         self._line_on: dict[str, str] = {}
+        self._remarks: dict[str, list[str]] = {}
 
     @lazy
     def _time(self) -> datetime:
@@ -47,8 +48,12 @@ class Conditions:
         """The line on the whole job as all actions left it; conditions and pods are told the same."""
         line = self._line_on.get(job.uid)
         if line is None:
-            line = self._line_on[job.uid] = status_line(job)
+            line = self._line_on[job.uid] = ". ".join([status_line(job), *self._remarks.get(job.uid, ())])
         return line
+
+    def remark(self, job: Job, text: str) -> None:
+        """Say something more on the whole job."""
+        self._remarks.setdefault(job.uid, []).append(text)
 
     def of(self, job: Job) -> list[Condition]:
         return self._of_job.setdefault(job.uid, list(job.pod_group.status.conditions))

@@ -10,6 +10,7 @@ import numpy as np
 from hekla.conf import argument
 from hekla.framework.heap import Heap
 from hekla.framework.orders import jobs_in_order
+from hekla.framework.prospects import fits_with
 from hekla.framework.session import Session
 from hekla.ledger.arrays import Mask
 from hekla.model.job import Job
@@ -50,6 +51,16 @@ class JobFilter(dict[str, bool]):
         job = self._jobs.get(uid)
         answer = self[uid] = job is not None and self._is_wanted(job)
         return answer
+
+
+def would_run(session: Session, task: Task, row: int) -> bool:
+    """Queue, room and plugins all say yes, as things stand now."""
+    queue = session.queues[session.jobs[task.job].queue]
+    return (
+        session.is_allocatable(queue, task)
+        and fits_with(session, task, row, [])
+        and bool(session.fitting.open_nodes(task)[row])
+    )
 
 
 def without_hopeless(session: Session, task: Task) -> Mask:

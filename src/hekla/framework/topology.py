@@ -1,8 +1,9 @@
-"""Topology at session open: what jobs ask of the network, made plain, and where their tasks lie already."""
+"""Topology: what jobs ask of the network, made plain, and where their tasks lie already."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -12,6 +13,9 @@ from hekla.model.status import ALLOCATED_SET
 from hekla.model.task import NOWHERE
 from hekla.objects.complaint import Complaint
 from hekla.objects.scheduling import NetworkTopology
+
+if TYPE_CHECKING:
+    from hekla.framework.session import Session
 
 
 def settle_topology(jobs: Iterable[Job], domains: Domains) -> list[Complaint]:
@@ -69,3 +73,11 @@ def _find_domains(job: Job, domains: Domains) -> None:
 
 def _rows_of(sub_job: SubJob) -> list[int]:
     return [task.node for task in sub_job.roster.among(ALLOCATED_SET) if task.node != NOWHERE]
+
+
+def has_its_network(session: Session, job: Job) -> bool:
+    """A job that asks for a topology waits while the tree of network domains is broken."""
+    if not job.has_topology or session.domains.is_ready:
+        return True
+    session.story.of_job(job.uid, f"the network topology cannot be used: {session.domains.complaints[0]}")
+    return False

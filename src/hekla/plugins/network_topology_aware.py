@@ -121,9 +121,9 @@ class NetworkTopologyAware(Plugin):
         if not root.children:
             return [[root]] if may_hold[root.place] else []
         closest_first = self._by_tier(may_hold & self.tree.below(root.place))
-        if purpose is Purpose.ALLOCATE:
-            return closest_first
-        return last_of(closest_first[::-1], self.arguments.most_evicted)
+        if purpose is Purpose.EVICT:
+            return last_of(closest_first[::-1], self.arguments.most_evicted)
+        return closest_first
 
     def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
         """The bounds below which nothing but themselves is to be tried; one answer per bound."""
@@ -174,7 +174,8 @@ class NetworkTopologyAware(Plugin):
         if wish.memory:
             return is_allowed
         demand, asked = self._demand_of(job, sub_job)
-        key = (demand.tobytes(), asked, purpose)
+        moment = len(self.session.nodes.changed) if purpose is Purpose.LATER else 0
+        key = (demand.tobytes(), asked, purpose, moment)
         if self._latest_fit[0] != key:
             self._latest_fit = (key, self._large_enough(demand, list(asked), purpose))
         return is_allowed & self._latest_fit[1]
@@ -182,8 +183,10 @@ class NetworkTopologyAware(Plugin):
     def _large_enough(self, demand: Amounts, asked: list[int], purpose: Purpose) -> Mask:
         """By what is or will be idle, or for evictions by all they have."""
         domains, needed = self.domains, demand[asked]
-        if purpose is Purpose.EVICT:
+        if purpose in (Purpose.EVICT, Purpose.MAKE_ROOM):
             return covers(domains.allocatable[:, asked], needed)
+        if purpose is Purpose.LATER:
+            return covers(self.tree.sums(self.session.nodes.future)[:, asked], needed)
         return covers(domains.idle[:, asked], needed) | covers(domains.future[:, asked], needed)
 
     def _demand_of(self, job: Job, sub_job: SubJob | None) -> tuple[Amounts, tuple[int, ...]]:

@@ -1,0 +1,176 @@
+"""One domain: what an action gives a job that asks for network domains lies in domains that the job allows.
+
+For actions that find places task by task: reclaim, preempt, and backfill of reserved room. Domains are tried
+from the closest to the widest, and the first that will do is taken: they are not scored, as in allocate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from hekla.actions.worksheet import ungated_worksheet_of
+from hekla.framework.orders import TaskLine
+from hekla.framework.points import Purpose
+from hekla.framework.session import Session
+from hekla.framework.statement import Kind, Statement
+from hekla.framework.topology import has_its_network
+from hekla.ledger.arrays import Mask
+from hekla.ledger.domains import Domain
+from hekla.model.job import Job, SubJob, is_hard
+from hekla.model.task import Task
+
+PlaceTask = Callable[[Statement, Task, Mask], bool]
+"""Gives one task a place on one of these nodes; False, and nothing done, where there is none."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The domain in which a job has all it needs, and those of its sub-jobs."""
+
+    domain: Domain
+    of_sub_job: Mapping[str, Domain]
+
+
+class Goal(Protocol):
+    """When an action goes on placing tasks of a job, and when the job, or one sub-job, has all it needs."""
+
+    def goes_on(self, session: Session, job: Job) -> bool: ...
+
+    def is_reached(self, session: Session, job: Job, sub_job: SubJob | None = None) -> bool: ...
+
+
+class ToBePromised:
+    """The job has all it needs once evicted pods are gone."""
+
+    def goes_on(self, session: Session, job: Job) -> bool:
+        return session.is_starving(job)
+
+    def is_reached(self, session: Session, job: Job, sub_job: SubJob | None = None) -> bool:
+        if sub_job is None:
+            return session.is_pipelined(job)
+        return session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job)
+
+
+class ToStart:
+    """The job has all it needs now."""
+
+    def goes_on(self, session: Session, job: Job) -> bool:
+        return not session.is_ready(job)
+
+    def is_reached(self, session: Session, job: Job, sub_job: SubJob | None = None) -> bool:
+        return session.is_ready(job) if sub_job is None else session.sub_job_is_ready(job, sub_job)
+
+
+@dataclass(frozen=True)
+class OneDomain:
+    """The search for one job."""
+
+    session: Session
+    job: Job
+    goal: Goal
+
+    def place(
+        self,
+        statement: Statement,
+        begin: Callable[[], PlaceTask],
+        accepts: Callable[[Statement, Fit], bool] = lambda _statement, _fit: True,
+    ) -> Fit | None:
+        """Place the job in the first domain that will do; None, and nothing done, where there is none.
+
+        `begin` is called before each attempt: what was learned in one that was undone may not hold any more.
+        """
+        session, job = self.session, self.job
+        for domain in chained(session.gradients_of_job(job, session.domains.top, Purpose.MAKE_ROOM)):
+            with session.statement() as attempt:
+                fit = Fit(domain, self._place_parts(attempt, domain, begin()))
+                if attempt.operations and self.goal.is_reached(session, job) and accepts(attempt, fit):
+                    statement.merge(attempt)
+                    return fit
+        return None
+
+    def _place_parts(self, statement: Statement, bound: Domain, place_task: PlaceTask) -> dict[str, Domain]:
+        """What can be placed of the job inside one domain, and where its sub-jobs then lie."""
+        worksheet = ungated_worksheet_of(self.session, self.job)
+        found: dict[str, Domain] = {}
+        while worksheet and self.goal.goes_on(self.session, self.job):
+            sub_job = worksheet.sub_jobs.pop()
+            domain = self._place_part(statement, sub_job, worksheet.tasks_of[sub_job.uid], bound, place_task)
+            if domain is not None:
+                found[sub_job.uid] = domain
+        return found
+
+    def _place_part(
+        self, statement: Statement, sub_job: SubJob, tasks: TaskLine, bound: Domain, place_task: PlaceTask
+    ) -> Domain | None:
+        """The first domain below the bound in which the sub-job has all it needs."""
+        session, job = self.session, self.job
+        for domain in chained(session.gradients_of_sub_job(job, sub_job, bound, Purpose.MAKE_ROOM)):
+            with session.statement() as attempt:
+                self._place_tasks(attempt, sub_job, tasks.copy(), domain, place_task)
+                if attempt.operations and self.goal.is_reached(session, job, sub_job):
+                    statement.merge(attempt)
+                    return domain
+        return None
+
+    def _place_tasks(
+        self, statement: Statement, sub_job: SubJob, tasks: TaskLine, domain: Domain, place_task: PlaceTask
+    ) -> None:
+        """One task after another, until it is enough or cannot be any more."""
+        session, job, roster = self.session, self.job, sub_job.roster
+        while tasks and self.goal.goes_on(session, job):
+            is_enough = job.has_policies and self.goal.is_reached(session, job, sub_job)
+            if is_enough or len(tasks) < roster.minimum - roster.ready - roster.waiting:
+                return
+            place_task(statement, tasks.popleft(), domain.nodes)
+
+
+def chained(gradients: Iterable[Iterable[Domain]]) -> Iterator[Domain]:
+    """Every domain once, the preferred ones first."""
+    return (domain for gradient in gradients for domain in gradient)
+
+
+def must_keep_to_a_domain(session: Session, job: Job) -> bool:
+    """Whether some of the job's tasks may not lie anywhere in the cluster."""
+    topologies = [job.topology, *(sub_job.topology for sub_job in job.sub_jobs.values())]
+    tiers = [t.highest_tier_allowed for t in topologies if t is not None and is_hard(t)]
+    return any(tier is not None and tier < session.domains.top.tier for tier in tiers)
+
+
+def make_room_in_one_domain(
+    session: Session, statement: Statement, job: Job, begin: Callable[[], PlaceTask]
+) -> bool:
+    """Evict inside one domain until the job will have all it needs there; False, and nothing done, if not."""
+    if not has_its_network(session, job):
+        return False
+
+    def accepts(attempt: Statement, fit: Fit) -> bool:
+        if allocate_will_follow(session, job, attempt, fit):
+            return True
+        where = f'domain "{fit.domain.name}" could be freed for the minimum'
+        session.story.of_job(job.uid, f"{where}, but not for all that waits of it together")
+        return False
+
+    if OneDomain(session, job, ToBePromised()).place(statement, begin, accepts) is not None:
+        return True
+    session.story.of_job(
+        job.uid, "no network domain that it allows could hold it, whoever were evicted there"
+    )
+    return False
+
+
+def allocate_will_follow(session: Session, job: Job, statement: Statement, fit: Fit) -> bool:
+    """Whether allocate will try these domains once the evicted pods are gone: it may ask for more than room
+    for the minimum. See W-28 in docs/compat.md.
+    """
+    saved = statement.save()
+    statement.discard()
+    with session.statement() as gone:
+        gone.recover(tuple(operation for operation in saved if operation.kind is Kind.EVICT))
+        of_job = session.gradients_of_job(job, session.domains.top, Purpose.LATER)
+        is_tried = fit.domain in chained(of_job) and all(
+            domain in chained(session.gradients_of_sub_job(job, job.sub_jobs[uid], fit.domain, Purpose.LATER))
+            for uid, domain in fit.of_sub_job.items()
+        )
+    return statement.recover(saved) and is_tried
