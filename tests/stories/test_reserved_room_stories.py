@@ -10,9 +10,11 @@ from collections.abc import Mapping
 import pytest
 
 from hekla.framework.decisions import Evict
+from hekla.framework.plugin import Plugin
 from hekla.model.shard import Shard
 from hekla.model.status import Status
-from hekla.testing import Story, job, node, pod, queue
+from hekla.model.task import Task
+from hekla.testing import Role, Story, job, node, pod, queue
 
 GANG = ("priority, gang", "predicates")
 HOLD = {"allocate": {"unreadyPolicy": "hold"}}
@@ -258,3 +260,30 @@ def test_the_last_task_of_a_job_gives_first() -> None:
     session = told("a", holder(tasks=4), job("b", cpu=1), cpu=3, expect={}).cycle().session
     held = session.jobs["default/a"].roster.having(Status.ALLOCATED).values()
     assert sorted(task.name for task in held) == ["a-0", "a-1"]
+
+
+class ObjectsToTheFirst(Plugin):
+    """Objects to every placement of one task."""
+
+    name = "objects-to-the-first"
+
+    def on_allocate(self, task: Task) -> str | None:
+        return "not this one" if task.name == "b-x-0" else None
+
+
+def test_places_are_given_back_where_a_plugin_objects_to_the_taker() -> None:
+    story = told(
+        "the job starts with its other task alone",
+        job("a", tasks=5, cpu=1),
+        job(
+            "b",
+            roles=[Role("x", 1), Role("y", 1, shape={"node_selector": {"disk": "ssd"}})],
+            cpu=2,
+            min_available=1,
+        ),
+        nodes=[node("n1", cpu=2), node("n2", cpu=2, labels={"disk": "ssd"})],
+        tiers=("priority, gang", "predicates, objects-to-the-first"),
+        plugins=[ObjectsToTheFirst],
+        expect={"a": {"held": {"n1": 2}}, "b": {"n2": 1}},
+    )
+    assert story.play() == story.expect
