@@ -121,7 +121,7 @@ class TestVictims:
 def test_shuffle_unites_the_victims_of_a_tier_in_the_order_of_their_uids() -> None:
     united = points.united_victims(tiers([victims("b"), victims("a", "b")], [victims("c")]), [])
     assert [task.uid for task in united] == ["a", "b"]
-    later = points.united_victims(tiers([[]], [victims("c")]), [])
+    later = points.united_victims(tiers([[], None], [victims("c")]), [])
     assert [task.uid for task in later] == ["c"]
 
 

@@ -210,7 +210,7 @@ def victims_of_all(tiers: Tiers, initiator: Any, candidates: Sequence[Task]) -> 
 
 def united_victims(tiers: Tiers, candidates: Sequence[Task]) -> list[Task]:
     for tier in tiers:
-        named = {task.uid: task for answer in tier for task in answer(candidates)}
+        named = {task.uid: task for answer in tier for task in answer(candidates) or ()}
         if named:
             return [named[uid] for uid in sorted(named)]
     return []
