@@ -18,6 +18,7 @@ from hekla.framework.points import (
     JOB_ORDER,
     JOB_READY,
     NODE_ORDER,
+    NODE_ORDER_REDUCE,
     OVERUSED,
     PREDICATE,
     PREEMPTABLE,
@@ -67,8 +68,17 @@ class Sound(Plugin):
         return np.array([float(len(name)) for name in self.session.nodes.names])
 
 
-def test_a_sound_plugin_passes() -> None:
-    check_plugin(Sound)
+class Reducing(Sound):
+    name = "reducing"
+
+    @answers(NODE_ORDER_REDUCE)
+    def rescale(self, task: Task, scores: Floats, among: Mask) -> Floats:
+        return 100 * scores / scores[among].max()
+
+
+@pytest.mark.parametrize("plugin", [Sound, Reducing])
+def test_a_sound_plugin_passes(plugin: type[Plugin]) -> None:
+    check_plugin(plugin)
 
 
 class Nameless(Plugin):
@@ -315,6 +325,71 @@ class Wavering(Sound):
         return None if among.all() else among.astype(np.float64)
 
 
+class ReducingNothing(Plugin):
+    name = "reducing-nothing"
+
+    @answers(NODE_ORDER_REDUCE)
+    def rescale(self, task: Task, scores: Floats, among: Mask) -> Floats:
+        return scores
+
+
+class ReducingInPlace(Reducing):
+    """Does as one does in Go."""
+
+    name = "reducing-in-place"
+
+    @answers(NODE_ORDER_REDUCE)
+    def rescale(self, task: Task, scores: Floats, among: Mask) -> Floats:
+        scores /= 2
+        return scores
+
+
+class ReducingToCandidates(Reducing):
+    name = "reducing-to-candidates"
+
+    @answers(NODE_ORDER_REDUCE)
+    def rescale(self, task: Task, scores: Floats, among: Mask) -> Floats:
+        return scores[among]
+
+
+class ReducingToNone(Reducing):
+    name = "reducing-to-none"
+
+    @answers(NODE_ORDER_REDUCE)
+    def rescale(self, task: Task, scores: Floats, among: Mask) -> None:
+        return None
+
+
+class ReducingByRange(Reducing):
+    """Divides by zero where all candidates are alike."""
+
+    name = "reducing-by-range"
+
+    @answers(NODE_ORDER_REDUCE)
+    def rescale(self, task: Task, scores: Floats, among: Mask) -> Floats:
+        with np.errstate(all="ignore"):
+            return scores / (scores[among].max() - scores[among].min())
+
+
+class ReducingByRow(Reducing):
+    name = "reducing-by-row"
+
+    @answers(NODE_ORDER_REDUCE)
+    def rescale(self, task: Task, scores: Floats, among: Mask) -> Floats:
+        return scores - scores[0] + np.arange(self.count())
+
+
+class Blinding(Sound):
+    """Crosses out candidates that it does not like."""
+
+    name = "blinding"
+
+    @answers(NODE_ORDER)
+    def score(self, task: Task, among: Mask) -> Floats:
+        among[:] = False
+        return np.zeros(self.count())
+
+
 class Sloppy(Plugin):
     """Rounds when it speaks of many."""
 
@@ -414,6 +489,13 @@ class Envious(Plugin):
         (Boasting, "but the queue takes 0"),
         (Miscounting, "after on_allocate_all"),
         (Wavering, "for all nodes, but"),
+        (ReducingNothing, "there is nothing to normalise"),
+        (ReducingInPlace, "changed an array that it was given"),
+        (ReducingToCandidates, "expected one score per node"),
+        (ReducingToNone, "expected the normalised scores"),
+        (ReducingByRange, "must be finite"),
+        (ReducingByRow, "shuffling the nodes must shuffle the answer"),
+        (Blinding, "changed an array that it was given"),
         (Sloppy, "but score_for_many says"),
         (Counting, "once it runs a pod more"),
         (Backward, "compare as"),

@@ -8,7 +8,10 @@ import pytest
 
 from hekla.errors import PluginError
 from hekla.framework.plugin import Plugin
+from hekla.framework.points import NODE_ORDER_REDUCE, answers
 from hekla.framework.registry import Registry, load_class
+from hekla.ledger.arrays import Floats, Mask
+from hekla.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 
 GOOD = """
@@ -97,3 +100,17 @@ def test_a_file_that_fails_to_import_is_told_with_its_error(tmp_path: Path) -> N
     broken.write_text("raise RuntimeError('out of order')")
     with pytest.raises(PluginError, match="RuntimeError: out of order"):
         load_class(f"{broken}:Mine")
+
+
+def test_a_plugin_that_normalises_scores_and_gives_none_is_refused() -> None:
+    class Reducer(Plugin):
+        name = "reducer"
+
+        @answers(NODE_ORDER_REDUCE)
+        def normalise(self, task: Task, scores: Floats, among: Mask) -> Floats:
+            return scores
+
+    with pytest.raises(
+        PluginError, match=r'"reducer" answers node order reduce, but not node order, .* NODE_ORDER too'
+    ):
+        BUILTIN.with_class(Reducer)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.model.status import Status
@@ -67,3 +68,8 @@ def _part(part: object) -> object:
     if hasattr(part, "nodes"):
         return part.reason, part.nodes.tolist(), part.code
     return getattr(part, "uid", part)
+
+
+def deeds(decisions: Sequence[Decision]) -> list[Decision]:
+    """What happens to pods; what is said about it is left out."""
+    return [decision for decision in decisions if isinstance(decision, Bind | Evict)]

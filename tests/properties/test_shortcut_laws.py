@@ -8,13 +8,13 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from moves import Move, make_all, moves
+from moves import Move, deeds, make_all, moves
 
 from hekla.actions import at_once, placing
 from hekla.actions.placing import choose
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.framework import standings
-from hekla.framework.decisions import Bind, Decision, Evict
+from hekla.framework.decisions import Bind
 from hekla.framework.orders import comparison_of_queues
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
@@ -37,10 +37,6 @@ USUAL = Conf(
 )
 CONTENDED = ("running", "running", "pending")
 """Nodes are full, and about as many tasks wait as could be evicted."""
-
-
-def deeds(decisions: Sequence[Decision]) -> list[Decision]:
-    return [decision for decision in decisions if isinstance(decision, Bind | Evict)]
 
 
 @given(cluster=clusters(), conf=confs())

@@ -18,8 +18,9 @@ import numpy as np
 from hekla.framework.class_keys import ClassKeys, selected_labels
 from hekla.framework.exclusion import Exclusion
 from hekla.framework.lineup import Script
-from hekla.framework.opinions import Judge, Scorers, Shelf, united, verdict
+from hekla.framework.opinions import Judge, Score, Scorers, Shelf, united, verdict
 from hekla.framework.points import BEST_NODE
+from hekla.framework.reducing import ReducedScores
 from hekla.framework.sheets import Changes, Sheet
 from hekla.framework.standings import Line, Standings
 from hekla.framework.task_class import TaskClass
@@ -70,6 +71,12 @@ class Fitting:
     @lazy
     def order(self) -> Scorers:
         return Shelf(self._script.order, self.session.plugins)
+
+    @lazy
+    def order_at_attempt(self) -> list[Callable[[Task, Mask], Score]]:
+        """Those scores of node order that are asked for at every attempt, normalised ones last."""
+        reduced = [ReducedScores(one, self.session) for one in self._script.reductions.values()]
+        return [*self.order.always, *reduced]
 
     @lazy
     def batch(self) -> Scorers:
@@ -249,6 +256,9 @@ class Fitting:
         Mostly the first few are all that is wanted: only after them the rest is sorted.
         """
         rows = np.flatnonzero(among & showing)
+        if not len(rows):
+            # Whoever compares candidates may count on there being one.
+            return
         scores = self.class_of(task).scores(task, among)[rows]
         for _ in range(min(FEW_RANKED, len(rows))):
             at = int(scores.argmax())

@@ -19,6 +19,7 @@ from hekla.framework.action import Action
 from hekla.framework.opinions import ShelfPlan, Spoken
 from hekla.framework.plugin import NoArguments, Plugin
 from hekla.framework.points import Point, Scope
+from hekla.framework.reducing import Reduction
 from hekla.framework.registry import Registry
 
 Made = TypeVar("Made")
@@ -116,10 +117,14 @@ class Script:
         }
         """By point the only answer, where it is the combined one as it is."""
         self.judges = [self._shelf(group) for group in self._by_plugin(points.PREDICATE)]
-        self.order = self._shelf(self.all(points.NODE_ORDER))
+        self.reductions = self._reductions()
+        """By seat, the plugins that normalise their scores over the candidates."""
+        plain = [one for one in self.all(points.NODE_ORDER) if one.seat not in self.reductions]
+        self.order = self._shelf(plain)
         self.batch = self._shelf(self.all(points.BATCH_NODE_ORDER))
         shelves = (*self.judges, self.order, self.batch)
-        self.is_steady = not any(judge.always for judge in self.judges) and not self.all(points.BEST_NODE)
+        compares = bool(self.reductions or self.all(points.BEST_NODE))
+        self.is_steady = not compares and not any(judge.always for judge in self.judges)
         """Whether no plugin has to be asked again for every single task which nodes it may use."""
         self.reads_ledgers_alone = all(shelf.reads_ledgers_alone for shelf in shelves)
         self.is_foreseeable = self.is_steady and all(shelf.is_foreseeable for shelf in shelves)
@@ -161,6 +166,14 @@ class Script:
         return [
             list(group) for _, group in groupby(self.all(point), key=lambda one: self._classes[one.seat].name)
         ]
+
+    def _reductions(self) -> dict[int, Reduction]:
+        found: dict[int, Reduction] = {}
+        for one in self.all(points.NODE_ORDER_REDUCE):
+            own = [score for score in self.all(points.NODE_ORDER) if score.seat == one.seat]
+            if own:
+                found.setdefault(one.seat, Reduction(self._shelf(own), [])).reduces.append(one)
+        return found
 
     def _shelf(self, spoken: Sequence[Spoken]) -> ShelfPlan:
         plan = ShelfPlan()

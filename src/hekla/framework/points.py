@@ -342,6 +342,13 @@ PREDICATE = Point(
     ("enablePredicate",),
 )
 NODE_ORDER = Point("node order", "How good is each node for the task?", "sum", per_node, ("enableNodeOrder",))
+NODE_ORDER_REDUCE = Point(
+    "node order reduce",
+    "What becomes of the plugin's own node order scores, given which nodes are candidates?",
+    "each plugin's answer takes the place of its own node order scores in the sum",
+    per_node,
+    ("enableNodeOrder",),
+)
 BATCH_NODE_ORDER = Point(
     "batch node order",
     "How good are the candidates compared with each other?",
@@ -420,6 +427,7 @@ POINTS: tuple[Point, ...] = (
     PRE_PREDICATE,
     PREDICATE,
     NODE_ORDER,
+    NODE_ORDER_REDUCE,
     BATCH_NODE_ORDER,
     BEST_NODE,
     SIMULATE_ALLOCATABLE,

@@ -14,6 +14,7 @@ from hekla.conf import Catalogue
 from hekla.errors import PluginError
 from hekla.framework.action import Action
 from hekla.framework.plugin import Plugin
+from hekla.framework.reducing import reduces_nothing
 
 PLUGIN_GROUP = "hekla.plugins"
 ACTION_GROUP = "hekla.actions"
@@ -41,6 +42,11 @@ class Registry:
                 f'{found.__module__}:{found.__qualname__} has no name; give it one: name = "..."'
             )
         if issubclass(found, Plugin):
+            if reduces_nothing(found):
+                raise PluginError(
+                    f'plugin "{name}" answers node order reduce, but not node order, so there is nothing to '
+                    "normalise; answer NODE_ORDER too, or compare the candidates in BATCH_NODE_ORDER"
+                )
             return Registry(self.actions, {**self.plugins, name: found})
         if issubclass(found, Action):
             return Registry({**self.actions, name: found}, self.plugins)

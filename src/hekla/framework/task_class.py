@@ -125,7 +125,7 @@ class TaskClass:
 
     def scores(self, task: Task, among: Mask) -> Floats:
         """Every node's score when these are the candidates; do not change the array."""
-        order, order_constant = _at_attempt(self._fitting.order.always, task, among)
+        order, order_constant = _at_attempt(self._fitting.order_at_attempt, task, among)
         batch, batch_constant = _at_attempt(self._fitting.batch.always, task, among)
         if order is not None or batch is not None:
             order_part = self._order_once + self._known.order + order_constant

@@ -13,6 +13,7 @@ from hekla.framework import points
 from hekla.framework.lineup import ABOUT_NODES
 from hekla.framework.plugin import Objection, Plugin
 from hekla.framework.points import Point, Scope, Vote, declared
+from hekla.framework.reducing import ReducedScores
 from hekla.framework.session import Session
 from hekla.ledger.arrays import ALL_ROWS
 from hekla.ledger.states import NodeStates
@@ -80,20 +81,47 @@ def all_answers(session: Session) -> Iterator[Answer]:
 
 def asked_about_nodes(session: Session) -> Iterator[Answer]:
     """What plugins say about nodes, for every pending task."""
-    everywhere = np.ones(len(session.nodes), dtype=np.bool_)
     for plugin, method, point, scope in _opinions(session):
-        if point not in ABOUT_NODES:
+        if point is points.NODE_ORDER_REDUCE:
+            asked = _about_candidates(session, plugin)
+        elif point in ABOUT_NODES:
+            asked = _about_nodes(session, point, scope)
+        else:
             continue
         ask = getattr(plugin, method)
-        for task in _waiting(session):
-            question: tuple[Any, ...] = (task,)
-            if scope is Scope.ROW:
-                question = (task, ALL_ROWS)
-            elif scope is Scope.LEDGER:
-                question = (task, NodeStates(session.nodes, session.pods))
-            elif scope in (Scope.ATTEMPT, Scope.CANDIDATES) and point is not points.PREDICATE:
-                question = (task, everywhere.copy())
-            yield Answer(plugin.name, method, point, scope, task.key, ask(*question), ask, question)
+        for subject, question in asked:
+            value = ask(*with_copied_arrays(question))
+            yield Answer(plugin.name, method, point, scope, subject, value, ask, tuple(question))
+
+
+def _about_nodes(session: Session, point: Point, scope: Scope) -> Iterator[Question]:
+    everywhere = np.ones(len(session.nodes), dtype=np.bool_)
+    for task in _waiting(session):
+        if scope is Scope.ROW:
+            yield task.key, (task, ALL_ROWS)
+        elif scope is Scope.LEDGER:
+            yield task.key, (task, NodeStates(session.nodes, session.pods))
+        elif scope in (Scope.ATTEMPT, Scope.CANDIDATES) and point is not points.PREDICATE:
+            yield task.key, (task, everywhere)
+        else:
+            yield task.key, (task,)
+
+
+def _about_candidates(session: Session, plugin: Plugin) -> Iterator[Question]:
+    """What the plugin may be given to normalise: its scores, with all nodes or just one as candidates."""
+    reduction = session.script.reductions.get(session.plugins.index(plugin))
+    names = np.array(session.nodes.names, dtype=np.str_)
+    if reduction is None or not len(names):
+        return
+    scores = ReducedScores(reduction, session)
+    for task in _waiting(session):
+        for among in (np.ones(len(names), dtype=np.bool_), names == min(names)):
+            yield f"{task.key} among {np.count_nonzero(among)}", (task, scores.own(task, among), among)
+
+
+def with_copied_arrays(question: Sequence[Any]) -> list[Any]:
+    """The same question with arrays that may be changed."""
+    return [part.copy() if isinstance(part, np.ndarray) else part for part in question]
 
 
 def _opinions(session: Session) -> Iterator[tuple[Plugin, str, Point, Scope]]:
@@ -184,7 +212,9 @@ def check_shape(session: Session, answer: Answer) -> str:
     value, point = answer.value, answer.point
     if point is points.PREDICATE:
         return _refusals_problem(value, len(session.nodes))
-    if point in ABOUT_NODES:
+    if point is points.NODE_ORDER_REDUCE and not isinstance(value, np.ndarray):
+        return f"expected the normalised scores, one float per node; got {type(value).__name__}"
+    if point in (*ABOUT_NODES, points.NODE_ORDER_REDUCE):
         return _score_problem(value, len(session.nodes))
     if point in VOTES and not isinstance(value, Vote):
         return f"expected a Vote, got {value!r}"

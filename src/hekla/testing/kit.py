@@ -19,6 +19,7 @@ from hekla.conf import read_arguments
 from hekla.conf.arguments import Declared
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import POINTS, Scope, declared, scopes_of
+from hekla.framework.reducing import reduces_nothing
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.objects import Manifest
@@ -32,6 +33,7 @@ from hekla.testing.answers import (
     on_rows,
     same,
     shown,
+    with_copied_arrays,
 )
 from hekla.testing.foresight import (
     broken_constants,
@@ -62,6 +64,7 @@ def check_plugin(
         trial = Trial(plugin, arguments or {}, sample, hierarchical)
         check_shapes(trial)
         check_leaves_no_trace(trial)
+        check_leaves_questions_alone(trial)
         check_same_answer_twice(trial)
         check_rows(trial)
         check_classes(trial)
@@ -109,6 +112,9 @@ def check_declarations(plugin: type[Plugin]) -> None:
     assert answers or listens or plugin.on_close is not Plugin.on_close, (
         f'plugin "{name}" answers nothing: mark a method with @answers(POINT)'
     )
+    assert not reduces_nothing(plugin), (
+        f'plugin "{name}" answers node order reduce, but not node order, so there is nothing to normalise'
+    )
     for method, point, scope in answers:
         where = f"{name}.{method}"
         assert point in POINTS, f"{where}: {point!r} is not in the table of extension points (points.POINTS)"
@@ -152,6 +158,16 @@ def check_leaves_no_trace(trial: Trial) -> None:
         changed = [part for part, value in shown(session).items() if value != before[part]]
         assert not changed, trial.complain(
             f"{answer} changed {', '.join(changed)}: a plugin answers, it never changes what it is shown"
+        )
+
+
+def check_leaves_questions_alone(trial: Trial) -> None:
+    """Arrays that come with a question, such as which nodes are candidates, stay as they were."""
+    for answer in asked_about_nodes(trial.session()):
+        given = with_copied_arrays(answer.question)
+        answer.ask(*given)
+        assert all(map(same, given, answer.question)), trial.complain(
+            f"{answer} changed an array that it was given: return another one"
         )
 
 

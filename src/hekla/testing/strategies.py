@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from hekla.conf import Conf
+from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.model.load import NodeLoad
@@ -23,6 +24,7 @@ from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.plugins.rescheduling import LAST_RUN
 from hekla.plugins.tdm import LAST_EVICTION
+from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
 from hekla.state.snapshot import Snapshot, take_snapshot
 from hekla.testing import surroundings
@@ -58,8 +60,17 @@ class Cluster:
         """An open session, before any action has run."""
         return open_session(self.snapshot(), conf, now=NOW, memory=_long_rested())
 
-    def cycle(self, conf: Conf, shortcuts: Shortcuts = EVERY_SHORTCUT) -> CycleReport:
-        return run_cycle(self.snapshot(), conf, now=NOW, memory=_long_rested(), shortcuts=shortcuts)
+    def cycle(
+        self, conf: Conf, shortcuts: Shortcuts = EVERY_SHORTCUT, *, registry: Registry = BUILTIN
+    ) -> CycleReport:
+        return run_cycle(
+            self.snapshot(),
+            conf,
+            registry=registry,
+            now=NOW,
+            memory=_long_rested(),
+            shortcuts=shortcuts,
+        )
 
     def with_others(self, others: Sequence[Manifest]) -> Cluster:
         return replace(self, others=tuple(others))

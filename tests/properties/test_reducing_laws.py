@@ -1,0 +1,102 @@
+"""A plugin that normalises its scores is asked for every set of candidates, whatever shortcuts there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from moves import deeds
+
+from hekla.actions import at_once, placing
+from hekla.conf import Conf, PluginEntry, Tier
+from hekla.framework.plugin import Plugin
+from hekla.framework.points import NODE_ORDER, NODE_ORDER_REDUCE, Scope, answers
+from hekla.framework.registry import Registry
+from hekla.framework.shortcuts import NO_SHORTCUT
+from hekla.ledger.arrays import Floats, Mask
+from hekla.ledger.states import NodeStates
+from hekla.model.task import Task
+from hekla.scheduler.builtin import BUILTIN
+from hekla.testing.conf_strategies import confs
+from hekla.testing.gangs import gang_clusters, gang_confs
+from hekla.testing.medleys import medley_confs, medleys
+from hekla.testing.strategies import Cluster, clusters
+
+CPU = 0
+
+
+class Rescaling(Plugin):
+    """Prefers idle nodes: the idlest candidate gets 100, the busiest 0."""
+
+    name = "rescaling"
+
+    @answers(NODE_ORDER, Scope.LEDGER)
+    def prefer_idle_nodes(self, task: Task, states: NodeStates) -> Floats:
+        return states.idle[CPU].astype(np.float64)
+
+    @answers(NODE_ORDER_REDUCE)
+    def up_to_100(self, task: Task, scores: Floats, among: Mask) -> Floats:
+        return rescaled(scores, among)
+
+
+class InOneGo(Plugin):
+    """The same, said anew at every attempt."""
+
+    name = "rescaling"
+
+    @answers(NODE_ORDER)
+    def prefer_idle_nodes(self, task: Task, among: Mask) -> Floats:
+        return rescaled(self.session.nodes.idle[:, CPU].astype(np.float64), among)
+
+
+def rescaled(scores: Floats, among: Mask) -> Floats:
+    least, most = scores[among].min(), scores[among].max()
+    return 100 * (scores - least) / max(most - least, 1)
+
+
+def with_plugin(plugin: type[Plugin]) -> Registry:
+    return BUILTIN.with_class(plugin)
+
+
+MAPPING_AND_REDUCING, SAYING_BOTH_IN_ONE = map(with_plugin, (Rescaling, InOneGo))
+
+
+def ending_with_it(conf: Conf) -> Conf:
+    return replace(conf, tiers=(*conf.tiers, Tier((PluginEntry("rescaling"),))))
+
+
+def hold_the_ways_together(cluster: Cluster, conf: Conf) -> None:
+    quick = deeds(cluster.cycle(conf, registry=MAPPING_AND_REDUCING).decisions)
+    slow = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=MAPPING_AND_REDUCING).decisions)
+    in_one = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=SAYING_BOTH_IN_ONE).decisions)
+    assert quick == slow == in_one
+
+
+@examples(0.5)
+@given(cluster=clusters(), conf=confs().map(ending_with_it))
+def test_shortcuts_decide_as_the_long_way_does(cluster: Cluster, conf: Conf) -> None:
+    hold_the_ways_together(cluster, conf)
+
+
+@examples(0.5)
+@given(
+    cluster=gang_clusters(),
+    conf=gang_confs().map(ending_with_it),
+    worth_planning=st.sampled_from([2, 17]),
+)
+def test_so_they_do_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning: int) -> None:
+    with (
+        patch.object(at_once, "WORTH_PLANNING", worth_planning),
+        patch.object(placing, "WORTH_PLANNING", worth_planning),
+    ):
+        hold_the_ways_together(cluster, conf)
+
+
+@examples(0.5)
+@given(cluster=medleys(), conf=medley_confs().map(ending_with_it))
+def test_so_they_do_where_every_job_asks_for_something_else(cluster: Cluster, conf: Conf) -> None:
+    hold_the_ways_together(cluster, conf)
