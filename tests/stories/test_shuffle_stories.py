@@ -23,6 +23,17 @@ class Mover(Plugin):
         return [task for task in running if task.node_name == self.node_to_empty]
 
 
+class Stubborn(Mover):
+    """Goes by the pods on a node, whatever it is offered."""
+
+    name = "stubborn"
+
+    @answers(VICTIM_TASKS)
+    def tasks_on_the_node(self, running: Sequence[Task]) -> list[Task]:
+        row = self.session.nodes.row_of[self.node_to_empty]
+        return list(self.session.nodes.tasks_on[row].values())
+
+
 class GhostMover(Mover):
     name = "ghost-mover"
     node_to_empty = "ghost"
@@ -40,8 +51,11 @@ SPREAD = {
         job("b", tasks=2, cpu=1, running={"n1": 1}, bound={"n1": 1}, preemptable=False),
     ],
     "actions": "shuffle",
-    "plugins": [Mover, OtherMover],
+    "plugins": [Mover, OtherMover, Stubborn],
 }
+RESPECTFUL = {"shuffle": {"respectPreemptable": True}}
+CLOSED = {"tdm.revocable-zone.rz1": "03:00-04:00"}
+"""A zone that is lent for one hour of the night."""
 
 STORIES = [
     Story(
@@ -49,6 +63,41 @@ STORIES = [
         **SPREAD,
         tiers=["mover"],
         expect={"a": {"evicted": ["a-0"]}, "b": {"evicted": ["b-0"]}},
+    ),
+    Story(
+        "on request pods that are not preemptable are offered to no plugin",
+        **SPREAD,
+        tiers=["mover"],
+        configurations=RESPECTFUL,
+        expect={"a": {"evicted": ["a-0"]}, "b": "running"},
+    ),
+    Story(
+        "nor are they evicted where a plugin names them all the same",
+        **SPREAD,
+        tiers=["stubborn"],
+        configurations=RESPECTFUL,
+        expect={"a": {"evicted": ["a-0"]}, "b": "running"},
+    ),
+    Story(
+        "a label protects as an annotation does",
+        nodes=[node("n1")],
+        jobs=[job("a", cpu=1, running={"n1": 1}, labels={"volcano.sh/preemptable": "false"})],
+        actions="shuffle",
+        plugins=[Mover],
+        tiers=["mover"],
+        configurations=RESPECTFUL,
+        expect={"a": "running"},
+    ),
+    Story(
+        "tdm spares them in any case",
+        nodes=[node("n1", labels={"volcano.sh/revocable-zone": "rz1"})],
+        jobs=[
+            job("a", cpu=1, running={"n1": 1}),
+            job("b", cpu=1, running={"n1": 1}, preemptable=False),
+        ],
+        actions="shuffle",
+        tiers=[[plugin("tdm", CLOSED)]],
+        expect={"a": {"evicted": ["a-0"]}, "b": "running"},
     ),
     Story(
         "plugins of one tier name victims together",

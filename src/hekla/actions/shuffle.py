@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.session import Session
 from hekla.model.status import Status
+from hekla.model.task import Task
+
+
+@dataclass(frozen=True)
+class ShuffleArguments:
+    respects_preemptable: bool = argument(
+        False,
+        key="respectPreemptable",
+        help='leave pods with `volcano.sh/preemptable: "false"` where they are',
+    )
 
 
 class Shuffle(Action):
     name = "shuffle"
+    Arguments = ShuffleArguments
 
     def run(self, session: Session) -> None:
         if not session.has_answer(points.VICTIM_TASKS):
             return
         running = [task for job in session.all_jobs for task in job.roster.having(Status.RUNNING).values()]
-        for task in session.ask(points.VICTIM_TASKS, running):
-            if task.status is Status.RUNNING:
+        offered = [task for task in running if self._may_move(task)]
+        for task in session.ask(points.VICTIM_TASKS, offered):
+            # A plugin may go by the pods on nodes instead, and name one that was not offered.
+            if task.status is Status.RUNNING and self._may_move(task):
                 session.evict_at_once(task, self.name)
+
+    def _may_move(self, task: Task) -> bool:
+        return task.is_preemptable or not self.arguments.respects_preemptable

@@ -91,6 +91,7 @@ OPTIONS: Mapping[str, Arguments] = {
         "victimMode": VICTIMS,
     },
     "reclaim": {"sameQueueLowerPriority": FLAG, "victimMode": VICTIMS},
+    "shuffle": {"respectPreemptable": FLAG},
     "gangpreempt": GANG_EVICTION,
     "gangreclaim": GANG_EVICTION,
 }
