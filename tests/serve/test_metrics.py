@@ -103,6 +103,12 @@ def test_the_page_has_the_names_and_types_of_the_table_and_no_others() -> None:
     assert "volcano_total_preemption_attempts_total" not in page
 
 
+def test_a_best_effort_pod_without_a_node_counts_as_missing() -> None:
+    tainted, idle = node("n1", taints=["gpu=yes:NoSchedule"]), job("idle", tasks=0, best_effort=1)
+    said = values(cycle(Metrics(), tainted, *idle.objects))
+    assert said['volcano_unschedule_task_count{job_id="default/idle"}'] == 1
+
+
 def test_a_cycle_tells_of_its_jobs_and_queues() -> None:
     said = values(cycle(Metrics(), node("n1"), *job("a", cpu=1).objects, *job("big", tasks=9, cpu=3).objects))
     assert said['volcano_queue_allocated_milli_cpu{queue_name="default"}'] == 1000

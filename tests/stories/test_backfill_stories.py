@@ -59,6 +59,20 @@ STORIES = [
         expect={"gang": {"held": {"n1": 1}}},
     ),
     Story(
+        "tasks with requests do not wait for one that fits nowhere, though the gang needs it",
+        nodes=[node("n1", cpu=4, pods=1)],
+        jobs=[job("mixed", tasks=1, best_effort=1, cpu=1)],
+        tiers=["priority, gang, predicates"],
+        expect={"mixed": {"n1": 1}},
+    ),
+    Story(
+        "tasks of a job that asks for nothing are bound one by one, whatever its minimum",
+        nodes=[node("n1", cpu=4, pods=2)],
+        jobs=[job("idle", tasks=0, best_effort=3)],
+        tiers=["priority, gang, predicates"],
+        expect={"idle": {"n1": 2}},
+    ),
+    Story(
         "each task is on its own: without gang one failure stops nobody",
         nodes=[node("n1", cpu=1)],
         jobs=[job("a", tasks=0, best_effort=1), job("b", tasks=1, cpu=4)],

@@ -16,7 +16,7 @@ from hekla.framework.action import Action
 from hekla.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
 from hekla.framework.orders import Turns, tasks_in_order
 from hekla.framework.session import Session
-from hekla.model.diagnosis import Diagnosis, Reason, refused_everywhere
+from hekla.model.diagnosis import refused_everywhere
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.model.task import Task
@@ -88,7 +88,8 @@ def place(session: Session, task: Task) -> None:
         row = session.fitting.best(task, known, group)
         if row is not None:
             if not session.allocate_at_once(task, row):
-                session.refuse(task, Diagnosis(1, (Reason("a plugin objected to the placement", 1),)))
+                job = session.jobs[task.job]
+                job.fit_errors[task.uid] = job.objections[task.uid]
             return
     everywhere = np.ones(len(feasible), dtype=np.bool_)
     session.refuse(task, session.fitting.diagnose(task, everywhere, with_room=False))

@@ -118,7 +118,10 @@ def status_of_group(session: Session, job: Job) -> PodGroupStatus:
     roster = job.roster
     # Part of it runs, and the rest was found unschedulable just now: the cluster is told so, though
     # the cycle itself goes by what is placed. See docs/compat.md.
-    is_torn = roster.having(Status.RUNNING) and session.conditions.is_unschedulable(job)
+    # As in Volcano, best-effort tasks that wait do not make it so.
+    is_torn = (
+        roster.having(Status.RUNNING) and not roster.is_ready and session.conditions.is_unschedulable(job)
+    )
     return PodGroupStatus(
         phase=UNKNOWN if is_torn else job.phase,
         conditions=tuple(session.conditions.of(job)),

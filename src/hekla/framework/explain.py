@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
-from hekla.framework.messages import counts_by_status
+from hekla.framework.messages import counts_by_status, gated_tasks, gates_of
 from hekla.framework.session import Session
 from hekla.framework.story import Note
 from hekla.model.job import INQUEUE, Job
@@ -89,16 +89,14 @@ def _admission(session: Session, job: Job) -> list[str]:
 
 
 def _gates(job: Job) -> list[str]:
-    """Pods that somebody holds back; no scheduler places them."""
-    gated = [task for task in job.roster.having(Status.PENDING).values() if task.is_gated]
-    names = sorted({gate.name for task in gated for gate in task.pod.spec.scheduling_gates})
-    return [f"gates: {_some([task.name for task in gated])}held back by {', '.join(names)}"] if gated else []
+    gated = gated_tasks(job)
+    names = ", ".join(gates_of(gated))
+    return [f"gates: {_some([task.name for task in gated])}held back by {names}"] if gated else []
 
 
 def _gang(job: Job) -> list[str]:
-    roster = job.roster
-    have = roster.ready + roster.pending_best_effort
-    if job.is_pending or have >= job.minimum:
+    roster, have = job.roster, job.roster.ready
+    if job.is_pending or roster.has_places:
         return []
     if roster.is_pipelined:
         return [

@@ -27,7 +27,7 @@ def furthest(task: Task) -> Status:
 def reason_of(job: Job, task: Task, node_names: Sequence[str]) -> tuple[str, str]:
     """Reason and message for one task that does not run yet; the message may be empty."""
     if task.last is None and task.status is Status.PENDING:
-        entry = job.fit_errors.get(task.uid)
+        entry = job.objections.get(task.uid) or job.fit_errors.get(task.uid)
         return UNSCHEDULABLE, "" if entry is None else str(entry)
     progress = progress_of(task)
     if progress.status is Status.ALLOCATED:
@@ -43,17 +43,30 @@ def _possible(task: Task, node: str, condition: str) -> str:
 
 def status_line(job: Job) -> str:
     """One line on the whole job: ready or not, how many tasks are where, and one reason as a sample."""
-    state = "pod group is ready" if job.roster.is_ready else "pod group is not ready"
+    state = "pod group is ready" if job.roster.has_places else "pod group is not ready"
     line = f"{state}, " + ", ".join(sorted([*counts_by_status(job), f"{job.minimum} minAvailable"]))
     pending = job.roster.having(Status.PENDING)
     if pending:
         possible = sum([furthest(task) is Status.ALLOCATED for task in pending.values()])
         words = [(possible, SCHEDULABLE), (len(pending) - possible, UNSCHEDULABLE)]
         line += "; Pending: " + ", ".join(sorted(f"{count} {word}" for count, word in words if count))
-    if job.fit_errors:
-        uid = min(job.fit_errors)
-        line += f". Origin reason is {job.tasks[uid].name}: {job.fit_errors[uid]}"
+    if gated := gated_tasks(job):
+        line += f". {len(gated)} held back by {', '.join(gates_of(gated))}"
+    reasons = {**job.fit_errors, **job.objections}
+    if reasons:
+        uid = min(reasons)
+        line += f". Origin reason is {job.tasks[uid].name}: {reasons[uid]}"
     return line
+
+
+def gated_tasks(job: Job) -> list[Task]:
+    """The tasks that somebody holds back; no scheduler places them."""
+    return [task for task in job.roster.having(Status.PENDING).values() if task.is_gated]
+
+
+def gates_of(tasks: Sequence[Task]) -> list[str]:
+    """By what they are held back."""
+    return sorted({gate.name for task in tasks for gate in task.pod.spec.scheduling_gates})
 
 
 def counts_by_status(job: Job) -> list[str]:

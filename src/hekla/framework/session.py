@@ -90,6 +90,7 @@ class Session:
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
         self._asked = Asked(self)
         self._answers: dict[Point, list[Callable[..., Any]]] = {}
+        self._hearers: list[str] = []
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
         self._on_release: list[Callable[[Task], None]] = []
@@ -136,6 +137,7 @@ class Session:
             ended = stopwatch()
             self.opening[plugin.name], began = ended - began, ended
         self._panel = Panel(lineup, plugins)
+        self._hearers = [plugins[seat].name for seat in lineup.hearing_allocate]
         self._on_allocate = [plugins[seat].on_allocate for seat in lineup.hearing_allocate]
         self._on_allocate_all = [plugins[seat].on_allocate_all for seat in lineup.hearing_many]
         self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
@@ -416,17 +418,25 @@ class Session:
 
     def put(self, task: Task, row: int, status: Status) -> bool:
         """Place a task and tell the plugins; False, and nothing changed, where one of them objects."""
-        job = self.jobs[task.job]
-        job.move(task, status)
+        self.jobs[task.job].move(task, status)
         self.nodes.place(task, row)
-        objection: str | None = None
-        for listen in self._on_allocate:
-            said = listen(task)
-            objection = said if objection is None else objection
-        if objection is not None:
-            self.story.of_job(job.uid, f"{task.name}: {objection}")
-            self.take_back(task)
-        return objection is None
+        said = [listen(task) for listen in self._on_allocate]
+        if said.count(None) == len(said):
+            return True
+        self._note_objection(task, said)
+        self.take_back(task)
+        return False
+
+    def _note_objection(self, task: Task, said: Sequence[str | None]) -> None:
+        """Remember who would not have the task where it is, the first of them, and why."""
+        who, text = next(
+            (who, text) for who, text in zip(self._hearers, said, strict=True) if text is not None
+        )
+        diagnosis = Diagnosis(1, summary=f'plugin "{who}" objects to node "{task.node_name}": {text}')
+        self.jobs[task.job].objections[task.uid] = diagnosis
+        # What it nearly got before is no longer the latest that is known of it.
+        task.last = None
+        self.story.refused(task.job, task.name, diagnosis)
 
     @lazy
     def nobody_objects(self) -> bool:
@@ -520,6 +530,7 @@ class Session:
         """Remember why a task found no node."""
         job = self.jobs[task.job]
         job.fit_errors[task.uid] = diagnosis
+        job.objections.pop(task.uid, None)
         self.story.refused(job.uid, task.name, diagnosis)
 
     def fingerprint(self) -> tuple[object, ...]:

@@ -77,6 +77,9 @@ class Job:
     """The network domain its placed tasks lie in."""
     sub_jobs: dict[str, SubJob] = field(default_factory=dict)
     fit_errors: dict[str, Diagnosis] = field(default_factory=dict)
+    """By UID, why a task found no node; the task's role, and which nodes evictions may help, go by it."""
+    objections: dict[str, Diagnosis] = field(default_factory=dict)
+    """By UID, why a plugin would not have a task on the node that was found for it; said, and no more."""
     held: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """What its tasks held when the session opened."""
     number: int = 0
@@ -202,6 +205,7 @@ class Job:
         """What a session noted down about the job is void."""
         self.phase = self.pod_group.status.phase
         self.fit_errors = {}
+        self.objections = {}
         self.domain = ""
         for sub_job in self.sub_jobs.values():
             sub_job.domain = sub_job.nominated = ""

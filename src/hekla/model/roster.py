@@ -157,6 +157,11 @@ class Roster:
         return self.ready + self.pending_best_effort >= self.minimum
 
     @property
+    def has_places(self) -> bool:
+        """Whether the minimum has places: Pending tasks have none, whatever they ask for."""
+        return self.ready >= self.minimum
+
+    @property
     def is_pipelined(self) -> bool:
         return self.waiting + self.ready + self.pending_best_effort >= self.minimum
 

@@ -107,11 +107,14 @@ class Gang(Plugin):
         return list(candidates)
 
     def on_close(self) -> None:
-        """Every job with tasks learns whether its gang could be scheduled."""
+        """Every job with tasks learns whether its gang could be scheduled.
+
+        Volcano counts best-effort tasks that found no node as if they had one; see docs/compat.md.
+        """
         for job in self.session.stirring():
             if not job.roster:
                 continue
-            if job.roster.is_ready:
+            if job.roster.has_places:
                 reason = "tasks in gang are ready to be scheduled"
                 self._write(job, Condition(type="Scheduled", status="True", reason=reason))
             elif not _waits_for_its_own_leavers(job):

@@ -105,7 +105,7 @@ def _of_waiting_jobs(session: Session, history: JobHistory) -> Figures:
         pending[job.queue] += 1
         by_speaker.update(_speakers(session, job))
         born[job.queue] = min(job.created, born.get(job.queue, job.created))
-        missing = max(job.minimum - job.roster.ready - job.roster.pending_best_effort, 0)
+        missing = max(job.minimum - job.roster.ready, 0)
         _note(figures, "volcano_unschedule_task_count", job.uid, value=missing)
         if missing:
             unready += 1
