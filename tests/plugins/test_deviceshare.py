@@ -251,7 +251,7 @@ class TestWholeCards:
         assert stage.put("plain")
         assert not stage.put("a")
         notes = [str(note) for note in stage.session.story.jobs[f"default/{GROUP}"]]
-        assert notes == [": a: node n1 has no cards left for it"]
+        assert notes == [': a: plugin "deviceshare" objects to node "n1": no cards are left for it']
 
 
 class TestVirtualCards:

@@ -206,8 +206,9 @@ class TestAnswers:
         assert not stage.put()
         assert stage.session.fingerprint() == before
         assert stage.verbs() == ["allocateFunc", "deallocateFunc"]
+        refused = ': train-1: plugin "extender" objects to node "n1": no licence'
         notes = [str(note) for note in stage.session.story.jobs["default/train"]]
-        assert notes == [": train-1: no licence", "extender: train-1: no licence"]
+        assert notes == [refused, "extender: train-1: no licence"]
 
 
 class TestAbsence:

@@ -156,7 +156,7 @@ class DeviceShare(Plugin):
             return None
         held = self._holdings.take(task, lambda: devices.choose(task, task.node))
         if held is None:
-            return f"node {task.node_name} has no cards left for it"
+            return "no cards are left for it"
         devices.add(held)
         return None
 
