@@ -47,7 +47,7 @@ LOOKED_AT = 100
 @click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
 @click.option(
     "--conf", "conf_files", multiple=True, type=click.Path(path_type=Path),
-    help="A volcano-scheduler.conf; repeatable. The first is the base.",
+    help="A volcano-scheduler.conf, or a ConfigMap with one; repeatable. The first is the base.",
 )  # fmt: skip
 @click.option(
     "--preset", "presets", multiple=True, type=click.Choice(sorted(PRESETS)),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from hekla.cli.options import read_text, registry_with, usable_conf, warn
+from hekla.cli.options import CONF_HELP, read_text, registry_with, usable_conf, warn
+from hekla.conf import configuration_in
 from hekla.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
 from hekla.errors import InputError
 
@@ -30,7 +31,7 @@ CONTROLLERS_DELETE = (
     "--conf",
     "conf_file",
     type=click.Path(path_type=Path),
-    help="A volcano-scheduler.conf.  [default: the preset helm]",
+    help=f"{CONF_HELP}  [default: the preset helm]",
 )
 @click.option("--eviction/--no-eviction", default=True, help="Whether it may evict pods (default: yes).")
 @click.option(
@@ -79,7 +80,7 @@ def checked(conf_file: Path) -> str:
     """The text of a configuration that the scheduler can use."""
     text = read_text(conf_file)
     usable_conf(text, str(conf_file), registry_with(()), strict=False)
-    return text
+    return str(configuration_in(text).text)
 
 
 def apply_to_cluster(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:

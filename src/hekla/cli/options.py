@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
-from hekla.errors import InputError
+from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, configuration_in, read_conf, require
+from hekla.errors import ConfError, InputError
 from hekla.framework.registry import Registry
 from hekla.scheduler.builtin import BUILTIN
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+CONF_HELP = "A volcano-scheduler.conf, or a ConfigMap with one."
 
 
 strict_option = click.option(
@@ -33,9 +35,7 @@ def configuration(command: Command) -> Command:
     """`--conf`, `--preset`, `--strict` and `--plugin`."""
     for option in reversed(
         (
-            click.option(
-                "--conf", "conf_file", type=click.Path(path_type=Path), help="A volcano-scheduler.conf."
-            ),
+            click.option("--conf", "conf_file", type=click.Path(path_type=Path), help=CONF_HELP),
             click.option(
                 "--preset", type=click.Choice(sorted(PRESETS)), help="A built-in configuration instead."
             ),
@@ -75,6 +75,15 @@ def usable_conf(text: str, source: str, registry: Registry, *, strict: bool) -> 
     conf = require(reading, strict)
     warn(str(mistake) for mistake in reading[1])
     return conf
+
+
+def read_conf_text(path: Path) -> str:
+    """The text of the configuration in a file, where a ConfigMap holds it without what is around it."""
+    text = read_text(path)
+    found = configuration_in(text)
+    if not found.is_found:
+        raise ConfError("\n".join(f"error: {replace(one, source=str(path))}" for one in found.mistakes))
+    return str(found.text)
 
 
 def read_text(path: Path) -> str:

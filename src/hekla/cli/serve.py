@@ -46,7 +46,10 @@ def _ignored_options(command: click.Command) -> click.Command:
     "--scheduler-name", "names", multiple=True, default=("volcano",), show_default=True,
     help="Whose pods are served; repeatable.",
 )  # fmt: skip
-@click.option("--scheduler-conf", type=click.Path(path_type=Path), help="A volcano-scheduler.conf, reloaded.")
+@click.option(
+    "--scheduler-conf", type=click.Path(path_type=Path),
+    help="A volcano-scheduler.conf, or a ConfigMap with one; reloaded.",
+)  # fmt: skip
 @click.option("--schedule-period", default=1.0, show_default="1s", type=SPAN, help="Time between cycles.")
 @click.option("--default-queue", default="default", show_default=True, help="For groups that name none.")
 @click.option("--controllers/--no-controllers", "with_controllers", help="Also run Jobs, queues, pod groups.")

@@ -16,7 +16,7 @@ from hekla.cli.from_cluster import (
     reach,
     scheduler_name_option,
 )
-from hekla.cli.options import read_text
+from hekla.cli.options import read_conf_text
 from hekla.conf import PRESETS
 from hekla.errors import InputError
 
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 @access_options
 @click.option("-O", "--out", type=click.Path(path_type=Path), help="Where to write; else standard output.")
 @click.option("--scramble", "seed", type=int, metavar="SEED", help="Replace all names by pseudonyms.")
-@click.option("--conf", "conf_file", type=click.Path(path_type=Path), help="Add a volcano-scheduler.conf.")
+@click.option(
+    "--conf",
+    "conf_file",
+    type=click.Path(path_type=Path),
+    help="Add a volcano-scheduler.conf, or the one in a ConfigMap.",
+)
 @click.option("--preset", type=click.Choice(sorted(PRESETS)), help="Add a built-in configuration instead.")
 @conf_from_cluster_option
 @scheduler_name_option
@@ -75,7 +80,7 @@ def conf_text(access: Access, conf_file: Path | None, preset: str | None, place:
         raise click.UsageError("give either --conf or --preset, not both")
     if preset is not None:
         return PRESETS[preset].text
-    return None if conf_file is None else read_text(conf_file)
+    return None if conf_file is None else read_conf_text(conf_file)
 
 
 def _write(out: Path | None, content: bytes) -> None:

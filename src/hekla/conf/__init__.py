@@ -7,6 +7,7 @@ from hekla.conf.arguments import (
     describe_arguments,
     read_arguments,
 )
+from hekla.conf.config_map import ConfText, configuration_in
 from hekla.conf.mistakes import Mistake, Severity
 from hekla.conf.model import SWITCHES, Catalogue, Conf, PluginEntry, Switch, Tier
 from hekla.conf.presets import BUILT_IN_DEFAULT, PRESETS, Preset
@@ -20,6 +21,7 @@ __all__ = [
     "ArgumentRow",
     "Catalogue",
     "Conf",
+    "ConfText",
     "Mistake",
     "PluginEntry",
     "Preset",
@@ -29,6 +31,7 @@ __all__ = [
     "argument",
     "arguments_by_prefix",
     "as_data",
+    "configuration_in",
     "describe_arguments",
     "effective",
     "read_arguments",

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from hekla.conf.arguments import accept_arguments
+from hekla.conf.config_map import SECTIONS, ConfText, configuration_in
 from hekla.conf.document import read_document
 from hekla.conf.mistakes import Mistake, did_you_mean, error, line_of, under, warning
 from hekla.conf.model import SWITCH_BY_SPELLING, SWITCHES, Catalogue, Conf, PluginEntry, Tier
@@ -18,26 +19,30 @@ from hekla.conf.sense import Places, check_sense
 from hekla.errors import ConfError
 from hekla.objects.complaint import quoted, spoken
 
-SECTIONS = ("actions", "configurations", "metrics", "tiers")
-
 
 def read_conf(
     text: str | bytes, source: str = "conf.yaml", catalogue: Catalogue | None = None
 ) -> tuple[Conf, list[Mistake]]:
     """The configuration and its mistakes, in the order of the text; never raises.
 
-    An empty text, and one that cannot be read at all, gives the built-in default. Without a
-    catalogue the names of actions and plugins and the arguments are taken as they are.
+    The text may be a ConfigMap that holds it. An empty text, and one that cannot be read at all, gives the
+    built-in default. Without a catalogue the names of actions and plugins and the arguments are taken as
+    they are.
     """
-    document = read_document(text)
+    found = configuration_in(text)
+    if not found.is_found:
+        return _built_in(), [replace(mistake, source=source) for mistake in found.mistakes]
+    document = read_document(found.text)
     reader = _Reader(catalogue, list(document.mistakes))
-    if document.is_empty or not document.is_readable:
-        conf = _Reader(None).conf(read_document(BUILT_IN_DEFAULT).data)
-    else:
-        conf = reader.conf(document.data)
+    is_there = document.is_readable and not document.is_empty
+    conf = reader.conf(document.data) if is_there else _built_in()
     once = dict.fromkeys(reader.mistakes)
-    located = [_located(mistake, source, document.lines) for mistake in once]
+    located = [_located(mistake, source, document.lines, found) for mistake in once]
     return conf, sorted(located, key=lambda mistake: mistake.line or 0)
+
+
+def _built_in() -> Conf:
+    return _Reader(None).conf(read_document(BUILT_IN_DEFAULT).data)
 
 
 def require(conf_and_mistakes: tuple[Conf, list[Mistake]], strict: bool = False) -> Conf:
@@ -51,9 +56,10 @@ def require(conf_and_mistakes: tuple[Conf, list[Mistake]], strict: bool = False)
     return conf
 
 
-def _located(mistake: Mistake, source: str, lines: Mapping[str, int]) -> Mistake:
+def _located(mistake: Mistake, source: str, lines: Mapping[str, int], found: ConfText) -> Mistake:
     line = mistake.line if mistake.line is not None else line_of(mistake.where, lines)
-    return replace(mistake, source=source, line=line)
+    source = f"{source}: {found.place}" if found.place else source
+    return replace(mistake, source=source, line=None if line is None else line + found.lines_before)
 
 
 @dataclass

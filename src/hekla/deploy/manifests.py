@@ -11,12 +11,12 @@ from typing import Any
 import yaml
 
 from hekla.errors import InputError
+from hekla.objects.config_map import CONF_KEY
 
 Object = dict[str, Any]
 
 NAMESPACE = "hekla-system"
 SCHEDULER_NAME = "volcano"
-CONF_KEY = "volcano-scheduler.conf"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 

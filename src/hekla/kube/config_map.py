@@ -9,6 +9,7 @@ import msgspec
 from hekla.errors import ClusterError, InputError
 from hekla.kube.access import Access
 from hekla.kube.client import Client, Refused
+from hekla.objects.config_map import conf_key
 
 USUAL_PLACES = ("volcano-system/volcano-scheduler-configmap", "hekla-system/hekla-scheduler-configmap")
 SUFFIX = ".conf"
@@ -49,8 +50,8 @@ async def _text_of(client: Client, place: str) -> str | None:
             return None
         raise ClusterError(f'configmap "{place}" cannot be read: {refusal}') from refusal
     data = (msgspec.json.decode(answer, type=_ConfigMap)).data
-    keys = [key for key in data if key.endswith(SUFFIX)] or list(data)
-    if len(keys) != 1:
+    key = conf_key(data) or conf_key([key for key in data if key.endswith(SUFFIX)])
+    if key is None:
         found = ", ".join(sorted(data)) or "nothing"
         raise InputError(f'configmap "{place}" should hold one file *{SUFFIX}, and holds {found}')
-    return data[keys[0]]
+    return data[key]
