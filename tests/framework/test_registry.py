@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hekla.errors import PluginError
+from hekla.framework.action import Action
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import NODE_ORDER_REDUCE, answers
 from hekla.framework.registry import Registry, load_class
@@ -23,6 +24,15 @@ class Mine(Plugin):
 
 class Step(Action):
     name = "step"
+
+    def run(self, session):
+        pass
+
+class Idle(Action):
+    name = "idle"
+
+class NamelessStep(Step):
+    name = ""
 
 class Nameless(Plugin):
     pass
@@ -85,6 +95,8 @@ def test_a_bad_reference_is_told(reference: str, complaint: str) -> None:
     ("name", "complaint"),
     [
         ("Nameless", "has no name; give it one"),
+        ("NamelessStep", "has no name; give it one"),
+        ("Idle", r"plugins_from_elsewhere:Idle has no run; write what it does in run\(self, session\)$"),
         ("Stranger", "is neither a Plugin nor an Action"),
         ("a_function", "is not a class"),
         ("Missing", 'has no class "Missing"'),
@@ -93,6 +105,41 @@ def test_a_bad_reference_is_told(reference: str, complaint: str) -> None:
 def test_a_class_that_cannot_be_used_is_told(file: Path, name: str, complaint: str) -> None:
     with pytest.raises(PluginError, match=complaint):
         BUILTIN.with_named(f"{file}:{name}")
+
+
+OPEN = "on_open(self), and mark answers with @answers(POINT)"
+
+
+@pytest.mark.parametrize(
+    ("base", "there", "here"),
+    [
+        (Action, "Execute", "run(self, session)"),
+        (Action, "execute", "run(self, session)"),
+        (Action, "Initialize", "initialize(self)"),
+        (Action, "UnInitialize", "uninitialize(self)"),
+        (Action, "Name", 'name = "..."'),
+        (Plugin, "OnSessionOpen", OPEN),
+        (Plugin, "OnSessionClose", "on_close(self)"),
+        (Plugin, "Name", 'name = "..."'),
+    ],
+)
+@pytest.mark.parametrize("has_the_rest", [True, False])
+def test_a_class_written_as_for_volcano_is_told_what_to_write(
+    base: type, there: str, here: str, has_the_rest: bool
+) -> None:
+    rest = {"name": "mine", "run": lambda _self, _session: None} if has_the_rest else {}
+    mine = type("Mine", (base,), {there: lambda _self: None, **rest})
+    with pytest.raises(PluginError) as refusal:
+        BUILTIN.with_class(mine)
+    told = f"Mine has {there}, which is Volcano's word and never called here; write {here}"
+    assert str(refusal.value).endswith(told)
+
+
+def test_what_comes_with_hekla_would_be_taken_from_elsewhere_too() -> None:
+    registry = Registry()
+    for found in (*BUILTIN.actions.values(), *BUILTIN.plugins.values()):
+        registry = registry.with_class(found)
+    assert registry == BUILTIN
 
 
 def test_a_file_that_fails_to_import_is_told_with_its_error(tmp_path: Path) -> None:

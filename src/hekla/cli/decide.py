@@ -188,7 +188,8 @@ def after_cycles(
     from hekla.cli.embedding import embed  # noqa: PLC0415 - scenarios need no cluster
 
     embedded, teller = embed(files, conf, registry), Teller()
-    for _ in range(cycles):
-        report = embedded.loop.step(Profile() if profile else None)
-        teller.tell((*embedded.cluster.complaints, *report.session.snapshot.complaints))
+    with embedded.loop as loop:
+        for _ in range(cycles):
+            report = loop.step(Profile() if profile else None)
+            teller.tell((*embedded.cluster.complaints, *report.session.snapshot.complaints))
     return report

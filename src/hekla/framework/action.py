@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 
 class Action:
-    """Derive, give it a name, and say in `run` what it does to a session."""
+    """Derive, give it a name, and say in `run` what it does to a session.
+
+    One is made for a configuration and lives as long as that is in use: `initialize`, then `run` in every
+    cycle, then `uninitialize`.
+    """
 
     name: ClassVar[str]
     Arguments: ClassVar[type] = NoArguments
@@ -19,5 +23,11 @@ class Action:
     def __init__(self, arguments: Any) -> None:
         self.arguments = arguments
 
+    def initialize(self) -> None:
+        """The scheduler takes the action in: before its first cycle, once."""
+
     def run(self, session: Session) -> None:
         raise NotImplementedError
+
+    def uninitialize(self) -> None:
+        """The scheduler lets the action go, once: the configuration has changed, or the scheduler ends."""

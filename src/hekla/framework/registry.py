@@ -20,6 +20,25 @@ PLUGIN_GROUP = "hekla.plugins"
 ACTION_GROUP = "hekla.actions"
 
 
+NAMES_IN_GO_OF_ACTIONS = {
+    "Execute": "run(self, session)",
+    "execute": "run(self, session)",
+    "Initialize": "initialize(self)",
+    "UnInitialize": "uninitialize(self)",
+    "Uninitialize": "uninitialize(self)",
+    "un_initialize": "uninitialize(self)",
+    "Name": 'name = "..."',
+}
+NAMES_IN_GO_OF_PLUGINS = {
+    "OnSessionOpen": "on_open(self), and mark answers with @answers(POINT)",
+    "on_session_open": "on_open(self), and mark answers with @answers(POINT)",
+    "OnSessionClose": "on_close(self)",
+    "on_session_close": "on_close(self)",
+    "Name": 'name = "..."',
+}
+"""What Volcano calls a method, and what to write here: by the other name nothing would ever call it."""
+
+
 @dataclass(frozen=True)
 class Registry:
     """Names to classes; later additions replace earlier ones of the same name."""
@@ -35,24 +54,22 @@ class Registry:
         )
 
     def with_class(self, found: type) -> Registry:
-        """This registry and one more action or plugin."""
-        name = getattr(found, "name", None)
-        if not isinstance(name, str) or not name:
-            raise PluginError(
-                f'{found.__module__}:{found.__qualname__} has no name; give it one: name = "..."'
-            )
+        """This registry and one more action or plugin; one that could never work is refused."""
         if issubclass(found, Plugin):
+            _check(found, NAMES_IN_GO_OF_PLUGINS)
             if reduces_nothing(found):
-                raise PluginError(
-                    f'plugin "{name}" answers node order reduce, but not node order, so there is nothing to '
-                    "normalise; answer NODE_ORDER too, or compare the candidates in BATCH_NODE_ORDER"
+                raise _unfit(
+                    found,
+                    "answers node order reduce, but not node order, so there is nothing to normalise; answer "
+                    "NODE_ORDER too, or compare the candidates in BATCH_NODE_ORDER",
                 )
-            return Registry(self.actions, {**self.plugins, name: found})
+            return Registry(self.actions, {**self.plugins, found.name: found})
         if issubclass(found, Action):
-            return Registry({**self.actions, name: found}, self.plugins)
-        raise PluginError(
-            f"{found.__module__}:{found.__qualname__} is neither a Plugin nor an Action; derive it from one"
-        )
+            _check(found, NAMES_IN_GO_OF_ACTIONS)
+            if found.run is Action.run or not callable(found.run):
+                raise _unfit(found, "has no run; write what it does in run(self, session)")
+            return Registry({**self.actions, found.name: found}, self.plugins)
+        raise _unfit(found, "is neither a Plugin nor an Action; derive it from one")
 
     def with_installed(self) -> Registry:
         """This registry and what installed packages offer by entry point."""
@@ -81,6 +98,20 @@ def load_class(reference: str) -> type:
     if not hasattr(module, name):
         raise PluginError(f'"{place}" has no class "{name}"')
     return _checked(getattr(module, name), reference)
+
+
+def _check(found: type[Action] | type[Plugin], names_in_go: Mapping[str, str]) -> None:
+    """Refuse a class without a name, and one whose methods nothing would call."""
+    for there, here in names_in_go.items():
+        if hasattr(found, there):
+            raise _unfit(found, f"has {there}, which is Volcano's word and never called here; write {here}")
+    name = getattr(found, "name", None)
+    if not isinstance(name, str) or not name:
+        raise _unfit(found, 'has no name; give it one: name = "..."')
+
+
+def _unfit(found: type, problem: str) -> PluginError:
+    return PluginError(f"{found.__module__}:{found.__qualname__} {problem}")
 
 
 def _load_file(path: Path) -> object:

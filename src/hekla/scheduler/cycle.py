@@ -6,6 +6,7 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from hekla.clock import stopwatch
@@ -14,12 +15,13 @@ from hekla.conf import Conf
 from hekla.errors import HeklaError, PluginError
 from hekla.framework.closing import close_session
 from hekla.framework.decisions import Decision
-from hekla.framework.lineup import lineup_of, steps_of
+from hekla.framework.lineup import lineup_of
 from hekla.framework.plugin import Plugin
 from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
+from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.state.snapshot import Snapshot
 
@@ -48,14 +50,17 @@ def run_cycle(
     shortcuts: Shortcuts = EVERY_SHORTCUT,
     profile: Profile | None = None,
     is_quiet: bool = False,
+    actions: ActionSet | None = None,
 ) -> CycleReport:
     """One cycle over a snapshot; `memory` is what plugins keep from one cycle to the next.
 
-    A quiet one does the same to pods and jobs, and says neither why pods wait nor what queues hold.
+    A quiet one does the same to pods and jobs, and says neither why pods wait nor what queues hold. The
+    `actions` are those of the configuration, where they outlive the cycle; without them it has its own.
     """
+    own = ActionSet(conf, registry) if actions is None else nullcontext(actions)
     watch = Watch(profile)
     by_action: dict[str, list[Decision]] = {}
-    with without_collector():
+    with without_collector(), own as in_use:
         watch.begins("open")
         session = open_session(
             snapshot,
@@ -68,13 +73,13 @@ def run_cycle(
             profile=profile,
             is_quiet=is_quiet,
         )
-        steps, who = steps_of(conf, registry), ""
+        who = ""
         try:
-            for name, action, arguments in steps:
+            for name, action in in_use.in_order():
                 who, decided = f'action "{name}"', len(session.decisions)
                 session.story.speaker = name
                 watch.begins(name)
-                action(arguments).run(session)
+                action.run(session)
                 by_action[name] = by_action.get(name, []) + session.decisions[decided:]
             who = "closing the session"
             watch.begins("close")

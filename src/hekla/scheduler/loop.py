@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
+from threading import Lock
+from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 from hekla.clock import Clock
 from hekla.conf import Conf
 from hekla.framework.profile import Profile
 from hekla.framework.registry import Registry
+from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
@@ -42,7 +46,8 @@ class Loop:
 
     `longest_nap` is how long it sleeps at most while nothing changes. With a limit it never ends
     by itself: people may submit work at any time, and some plugins act on the time alone. A `witness`
-    is told of every cycle.
+    is told of every cycle. Actions are taken in with the first cycle, or by `with`, and let go by `close`, at
+    the end of the `with`, or at the end of the `run` that took them in.
     """
 
     def __init__(
@@ -71,11 +76,46 @@ class Loop:
         self.witness = witness
         self._memory: dict[str, float] = {}
         self._gauge = Gauge(conf)
+        self._actions: ActionSet | None = None
+        # A cycle may be under way in another thread when its actions are to go.
+        self._in_turn = Lock()
+
+    def open(self) -> None:
+        """Take the actions in; raises PluginError where one cannot be initialized."""
+        with self._in_turn:
+            self._opened()
+
+    def close(self) -> None:
+        """Let the actions go, once the cycle that is under way has ended."""
+        with self._in_turn:
+            actions, self._actions = self._actions, None
+            if actions is not None:
+                actions.close()
+
+    def __enter__(self) -> Loop:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _opened(self) -> ActionSet:
+        if self._actions is None:
+            self._actions = ActionSet(self.conf, self._registry)
+        return self._actions
 
     def use(self, conf: Conf) -> None:
-        """From the next cycle on, another configuration holds."""
-        self.conf = conf
-        self._gauge = Gauge(conf)
+        """From the next cycle on, another configuration holds.
+
+        Where one of its actions cannot be initialized, a PluginError says so and the old one stays.
+        """
+        with self._in_turn:
+            gauge = Gauge(conf)
+            if self._actions is not None:
+                self._actions.use(conf)
+            self.conf, self._gauge = conf, gauge
 
     def step(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; its decisions are carried out."""
@@ -85,13 +125,15 @@ class Loop:
 
     def decide(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; whoever asked for it carries out what it decides."""
-        now = self._clock.now()
-        if self._timed is not None:
-            self._timed.advance(now)
-        self.cycles += 1
-        snapshot = self._cluster.snapshot()
-        self._gauge.put_into(snapshot, now)
-        return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
+        with self._in_turn:
+            self._opened()
+            now = self._clock.now()
+            if self._timed is not None:
+                self._timed.advance(now)
+            self.cycles += 1
+            snapshot = self._cluster.snapshot()
+            self._gauge.put_into(snapshot, now)
+            return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
 
     def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:
         witness, memory = self.witness, self._memory
@@ -107,6 +149,7 @@ class Loop:
                 memory=memory,
                 profile=profile,
                 is_quiet=self.is_quiet,
+                actions=self._actions,
             )
         except Exception as error:
             if witness is not None:
@@ -123,6 +166,10 @@ class Loop:
         on_cycle: OnCycle | None = None,
     ) -> int:
         """Cycles until that time, so many of them, or until nothing can change; how many there were."""
+        with nullcontext() if self._actions is not None else self:
+            return self._run(until, max_cycles, on_cycle)
+
+    def _run(self, until: float | None, max_cycles: int | None, on_cycle: OnCycle | None) -> int:
         end = math.inf if until is None else until
         most = math.inf if max_cycles is None else max_cycles
         first = self.cycles

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from hekla.conf import BUILT_IN_DEFAULT, Conf, read_conf, require
-from hekla.errors import ConfError, InputError
+from hekla.errors import ConfError, InputError, PluginError
 from hekla.framework.registry import Registry
 
 logger = logging.getLogger("hekla.conf")
@@ -31,8 +32,11 @@ class ConfFile:
         self.mistake = ""
         self.reloads = 0
 
-    def refresh(self) -> bool:
-        """Take in a changed file; whether another configuration holds from now on."""
+    def refresh(self, use: Callable[[Conf], None] = lambda _conf: None) -> bool:
+        """Take in a changed file; whether another configuration holds from now on.
+
+        `use` is called with it first, and may refuse it by a PluginError.
+        """
         if self._path is None:
             return False
         try:
@@ -41,7 +45,8 @@ class ConfFile:
                 return False
             self._text = text
             conf = self._understood(text)
-        except InputError as error:
+            use(conf)
+        except (InputError, PluginError) as error:
             self._refuse(str(error))
             return False
         self.conf, self.hash, self.is_good, self.mistake = conf, _hash(text), True, ""

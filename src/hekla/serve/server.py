@@ -198,6 +198,14 @@ class Server:
         engine = Loop(
             self.cluster, self.conf_file.conf, self.clock, registry=self._registry, witness=self.scribe
         )
+        await asyncio.to_thread(engine.open)
+        try:
+            await self._run_cycles(engine)
+        finally:
+            # Whoever ends this a second time does not keep the actions from being let go.
+            await asyncio.shield(asyncio.to_thread(engine.close))
+
+    async def _run_cycles(self, engine: Loop) -> None:
         is_prepared = False
         while True:
             if self.leads and self._is_fresh():
@@ -207,8 +215,7 @@ class Server:
             else:
                 await self._keep_up()
             await self._pause()
-            if self.conf_file.refresh():
-                engine.use(self.conf_file.conf)
+            await asyncio.to_thread(self.conf_file.refresh, engine.use)
 
     async def _keep_up(self) -> None:
         """Who does not decide takes note all the same, so that changes do not pile up."""

@@ -61,6 +61,10 @@ class Lane:
         self.seconds += sum(self.report.times.values())
         return self.report
 
+    def close(self) -> None:
+        """Let the actions go; nothing more is decided."""
+        self._loop.close()
+
     @property
     def session(self) -> Session:
         assert self.report is not None, "a lane is asked before its first cycle"

@@ -68,6 +68,8 @@ async def watch_cluster(
             for task in (following, deciding):
                 task.cancel()
             await asyncio.gather(following, deciding, return_exceptions=True)
+            for lane in lanes:
+                await asyncio.to_thread(lane.close)
     return shadow
 
 

@@ -183,6 +183,15 @@ class Simulation:
 
         So it is with Ctrl-C, unless half a run is of no use: then the KeyboardInterrupt goes on.
         """
+        with self._loop:
+            return self._ran(on_progress, is_stopped, keeps_interrupted)
+
+    def _ran(
+        self,
+        on_progress: Callable[[Progress], None] | None,
+        is_stopped: Callable[[], bool],
+        keeps_interrupted: bool,
+    ) -> Run:
         began = stopwatch()
         with sparing_collector() as tidy_up:
 

@@ -1,0 +1,86 @@
+"""The actions of a configuration, made once: taken in before its first cycle, let go after its last."""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+
+from hekla.conf import Conf
+from hekla.errors import HeklaError, PluginError
+from hekla.framework.action import Action
+from hekla.framework.lineup import Step, steps_of
+from hekla.framework.registry import Registry
+from hekla.scheduler.builtin import BUILTIN
+
+logger = logging.getLogger("hekla.scheduler")
+
+
+class ActionSet:
+    """The actions that are in use, by name; one that is listed twice is one action."""
+
+    def __init__(self, conf: Conf, registry: Registry = BUILTIN) -> None:
+        self._registry = registry
+        self._steps: dict[str, Step] = {}
+        self._actions: dict[str, Action] = {}
+        self._names: tuple[str, ...] = ()
+        self.use(conf)
+
+    def in_order(self) -> list[tuple[str, Action]]:
+        """The actions as a cycle runs them."""
+        return [(name, self._actions[name]) for name in self._names]
+
+    def use(self, conf: Conf) -> None:
+        """Go over to another configuration: what it has and says alike stays, the rest is exchanged.
+
+        Where an action cannot be initialized, a PluginError says so, and everything is as before.
+        """
+        steps = steps_of(conf, self._registry)
+        wanted = {step.name: step for step in steps}
+        kept = {name: self._actions[name] for name, step in wanted.items() if self._steps.get(name) == step}
+        taken: dict[str, Action] = {}
+        try:
+            for name, step in wanted.items():
+                if name not in kept:
+                    taken[name] = _taken_in(step)
+        except BaseException:
+            _let_go(taken)
+            raise
+        dropped = {name: action for name, action in self._actions.items() if name not in kept}
+        self._steps, self._actions = wanted, {**kept, **taken}
+        self._names = tuple(step.name for step in steps)
+        _let_go(dropped)
+
+    def close(self) -> None:
+        """Let all actions go; a second time there is nothing to let go."""
+        actions, self._steps, self._actions, self._names = self._actions, {}, {}, ()
+        _let_go(actions)
+
+    def __enter__(self) -> ActionSet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _taken_in(step: Step) -> Action:
+    try:
+        action = step.action(step.arguments)
+        action.initialize()
+    except Exception as error:
+        raise PluginError(f'action "{step.name}" could not be initialized: {_said(error)}') from error
+    return action
+
+
+def _let_go(actions: dict[str, Action]) -> None:
+    """Last in, first out; one that fails is told and does not keep the others."""
+    for name, action in reversed(actions.items()):
+        try:
+            action.uninitialize()
+        except Exception as error:
+            logger.error('action "%s" failed in uninitialize: %s', name, _said(error))
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, HeklaError) else f"{type(error).__name__}: {error}"
