@@ -12,6 +12,8 @@ import run as runner
 from cold_start import first_decision
 from compare import comparison
 from figures import Figures, Results, Run, best_of, load
+from hekla.conf import read_conf
+from hekla.scheduler.builtin import BUILTIN
 from machine import REFERENCE, Commit, calibrate, this_commit, this_machine
 from measure import measure
 from report import breaks_a_must, table_of
@@ -42,6 +44,12 @@ def results(*all_figures: Figures, revision: str = "abc") -> Results:
 @pytest.fixture(autouse=True)
 def _a_quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("measure.calibrate", lambda: REFERENCE)
+
+
+@pytest.mark.parametrize("text", LISTING.confs.values(), ids=LISTING.confs)
+def test_configurations_are_sound_but_for_what_the_usual_tiers_bring(text: str) -> None:
+    _, mistakes = read_conf(text, catalogue=BUILTIN.catalogue())
+    assert [mistake for mistake in mistakes if " may evict whom " not in mistake.message] == []
 
 
 @pytest.mark.parametrize("workload", LISTING.workloads, ids=lambda workload: workload.name)

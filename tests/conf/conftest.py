@@ -37,7 +37,17 @@ class AllocateArguments:
     )
 
 
-ACTIONS = ("enqueue", "backfill", "reclaim", "preempt", "shuffle", "gangpreempt", "gangreclaim")
+@dataclass(frozen=True)
+class ReclaimArguments:
+    victim_mode: str = argument("tiers", key="victimMode", help="how plugins agree")
+
+
+@dataclass(frozen=True)
+class ReschedulingArguments:
+    strategies: tuple[Mapping[str, object], ...] = argument((), key="strategies", help="what to do")
+
+
+ACTIONS = ("enqueue", "backfill", "preempt", "shuffle", "gangpreempt", "gangreclaim")
 PLUGINS = (
     *("priority", "gang", "conformance", "overcommit", "drf", "predicates", "proportion", "nodeorder"),
     *("capacity", "tdm", "sla", "pdb"),
@@ -47,6 +57,11 @@ PLUGINS = (
 @pytest.fixture(scope="session")
 def catalogue() -> Catalogue:
     return Catalogue(
-        actions={**dict.fromkeys(ACTIONS), "allocate": AllocateArguments},
-        plugins={**dict.fromkeys(PLUGINS), "binpack": BinpackArguments, "usage": UsageArguments},
+        actions={**dict.fromkeys(ACTIONS), "allocate": AllocateArguments, "reclaim": ReclaimArguments},
+        plugins={
+            **dict.fromkeys(PLUGINS),
+            "binpack": BinpackArguments,
+            "rescheduling": ReschedulingArguments,
+            "usage": UsageArguments,
+        },
     )

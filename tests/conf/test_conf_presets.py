@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Preset, read_conf
+from hekla.framework.decisions import Evict
+from hekla.model.load import NodeLoad
+from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.cycle import run_cycle
+from hekla.state.snapshot import take_snapshot
+from hekla.testing import Story, job, node
 
 ACTIONS = {
     "default": "enqueue allocate backfill",
@@ -18,7 +24,7 @@ ACTIONS = {
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
 def test_a_preset_runs_the_actions_it_promises_and_has_no_mistakes(preset: Preset) -> None:
-    conf, mistakes = read_conf(preset.text)
+    conf, mistakes = read_conf(preset.text, catalogue=BUILTIN.catalogue())
     assert mistakes == []
     assert " ".join(conf.actions) == ACTIONS[preset.name]
     assert preset.title
@@ -54,5 +60,24 @@ def test_helm_lets_gangs_be_preempted_and_packs_nodes() -> None:
 
 
 @pytest.mark.parametrize("name", ["fair-sharing", "everything"])
-def test_all_who_have_a_say_in_a_reclaim_stand_in_one_tier(name: str) -> None:
+def test_all_who_have_a_say_in_a_reclaim_must_agree(name: str) -> None:
+    conf, _ = read_conf(PRESETS[name].text)
     assert {"gang", "conformance", "proportion"} <= set(tiers(PRESETS[name].text)[0])
+    assert conf.arguments_of("reclaim") == {"victimMode": "intersectAll"}
+
+
+def test_everything_relieves_a_node_that_is_too_busy() -> None:
+    story = Story(
+        "",
+        nodes=[node("busy", cpu=8, memory="8Gi"), node("quiet", cpu=8, memory="8Gi")],
+        jobs=[job("web", tasks=2, min_available=1, running={"busy": 2}, cpu=2)],
+    )
+    snapshot = take_snapshot(story.manifests())
+    snapshot.load = {"busy": NodeLoad(95, 40, 1000.0), "quiet": NodeLoad(5, 5, 1000.0)}
+    conf, _ = read_conf(PRESETS["everything"].text, catalogue=BUILTIN.catalogue())
+    report = run_cycle(snapshot, conf, now=1000.0, memory={"rescheduling.last-run": 0.0})
+    evicted = {
+        one.pod for decisions in report.by_action.values() for one in decisions if isinstance(one, Evict)
+    }
+    assert report.by_action["shuffle"]
+    assert evicted == {"default/web-0"}

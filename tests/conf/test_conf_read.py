@@ -9,6 +9,7 @@ import pytest
 
 from hekla.conf import BUILT_IN_DEFAULT, Catalogue, Conf, PluginEntry, Tier, read_conf, require
 from hekla.errors import ConfError
+from hekla.scheduler.builtin import BUILTIN
 
 TIERS = "tiers:\n- plugins:\n  - name: gang\n"
 GANG = (Tier((PluginEntry("gang"),)),)
@@ -178,6 +179,21 @@ TOLD = [
         errors=("conf.yaml:5: metrics.type: expected a text, got a list",),
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("victimtasks", "; that is an extension point, which pdb, rescheduling and tdm answer"),
+        ("VictimTasksFn", "; that is an extension point, which pdb, rescheduling and tdm answer"),
+        ("bestNode", ""),
+        ("predicate", '; did you mean "predicates"?'),
+    ],
+)
+def test_for_the_name_of_a_point_the_plugins_that_answer_it_are_named(name: str, hint: str) -> None:
+    text = f"actions: allocate\n{TIERS}  - name: {name}\n"
+    _, [mistake] = read_conf(text, catalogue=BUILTIN.catalogue())
+    assert mistake.message == f'no plugin "{name}"{hint}'
 
 
 @pytest.mark.parametrize("story", TOLD, ids=str)

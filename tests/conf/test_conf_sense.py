@@ -40,6 +40,15 @@ NO_RECLAIMABLE = (
     "no plugin can name victims; "
     "add gang, conformance, proportion, capacity, drf, pdb, cdp or extender with enableReclaimable"
 )
+NOBODY_MOVES = (
+    "no plugin can name victims; add tdm (with a revocable zone), pdb or rescheduling with enabledVictim"
+)
+NO_LOAD = (
+    "goes by measured load, and no section metrics says where to read it: only annotations of nodes count "
+    "(hekla.dev/cpu-usage, hekla.dev/memory-usage); write metrics: {type: annotations} if these are meant"
+)
+RESERVED = "configurations:\n- {{name: backfill, arguments: {{kubeBatchBackfillEnable: true}}}}\n{}"
+HOLD_IT = "set unreadyPolicy: hold for allocate, so that places of jobs that cannot start are held"
 GANG_WITHOUT_VICTIMS = "{name: gang, enablePreemptable: false, enableReclaimable: false}"
 
 SENSE = [
@@ -128,8 +137,167 @@ SENSE = [
         (f"{GANG_WITHOUT_VICTIMS}, {{name: drf, enableHierarchy: on}}",),
     ),
     Sense("one who starves and one who names victims is enough", "preempt", ("{name: tdm}",)),
+    Sense(
+        "a gang action needs somebody to name victims, too",
+        "gangpreempt",
+        ("{name: tdm}",),
+        told=(
+            "1: actions: gangpreempt can never preempt: "
+            "no plugin can name victims; add priority, gang, conformance or capacity",
+        ),
+    ),
+    Sense(
+        "an extender names victims where it has a verb for it",
+        "preempt",
+        (f"{GANG_WITHOUT_VICTIMS}, {{name: extender, arguments: {{extender.preemptableVerb: p}}}}",),
+    ),
+    Sense(
+        "an extender without a verb names nobody",
+        "preempt",
+        (f"{GANG_WITHOUT_VICTIMS}, {{name: extender}}",),
+        told=(f"1: actions: preempt can never preempt: {NO_PREEMPTABLE}",),
+    ),
     Sense("the gang actions name victims without a switch", "gangpreempt", (GANG_WITHOUT_VICTIMS,)),
     Sense("of a plugin that is not known here nothing is said", "preempt", ("{name: mine}",)),
+    Sense(
+        "a lower tier that may name whom others spare is told",
+        "preempt",
+        ("{name: priority}, {name: conformance}", "{name: drf}"),
+        told=(
+            "3: tiers[0].plugins[0]: preempt may evict whom priority (jobs of the same or a higher priority) "
+            "and conformance (system pods) spare: priority, conformance in tiers[0] and drf in tiers[1] "
+            "answer preemptable, and the first tier that names a victim decides alone; "
+            "set victimMode: intersectAll for preempt",
+        ),
+    ),
+    Sense(
+        "where two plugins are in each other's way, one tier is enough",
+        "preempt",
+        ("{name: conformance}", "{name: priority}"),
+        told=(
+            "3: tiers[0].plugins[0]: preempt may evict whom conformance (system pods) and priority "
+            "(jobs of the same or a higher priority) spare: conformance in tiers[0] and priority in tiers[1] "
+            "answer preemptable, and the first tier that names a victim decides alone; "
+            "put them into one tier, or set victimMode: intersectAll for preempt",
+        ),
+    ),
+    Sense(
+        "plugins of one tier that may start afresh are told",
+        "reclaim",
+        ("{name: gang}, {name: conformance}, {name: proportion}",),
+        told=(
+            "3: tiers[0].plugins[0]: reclaim may evict whom gang (the minimum of a gang) and conformance "
+            "(system pods) spare: gang, conformance and proportion in tiers[0] answer reclaimable, and where "
+            "two of them have no victim in common, the next one starts afresh; "
+            "set victimMode: intersectAll for reclaim",
+        ),
+    ),
+    Sense(
+        "gang actions have no mode, so one tier is the way out",
+        "gangreclaim",
+        ("{name: conformance}", "{name: gang}"),
+        told=(
+            "3: tiers[0].plugins[0]: gangreclaim may evict whom conformance (system pods) spares: "
+            "conformance in tiers[0] and gang in tiers[1] answer unified evictable, and the first tier that "
+            "names a victim decides alone; put them into one tier, gang first",
+        ),
+    ),
+    Sense(
+        "in one tier, a gang action goes wrong where one who spares nobody stands last",
+        "gangreclaim",
+        ("{name: conformance}, {name: capacity}, {name: gang}",),
+        told=(
+            "3: tiers[0].plugins[0]: gangreclaim may evict whom conformance (system pods) and capacity "
+            "(queues within what they deserve) spare: conformance, capacity and gang in tiers[0] answer "
+            "unified evictable, and where two of them have no victim in common, the next one starts afresh; "
+            "put gang before the others",
+        ),
+    ),
+    Sense(
+        "shuffle without anyone to name victims is told",
+        "shuffle",
+        ("{name: gang}, {name: tdm}, {name: pdb, enabledVictim: false}",),
+        told=(f"1: actions: shuffle can never move anything: {NOBODY_MOVES}",),
+    ),
+    Sense("shuffle with a disruption budget in sight is fine", "shuffle", ("{name: pdb}",)),
+    Sense(
+        "shuffle with a revocable zone is fine",
+        "shuffle",
+        ("{name: tdm, arguments: {tdm.revocable-zone.rz1: 10:00-21:00}}",),
+    ),
+    Sense("shuffle with a plugin that is not known here may be fine", "shuffle", ("{name: mine}",)),
+    Sense(
+        "plugins that go by load without a source are told",
+        "shuffle",
+        ("{name: usage}, {name: rescheduling}",),
+        told=(f"3: tiers[0].plugins[1]: rescheduling {NO_LOAD}", f"3: tiers[0].plugins[0]: usage {NO_LOAD}"),
+    ),
+    Sense(
+        "annotations are a source where they are meant",
+        "shuffle",
+        ("{name: rescheduling}",),
+        more="metrics: {type: annotations}\n",
+    ),
+    Sense(
+        "a source without an address is none",
+        "allocate",
+        ("{name: usage}",),
+        more="metrics:\n  type: prometheus\n",
+        told=("4: metrics: type prometheus needs an address; without one no load is known",),
+    ),
+    Sense(
+        "an address without a type is not read",
+        "allocate",
+        ("{name: usage}",),
+        more="metrics:\n  address: http://there\n",
+        told=("5: metrics.address: not read without a type; write type: prometheus or type: file",),
+    ),
+    Sense(
+        "a source that is not known is told",
+        "allocate",
+        ("{name: usage}",),
+        more="metrics:\n  type: elasticsearch\n  address: http://there\n",
+        told=(
+            '5: metrics.type: no source of load "elasticsearch"; '
+            "known are annotations, file, prometheus; no load is known",
+        ),
+    ),
+    Sense(
+        "reserved room is told where only pods on their way out leave some",
+        "allocate, backfill",
+        more=RESERVED.format(""),
+        told=(
+            "5: configurations[0]: kubeBatchBackfillEnable gives nothing but places of jobs that wait for "
+            f"pods on their way out: no others are held; {HOLD_IT}",
+        ),
+    ),
+    Sense(
+        "reserved room is told where nothing is held at all",
+        "allocate, backfill",
+        more=RESERVED.format("- {name: allocate, arguments: {onPipelined: discard}}\n"),
+        told=(
+            f"5: configurations[0]: kubeBatchBackfillEnable has nothing to give: nothing is held; {HOLD_IT}",
+        ),
+    ),
+    Sense(
+        "reserved room is told where allocate has not run yet",
+        "backfill, allocate",
+        more=RESERVED.format("- {name: allocate, arguments: {unreadyPolicy: hold}}\n"),
+        told=(
+            "5: configurations[0]: kubeBatchBackfillEnable has nothing to give: "
+            "allocate, which holds it, does not run before",
+        ),
+    ),
+    Sense(
+        "reserved room that is held is fine",
+        "allocate, backfill",
+        more=RESERVED.format("- {name: allocate, arguments: {unreadyPolicy: hold}}\n"),
+    ),
+    Sense(
+        "of an action that is not known here nothing is said: it may hold room",
+        "mine, backfill",
+        more=RESERVED.format(""),
+    ),
     Sense(
         "a configuration nobody reads is told",
         "allocate",

@@ -28,7 +28,7 @@ tiers:
 configurations:
 - name: allocate
   arguments: {predicateErrorCacheEnable: "false"}
-metrics: {type: prometheus, interval: 30}
+metrics: {type: prometheus, address: "http://there", interval: 30}
 """
 
 SHOWN = """\
@@ -55,6 +55,7 @@ configurations:
     predicateErrorCacheEnable: false
 metrics:
   type: prometheus
+  address: http://there
   interval: '30'
 """
 
@@ -131,4 +132,4 @@ def test_the_data_is_fit_for_json(catalogue: Catalogue) -> None:
     assert json.loads(json.dumps(data)) == data
     assert data["actions"] == ["allocate", "preempt"]
     assert data["configurations"] == [{"name": "allocate", "arguments": {"predicateErrorCacheEnable": False}}]
-    assert data["metrics"] == {"type": "prometheus", "interval": "30"}
+    assert data["metrics"] == {"type": "prometheus", "address": "http://there", "interval": "30"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from hekla.conf.mistakes import did_you_mean
@@ -111,3 +111,18 @@ class Catalogue:
 
     actions: Mapping[str, type | None]
     plugins: Mapping[str, type | None]
+    points: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By plugin, the names of the extension points that it answers."""
+
+    def answering(self, point: str) -> list[str]:
+        """The plugins that answer a point, which may be written as Volcano writes it: `VictimTasksFn`."""
+        return [
+            plugin
+            for plugin, points in self.points.items()
+            if _bare(point) in {_bare(name) for name in points}
+        ]
+
+
+def _bare(name: str) -> str:
+    letters = "".join(letter for letter in name.lower() if letter.isalnum())
+    return letters.removesuffix("s").removesuffix("fn").removesuffix("s")

@@ -63,9 +63,8 @@ FAIR_SHARING = """\
 # No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
 actions: "enqueue, allocate, backfill, reclaim"
 tiers:
-# The first tier that names victims decides alone. So whoever has a say in a reclaim stands in
-# one tier: gang (spare the minimum of a job), conformance (spare system pods) and proportion
-# (take only what a queue holds beyond its share).
+# Three have a say in a reclaim: gang (spare the minimum of a job), conformance (spare system pods) and
+# proportion (take only what a queue holds beyond its share).
 - plugins:
   - name: priority
   - name: gang
@@ -75,15 +74,19 @@ tiers:
   - name: drf
   - name: predicates
   - name: nodeorder
+configurations:
+- name: reclaim
+  arguments:
+    victimMode: intersectAll    # all three must agree; tier by tier, one could be overruled by another
 """
 
 EVERYTHING = """\
-# Everything: place, fill, take back between queues, preempt inside a queue, even out the load.
+# Everything: place, fill, take back between queues, preempt inside a queue, relieve nodes that are too busy.
 # Idle resources are handed out first; only what is still starving evicts; shuffle comes last.
 # No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
 actions: "enqueue, allocate, backfill, reclaim, preempt, shuffle"
 tiers:
-# Whoever has a say in an eviction stands in one tier: the first tier that names victims decides.
+# In a reclaim gang, conformance and proportion have a say, in a preemption priority and conformance.
 - plugins:
   - name: priority
   - name: gang
@@ -96,6 +99,21 @@ tiers:
   - name: predicates
   - name: nodeorder
   - name: binpack
+  - name: rescheduling          # names victims for shuffle, every five minutes at most
+    arguments:
+      strategies:
+      - name: lowNodeUtilization
+        params:
+          thresholds: {cpu: 20, memory: 20}          # below this in both, a node has room
+          targetThresholds: {cpu: 80, memory: 80}    # above this in one, a node is too busy
+configurations:
+- name: reclaim
+  arguments:
+    victimMode: intersectAll    # all must agree; tier by tier, one could be overruled by another
+# Where the load of nodes is read: here their annotations hekla.dev/cpu-usage and hekla.dev/memory-usage, in
+# percent. Nodes without them count as idle. Other sources are a file and Prometheus.
+metrics:
+  type: annotations
 """
 
 PRIORITY_FIRST = """\

@@ -15,7 +15,8 @@ from hekla.conf.document import read_document
 from hekla.conf.mistakes import Mistake, did_you_mean, error, line_of, under, warning
 from hekla.conf.model import SWITCH_BY_SPELLING, SWITCHES, Catalogue, Conf, PluginEntry, Tier
 from hekla.conf.presets import BUILT_IN_DEFAULT
-from hekla.conf.sense import Places, check_sense
+from hekla.conf.questions import Context, listed
+from hekla.conf.sense import check_sense
 from hekla.errors import ConfError
 from hekla.objects.complaint import quoted, spoken
 
@@ -83,7 +84,8 @@ class _Reader:
             configurations=self.configurations(data.get("configurations")),
             metrics=self.metrics(data.get("metrics")),
         )
-        self.mistakes += check_sense(conf, Places(self.plugin_paths, self.configuration_paths))
+        points = self.catalogue.points if self.catalogue else {}
+        self.mistakes += check_sense(Context(conf, self.plugin_paths, self.configuration_paths, points))
         return conf
 
     def actions(self, data: object) -> Iterator[str]:
@@ -178,10 +180,18 @@ class _Reader:
         elif not isinstance(name, str):
             self.mistakes.append(error(path, f"expected the name of a {noun}, got {spoken(name)}"))
         elif known is not None and name not in known:
-            self.mistakes.append(warning(path, f"no {noun} {quoted(name)}{did_you_mean(name, known)}"))
+            self.mistakes.append(warning(path, f"no {noun} {quoted(name)}{self.hint(name, known)}"))
         else:
             return name
         return None
+
+    def hint(self, name: str, known: Collection[str]) -> str:
+        """What may be meant by an unknown name: a known one, or plugins that answer a point of this name."""
+        near = did_you_mean(name, known)
+        answering = sorted(self.catalogue.answering(name)) if self.catalogue else []
+        if not answering or any(quoted(plugin) in near for plugin in answering):
+            return near
+        return f"; that is an extension point, which {listed(answering, 'and')} answer"
 
     def arguments(
         self, entry: Mapping[str, object], where: str, declared: Mapping[str, type | None] | None

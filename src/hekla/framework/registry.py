@@ -14,6 +14,7 @@ from hekla.conf import Catalogue
 from hekla.errors import PluginError
 from hekla.framework.action import Action
 from hekla.framework.plugin import Plugin
+from hekla.framework.points import declared
 from hekla.framework.reducing import reduces_nothing
 
 PLUGIN_GROUP = "hekla.plugins"
@@ -51,6 +52,10 @@ class Registry:
         return Catalogue(
             actions={name: action.Arguments for name, action in self.actions.items()},
             plugins={name: plugin.Arguments for name, plugin in self.plugins.items()},
+            points={
+                name: frozenset(point.name for _, point, _ in declared(plugin))
+                for name, plugin in self.plugins.items()
+            },
         )
 
     def with_class(self, found: type) -> Registry:

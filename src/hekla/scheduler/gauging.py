@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hekla.conf import Conf
+from hekla.conf.without_effect import GOES_BY_LOAD
 from hekla.metrics import Meter
 from hekla.state.snapshot import Snapshot
-
-GOES_BY_LOAD = frozenset({"rescheduling", "usage"})
 
 
 class Gauge:

@@ -1,0 +1,82 @@
+"""Without effect: settings that wait for something which nothing in the configuration provides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hekla.conf.mistakes import Mistake, did_you_mean, warning
+from hekla.conf.questions import VICTIMS, Context, listed
+from hekla.objects.complaint import quoted
+
+GOES_BY_LOAD = ("rescheduling", "usage")
+"""Plugins to which measured load is everything."""
+ANNOTATIONS = "annotations"
+SOURCES = (ANNOTATIONS, "file", "prometheus")
+"""Where load may be read (`hekla.metrics`); all but annotations have an address."""
+
+BUILT_IN_ACTIONS = frozenset(
+    ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")
+)
+"""Of these only allocate holds places until the cycle ends; of others nothing can be said."""
+
+
+def shuffle_has_victims(context: Context) -> Iterator[Mistake]:
+    if "shuffle" in context.conf.actions and context.knows_all_plugins and not context.answering(VICTIMS):
+        plugins = listed(
+            [f"{name} (with a revocable zone)" if name == "tdm" else name for name in VICTIMS.plugins]
+        )
+        message = f"no plugin can name victims; add {plugins} with {VICTIMS.switch}"
+        yield warning("actions", f"shuffle can never move anything: {message}")
+
+
+def load_has_a_source(context: Context) -> Iterator[Mistake]:
+    if context.conf.metrics:
+        return
+    for name in GOES_BY_LOAD:
+        if name in context.plugins:
+            message = (
+                f"{name} goes by measured load, and no section metrics says where to read it: "
+                "only annotations of nodes count (hekla.dev/cpu-usage, hekla.dev/memory-usage); "
+                "write metrics: {type: annotations} if these are meant"
+            )
+            yield warning(context.of_plugin.get(name, "tiers"), message)
+
+
+def sources_can_be_read(context: Context) -> Iterator[Mistake]:
+    metrics = context.conf.metrics
+    kind, has_address = metrics.get("type", ANNOTATIONS), bool(metrics.get("address"))
+    if kind not in SOURCES:
+        hint = did_you_mean(kind, SOURCES)
+        yield warning("metrics.type", f"no source of load {quoted(kind)}{hint}; no load is known")
+    elif kind != ANNOTATIONS and not has_address:
+        yield warning("metrics", f"type {kind} needs an address; without one no load is known")
+    elif "type" not in metrics and has_address:
+        yield warning("metrics.address", "not read without a type; write type: prometheus or type: file")
+
+
+def reserved_room_is_there(context: Context) -> Iterator[Mistake]:
+    conf = context.conf
+    is_on = conf.arguments_of("backfill").get("kubeBatchBackfillEnable") is True
+    if not is_on or "backfill" not in conf.actions:
+        return
+    last = len(conf.actions) - 1 - conf.actions[::-1].index("backfill")
+    before = conf.actions[:last]
+    if set(before) <= BUILT_IN_ACTIONS and (
+        lack := _lack_of_room(context, has_allocate="allocate" in before)
+    ):
+        yield warning(context.of_configuration.get("backfill", "configurations"), lack)
+
+
+def _lack_of_room(context: Context, *, has_allocate: bool) -> str:
+    """Why kubeBatchBackfillEnable gives away less than one may think; empty where it does not."""
+    allocate = context.conf.arguments_of("allocate")
+    if not has_allocate:
+        return "kubeBatchBackfillEnable has nothing to give: allocate, which holds it, does not run before"
+    if allocate.get("unreadyPolicy") == "hold":
+        return ""
+    remedy = "set unreadyPolicy: hold for allocate, so that places of jobs that cannot start are held"
+    if allocate.get("onPipelined", "keep") == "keep":
+        gives = "gives nothing but places of jobs that wait for pods on their way out: no others are held"
+    else:
+        gives = "has nothing to give: nothing is held"
+    return f"kubeBatchBackfillEnable {gives}; {remedy}"
