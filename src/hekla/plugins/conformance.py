@@ -1,4 +1,4 @@
-"""Conformance: pods that keep the cluster itself alive are never evicted."""
+"""Conformance: spare pods that keep the cluster itself alive."""
 
 from __future__ import annotations
 
