@@ -59,8 +59,8 @@ def answering(named: Sequence[Any]) -> Callable[[object, object], Sequence[Any]]
 
 def test_plugins_are_said_to_be_overruled_where_some_answers_overrule_them() -> None:
     for layout in layouts():
-        sparing_nobody = {name for tier in layout for name in tier if name.startswith("all")}
-        assert set(overruled(layout, sparing_nobody)) == can_be_overruled(layout), layout
+        naming_all = {name for tier in layout for name in tier if name.startswith("all")}
+        assert set(overruled(layout, naming_all)) == can_be_overruled(layout), layout
 
 
 # The rule, against whole cycles
@@ -188,7 +188,7 @@ LAYERS = [
 @pytest.mark.parametrize("layers", LAYERS, ids=str)
 def test_a_warning_is_given_where_an_example_can_be_built_and_nowhere_else(layers: Layers) -> None:
     _, mistakes = read_conf(layers.text, catalogue=BUILTIN.catalogue())
-    told = [mistake.message for mistake in mistakes if " may evict whom " in mistake.message]
+    told = [mistake.message for mistake in mistakes if " may evict pods that " in mistake.message]
     names = {name for name in BOTH for message in told if name in message.partition(": ")[0]}
     assert names == set(layers.overruled)
     evicted = evicted_under(layers.text)
@@ -216,7 +216,7 @@ def test_a_plugin_from_elsewhere_is_known_by_the_points_that_it_answers() -> Non
         "actions: 'allocate, preempt'\ntiers: [{plugins: [{name: guard}]}, {plugins: [{name: priority}]}]\n"
     )
     _, [mistake] = read_conf(text, catalogue=BUILTIN.with_class(Guard).catalogue())
-    assert mistake.message.startswith("preempt may evict whom guard and priority (")
+    assert mistake.message.startswith("preempt may evict pods that guard and priority (")
     silent = text.replace("name: guard", "name: guard, enablePreemptable: false")
     assert read_conf(silent, catalogue=BUILTIN.with_class(Guard).catalogue())[1] == []
 

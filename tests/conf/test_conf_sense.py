@@ -164,8 +164,8 @@ SENSE = [
         "preempt",
         ("{name: priority}, {name: conformance}", "{name: drf}"),
         told=(
-            "3: tiers[0].plugins[0]: preempt may evict whom priority (jobs of the same or a higher priority) "
-            "and conformance (system pods) spare: priority, conformance in tiers[0] and drf in tiers[1] "
+            "3: tiers[0].plugins[0]: preempt may evict pods that priority (jobs of the same or a higher "
+            "priority) and conformance (system pods) spare: priority, conformance in tiers[0] and drf in tiers[1] "
             "answer preemptable, and the first tier that names a victim decides alone; "
             "set victimMode: intersectAll for preempt",
         ),
@@ -175,7 +175,7 @@ SENSE = [
         "preempt",
         ("{name: conformance}", "{name: priority}"),
         told=(
-            "3: tiers[0].plugins[0]: preempt may evict whom conformance (system pods) and priority "
+            "3: tiers[0].plugins[0]: preempt may evict pods that conformance (system pods) and priority "
             "(jobs of the same or a higher priority) spare: conformance in tiers[0] and priority in tiers[1] "
             "answer preemptable, and the first tier that names a victim decides alone; "
             "put them into one tier, or set victimMode: intersectAll for preempt",
@@ -186,8 +186,8 @@ SENSE = [
         "reclaim",
         ("{name: gang}, {name: conformance}, {name: proportion}",),
         told=(
-            "3: tiers[0].plugins[0]: reclaim may evict whom gang (the minimum of a gang) and conformance "
-            "(system pods) spare: gang, conformance and proportion in tiers[0] answer reclaimable, and where "
+            "3: tiers[0].plugins[0]: reclaim may evict pods that gang (the minimum of a gang) and "
+            "conformance (system pods) spare: gang, conformance and proportion in tiers[0] answer reclaimable, and where "
             "two of them have no victim in common, the next one starts afresh; "
             "set victimMode: intersectAll for reclaim",
         ),
@@ -197,7 +197,7 @@ SENSE = [
         "gangreclaim",
         ("{name: conformance}", "{name: gang}"),
         told=(
-            "3: tiers[0].plugins[0]: gangreclaim may evict whom conformance (system pods) spares: "
+            "3: tiers[0].plugins[0]: gangreclaim may evict pods that conformance (system pods) spares: "
             "conformance in tiers[0] and gang in tiers[1] answer unified evictable, and the first tier that "
             "names a victim decides alone; put them into one tier, gang first",
         ),
@@ -207,7 +207,7 @@ SENSE = [
         "gangreclaim",
         ("{name: conformance}, {name: capacity}, {name: gang}",),
         told=(
-            "3: tiers[0].plugins[0]: gangreclaim may evict whom conformance (system pods) and capacity "
+            "3: tiers[0].plugins[0]: gangreclaim may evict pods that conformance (system pods) and capacity "
             "(queues within what they deserve) spare: conformance, capacity and gang in tiers[0] answer "
             "unified evictable, and where two of them have no victim in common, the next one starts afresh; "
             "put gang before the others",

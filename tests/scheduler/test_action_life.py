@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -190,6 +191,34 @@ def test_one_that_cannot_be_let_go_is_told_and_keeps_nobody(caplog: pytest.LogCa
     ActionSet(conf_of('"tick, faulty, tock"', faulty=3), REGISTRY).close()
     assert caplog.messages == ['action "faulty" failed in uninitialize: RuntimeError: stuck']
     assert TOLD[3:] == ["-tock1", "-faulty3", "-tick1"]
+
+
+class Long(Tick):
+    """Runs until it is told to end."""
+
+    name = "long"
+    begun, may_end = Event(), Event()
+
+    def run(self, session: Session) -> None:
+        self.begun.set()
+        self.may_end.wait(10)
+        super().run(session)
+
+
+def test_a_cycle_that_is_under_way_ends_before_its_actions_are_let_go() -> None:
+    clock = VirtualClock()
+    conf = require(read_conf("actions: long\ntiers: []\n"))
+    loop = Loop(EmbeddedCluster([node("n1")], clock), conf, clock, registry=BUILTIN.with_class(Long))
+    deciding, closing = Thread(target=loop.decide), Thread(target=loop.close)
+    deciding.start()
+    assert Long.begun.wait(10)
+    closing.start()
+    closing.join(0.02)
+    assert closing.is_alive()
+    Long.may_end.set()
+    deciding.join(10)
+    closing.join(10)
+    assert TOLD == ["+long1", "long", "-long1"]
 
 
 def test_a_simulation_is_one_life() -> None:

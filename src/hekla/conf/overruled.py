@@ -2,8 +2,8 @@
 
 Victims are agreed on tier by tier. The first tier that names one decides alone, so that a plugin is not
 heard where another tier decides; and inside a tier, where two plugins have no victim in common, the next
-plugin starts afresh. So a plugin is sure to be heeded only where no other tier answers and nobody behind it
-may start afresh. See ADR 0004.
+plugin starts afresh. So a plugin is sure to be heeded only where no other tier answers and no plugin behind
+it may start afresh. See ADR 0004.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hekla.conf.questions import EVICTABLE, PREEMPTABLE, RECLAIMABLE, Context, Q
 
 @dataclass(frozen=True)
 class Eviction:
-    """An action that evicts: whom it asks, and which plugins have nothing against any victim."""
+    """An action that evicts: the question it asks, and the plugins that name every candidate."""
 
     action: str
     question: Question
-    sparing_nobody: frozenset[str] = frozenset()
+    naming_all: frozenset[str] = frozenset()
     has_mode: bool = False
     """Whether `victimMode: intersectAll` makes it heed every plugin."""
 
@@ -29,7 +29,7 @@ class Eviction:
 EVICTIONS = (
     Eviction("preempt", PREEMPTABLE, has_mode=True),
     Eviction("reclaim", RECLAIMABLE, has_mode=True),
-    # Gangpreempt itself looks at less important jobs alone, so that priority has nobody left to spare.
+    # Gangpreempt itself looks at less important jobs alone: of these, priority names all.
     Eviction("gangpreempt", EVICTABLE, frozenset({"gang", "capacity", "priority"})),
     Eviction("gangreclaim", EVICTABLE, frozenset({"gang", "priority"})),
 )
@@ -42,8 +42,8 @@ SPARED = {
     "priority": "jobs of the same or a higher priority",
     "proportion": "queues within what they deserve",
 }
-PROTECTING_NOBODY = frozenset({"drf", "tdm"})
-"""They look for victims on grounds of their own; whom they leave out is not meant to be safe."""
+NOT_PROTECTING = frozenset({"drf", "tdm"})
+"""They look for victims on grounds of their own; pods that they leave out are not meant to be safe."""
 
 
 def sparing_plugins_are_heeded(context: Context) -> Iterator[Mistake]:
@@ -57,31 +57,29 @@ def sparing_plugins_are_heeded(context: Context) -> Iterator[Mistake]:
 def _told(eviction: Eviction, context: Context) -> Iterator[Mistake]:
     tiers = context.answering(eviction.question)
     names = [
-        name
-        for name in overruled(list(tiers.values()), eviction.sparing_nobody)
-        if name not in PROTECTING_NOBODY
+        name for name in overruled(list(tiers.values()), eviction.naming_all) if name not in NOT_PROTECTING
     ]
     if names:
         verb = "spare" if len(names) > 1 else "spares"
         whom = listed([f"{name} ({SPARED[name]})" if name in SPARED else name for name in names], "and")
-        message = f"{eviction.action} may evict whom {whom} {verb}: {_why(eviction, tiers)}"
+        message = f"{eviction.action} may evict pods that {whom} {verb}: {_why(eviction, tiers)}"
         where = context.of_plugin.get(names[0], "tiers")
         yield warning(where, f"{message}; {_advice(eviction, tiers)}")
 
 
-def overruled(tiers: Sequence[Sequence[str]], sparing_nobody: Collection[str] = ()) -> list[str]:
+def overruled(tiers: Sequence[Sequence[str]], naming_all: Collection[str] = ()) -> list[str]:
     """The plugins whose objection may count for nothing, by tier those that answer, in their order."""
     return [
         name
         for tier in tiers
         for at, name in enumerate(tier)
-        if name not in sparing_nobody and (len(tiers) > 1 or _is_forgotten(tier, at, sparing_nobody))
+        if name not in naming_all and (len(tiers) > 1 or _is_forgotten(tier, at, naming_all))
     ]
 
 
-def _is_forgotten(tier: Sequence[str], at: int, sparing_nobody: Collection[str]) -> bool:
-    """Whether two plugins may have nobody in common, from this one on, with another one behind them."""
-    sparing = [place for place, name in enumerate(tier) if name not in sparing_nobody]
+def _is_forgotten(tier: Sequence[str], at: int, naming_all: Collection[str]) -> bool:
+    """Whether two plugins, from this one on, may have no victim in common, with a plugin behind them."""
+    sparing = [place for place, name in enumerate(tier) if name not in naming_all]
     return any(sparing[0] < place < len(tier) - 1 for place in sparing if place >= at)
 
 
@@ -97,8 +95,8 @@ def _why(eviction: Eviction, tiers: Mapping[int, Sequence[str]]) -> str:
 
 def _advice(eviction: Eviction, tiers: Mapping[int, Sequence[str]]) -> str:
     names = [name for tier in tiers.values() for name in tier]
-    sparing = [name for name in names if name not in eviction.sparing_nobody]
-    others = [name for name in names if name in eviction.sparing_nobody]
+    sparing = [name for name in names if name not in eviction.naming_all]
+    others = [name for name in names if name in eviction.naming_all]
     ways = []
     if len(sparing) <= 2 and len(tiers) > 1:
         ways.append("put them into one tier" + (f", {listed(others, 'and')} first" if others else ""))
