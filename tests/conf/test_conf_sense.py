@@ -165,8 +165,8 @@ SENSE = [
         ("{name: priority}, {name: conformance}", "{name: drf}"),
         told=(
             "3: tiers[0].plugins[0]: preempt may evict pods that priority (jobs of the same or a higher "
-            "priority) and conformance (system pods) spare: priority, conformance in tiers[0] and drf in tiers[1] "
-            "answer preemptable, and the first tier that names a victim decides alone; "
+            "priority) and conformance (system pods) spare: priority, conformance in tiers[0] and drf in "
+            "tiers[1] answer preemptable, and the first tier that names a victim decides alone; "
             "set victimMode: intersectAll for preempt",
         ),
     ),
@@ -187,8 +187,8 @@ SENSE = [
         ("{name: gang}, {name: conformance}, {name: proportion}",),
         told=(
             "3: tiers[0].plugins[0]: reclaim may evict pods that gang (the minimum of a gang) and "
-            "conformance (system pods) spare: gang, conformance and proportion in tiers[0] answer reclaimable, and where "
-            "two of them have no victim in common, the next one starts afresh; "
+            "conformance (system pods) spare: gang, conformance and proportion in tiers[0] answer "
+            "reclaimable, and where two of them have no victim in common, the next one starts afresh; "
             "set victimMode: intersectAll for reclaim",
         ),
     ),
