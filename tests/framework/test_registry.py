@@ -158,6 +158,6 @@ def test_a_plugin_that_normalises_scores_and_gives_none_is_refused() -> None:
             return scores
 
     with pytest.raises(
-        PluginError, match=r'"reducer" answers node order reduce, but not node order, .* NODE_ORDER too'
+        PluginError, match=r"Reducer answers node order reduce, but not node order, .* NODE_ORDER too"
     ):
         BUILTIN.with_class(Reducer)
