@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples clean
+.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples statements clean
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench-page: $(READY) ## Measure everything and write docs/performance.md anew
 	$(BIN)/python benchmarks/run.py --save docs/performance/figures.json
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/page.py
+
+statements: $(READY) ## Print which test holds which statement of the documents about Volcano
+	$(BIN)/python tests/compat/statements.py
 
 examples: $(READY) ## Run the examples and compare what they print
 	$(BIN)/python examples/check.py
