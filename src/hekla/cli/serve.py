@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.spans import SIZE, SPAN
 
 IGNORED = (
@@ -19,9 +20,14 @@ IGNORED = (
     "--priority-class",
     "--csi-storage",
     "--cache-dumper",
-    "--cache-dump-file-dir",
+    "--cache-dump-dir",
     "--plugins-dir",
     "--disable-default-scheduler-config",
+    "--gate-removal-worker-num",
+    "--leader-elect-resource-lock",
+    "--resync-period",
+    "--enable-pprof",
+    "-v",
     "--v",
     "--logtostderr",
     "--ignored-provisioners",
@@ -38,7 +44,7 @@ def _ignored_options(command: click.Command) -> click.Command:
     return command
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="How to reach the cluster.")
 @click.option("--context", help="Which context of the kubeconfig.")
 @click.option("--master", default="", help="The API server's address, instead of the kubeconfig's.")
