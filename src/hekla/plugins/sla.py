@@ -14,7 +14,7 @@ from hekla.model.job import Job
 from hekla.objects.duration import read_seconds
 
 WAITING_TIME = "sla-waiting-time"
-ANNOTATIONS = (f"volcano.sh/{WAITING_TIME}", WAITING_TIME)
+ANNOTATIONS = ("volcano.sh/sla-waiting-time", WAITING_TIME)
 
 
 def patience(text: str) -> float:
