@@ -10,6 +10,7 @@ from compat_words import PARTS
 
 from hekla.actions import BUILTIN_ACTIONS
 from hekla.conf import SWITCHES, ArgumentRow, describe_arguments, read_arguments
+from hekla.framework.action import Action
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import POINTS
 
@@ -100,7 +101,8 @@ def check_point(row: Row) -> Problems:
     for name in ours:
         point = points.get(name)
         if point is None:
-            yield from () if name == "-" or hasattr(Plugin, name) else [f"there is no extension point {name}"]
+            is_there = name == "-" or hasattr(Plugin, name) or hasattr(Action, name)
+            yield from () if is_there else [f"there is no extension point {name}"]
         elif "cannot be switched off" in row.remark and point.switches:
             yield f"{name} has a switch"
         elif theirs != ["-"] and not any(plain(one).startswith(plain(name)) for one in theirs):

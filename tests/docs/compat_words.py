@@ -88,14 +88,16 @@ def is_known(word: str) -> bool:
         or _is_command(word)
         or _is_option_object(word)
         or _is_in_python(word)
-        or all(f'"{part}"' in source() for part in word.split(": "))
+        or all(f'"{part}"' in source() for part in word.replace('"', "").split(": "))
     )
 
 
 def _is_command(word: str) -> bool:
-    """`hekla serve`, `hekla --version`."""
-    name, _, rest = word.partition(" ")
-    return name == "hekla" and (rest in commands() or rest in options_of(cli))
+    """`hekla serve`, `hekla --version`, `hekla serve --scheduler-conf`."""
+    name, *rest = word.split()
+    path = " ".join(step for step in rest if not step.startswith("-"))
+    options = {step for step in rest if step.startswith("-")}
+    return name == "hekla" and path in commands() and options <= options_of(commands()[path])
 
 
 def _is_option_object(word: str) -> bool:
