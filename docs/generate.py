@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code.
+"""Writes docs/reference/ from the code, and docs/concepts/volcano-terms.md from docs/volcano-terms.yaml.
 
 python docs/generate.py            write the pages
 python docs/generate.py --check    exit 1, and say which, where a page is not current
@@ -7,12 +7,14 @@ python docs/generate.py --check    exit 1, and say which, where a page is not cu
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import yaml
 
 from hekla.actions import BUILTIN_ACTIONS
 from hekla.cli.main import cli
@@ -24,7 +26,8 @@ from hekla.framework.points import POINTS, Point, Scope, declared
 from hekla.plugins import BUILTIN_PLUGINS
 from hekla.serve.measures import MEASURES, Measure
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+DOCS = Path(__file__).resolve().parent
+TERMS = DOCS / "volcano-terms.yaml"
 NOTE = "<!-- Written by docs/generate.py from the code; change it there. -->"
 HELP_WIDTH = 100
 
@@ -217,6 +220,26 @@ def measure_row(measure: Measure) -> Sequence[str]:
     return f"`{measure.name}`", kind, ", ".join(measure.labels) or "-", measure.meaning
 
 
+def volcano_terms() -> Iterator[str]:
+    """Every name of Volcano's that people bring along, and where it went."""
+    yield "# From Volcano's words to ours"
+    yield (
+        "Whoever has read Volcano's code, or a text about it, knows these names. Each has its name here, the "
+        "place to import it from, and a sentence. What differs in behaviour is told in "
+        "[compatibility](../compat.md); the rules of extension points are in the "
+        "[reference](../reference/extension-points.md)."
+    )
+    for subject, terms in yaml.safe_load(TERMS.read_text("utf-8")).items():
+        yield f"## {subject}"
+        rows = [(cell(t["volcano"]), cell(t["ours"]), cell(t["where"]), t["says"]) for t in terms]
+        yield table(("Volcano", "hekla", "Where", "Meaning"), rows)
+
+
+def cell(name: str) -> str:
+    """A name of code as such; words as words."""
+    return f"`{name}`" if re.search("[A-Z._/]", name) else name or "-"
+
+
 def tree(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """A command and all below it, depth first."""
     yield path, command
@@ -266,12 +289,13 @@ def fenced(text: str, language: str) -> str:
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
-    "extension-points.md": extension_points,
-    "plugins.md": plugins,
-    "actions.md": actions,
-    "configuration.md": configuration,
-    "cli.md": commands,
-    "metrics.md": metrics,
+    "reference/extension-points.md": extension_points,
+    "reference/plugins.md": plugins,
+    "reference/actions.md": actions,
+    "reference/configuration.md": configuration,
+    "reference/cli.md": commands,
+    "reference/metrics.md": metrics,
+    "concepts/volcano-terms.md": volcano_terms,
 }
 
 
@@ -282,14 +306,14 @@ def page(blocks: Iterable[str]) -> str:
 def main() -> int:
     stale = []
     for name, blocks in PAGES.items():
-        file, text = REFERENCE / name, page(blocks())
+        file, text = DOCS / name, page(blocks())
         if "--check" in sys.argv[1:]:
             if not file.is_file() or file.read_text("utf-8") != text:
                 stale.append(name)
         else:
             file.write_text(text, "utf-8")
     for name in stale:
-        print(f"docs/reference/{name} is not current; run: python docs/generate.py")
+        print(f"docs/{name} is not current; run: python docs/generate.py")
     return 1 if stale else 0
 
 
