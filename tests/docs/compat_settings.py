@@ -47,6 +47,8 @@ def check_effect(row: Row, known: ArgumentRow) -> Problems:
         yield f"{known.key}: the program's help says something else about its effect: {known.help}"
     if re.search(r"hekla's own, off|off by default", row.remark) and known.default != "false":
         yield f"{known.key} is not off by default"
+    if re.search(r"(?<!as )\b(on|true) by default", row.remark) and known.default != "true":
+        yield f"{known.key} is not on by default"
 
 
 def check_other_spelling(keys: list[str]) -> Problems:
