@@ -92,9 +92,8 @@ def place_in_one_domain(session: Session, statement: Statement, job: Job) -> boo
 def tell_givers(session: Session, statement: Statement, job: Job) -> None:
     given_up = Counter(op.task.job for op in statement.operations if op.kind is Kind.GIVE_UP)
     for uid, count in given_up.items():
-        session.story.of_job(
-            uid, f"gave up {count} held places: {job.uid} can start with them, and it cannot"
-        )
+        taker = f"{job.namespace}/{job.title}"
+        session.story.of_job(uid, f"{count} of the places held for it went to {taker}, which can start")
 
 
 def remember(session: Session, job: Job, fit: Fit) -> None:
