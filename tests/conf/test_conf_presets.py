@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Preset, read_conf
-from hekla.framework.decisions import Evict
+from hekla.framework.decisions import Bind, Evict
 from hekla.model.load import NodeLoad
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
@@ -81,3 +81,16 @@ def test_everything_relieves_a_node_that_is_too_busy() -> None:
     }
     assert report.by_action["shuffle"]
     assert evicted == {"default/web-0"}
+
+
+def test_everything_lets_pods_that_left_a_busy_node_go_elsewhere() -> None:
+    story = Story(
+        "",
+        nodes=[node("busy", cpu=8, memory="8Gi"), node("quiet", cpu=8, memory="8Gi")],
+        jobs=[job("web", tasks=2, min_available=1, running={"busy": 1}, cpu=2)],
+    )
+    snapshot = take_snapshot(story.manifests())
+    snapshot.load = {"busy": NodeLoad(95, 40, 1000.0), "quiet": NodeLoad(5, 5, 1000.0)}
+    conf, _ = read_conf(PRESETS["everything"].text, catalogue=BUILTIN.catalogue())
+    report = run_cycle(snapshot, conf, now=1000.0, memory={"rescheduling.last-run": 999.0})
+    assert [one.node for one in report.decisions if isinstance(one, Bind)] == ["quiet"]

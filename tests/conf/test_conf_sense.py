@@ -41,7 +41,7 @@ NO_RECLAIMABLE = (
     "add gang, conformance, proportion, capacity, drf, pdb, cdp or extender with enableReclaimable"
 )
 NOBODY_MOVES = (
-    "no plugin can name victims; add tdm (with a revocable zone), pdb or rescheduling with enabledVictim"
+    "no plugin can name victims; add tdm (with a revocable zone) or rescheduling with enabledVictim"
 )
 NO_LOAD = (
     "goes by measured load, and no section metrics says where to read it: only annotations of nodes count "
@@ -219,7 +219,20 @@ SENSE = [
         ("{name: gang}, {name: tdm}, {name: pdb, enabledVictim: false}",),
         told=(f"1: actions: shuffle can never move anything: {NOBODY_MOVES}",),
     ),
-    Sense("shuffle with a disruption budget in sight is fine", "shuffle", ("{name: pdb}",)),
+    Sense(
+        "shuffle with pdb moves every pod that no budget keeps, which is told",
+        "shuffle",
+        ("{name: pdb}",),
+        told=(
+            "3: tiers[0].plugins[0]: shuffle evicts every running pod with labels that no disruption budget "
+            "keeps, whatever other plugins name; set enabledVictim: false for pdb, unless that is meant",
+        ),
+    ),
+    Sense(
+        "pdb may spare pods from preemption without moving any",
+        "shuffle",
+        ("{name: pdb, enabledVictim: false}, {name: tdm, arguments: {tdm.revocable-zone.rz1: 10:00-21:00}}",),
+    ),
     Sense(
         "shuffle with a revocable zone is fine",
         "shuffle",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,6 @@ OPEN = "on_open(self), and mark answers with @answers(POINT)"
     ("base", "there", "here"),
     [
         (Action, "Execute", "run(self, session)"),
-        (Action, "execute", "run(self, session)"),
         (Action, "Initialize", "initialize(self)"),
         (Action, "UnInitialize", "uninitialize(self)"),
         (Action, "Name", 'name = "..."'),
@@ -133,6 +133,38 @@ def test_a_class_written_as_for_volcano_is_told_what_to_write(
         BUILTIN.with_class(mine)
     told = f"Mine has {there}, which is Volcano's word and never called here; write {here}"
     assert str(refusal.value).endswith(told)
+
+
+async def waits(_self: Action, _session: object) -> None: ...
+
+
+def steps(_self: Action, _session: object) -> object:
+    yield
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        ({"run": waits}, "has an async run, which nothing would await; write a plain function"),
+        ({"run": steps}, "has a run with yield, which nothing would go through; write a plain function"),
+        (
+            {"run": lambda _self, _session: None, "initialize": waits},
+            "has an async initialize, which nothing would await; write a plain function",
+        ),
+        ({"run": abstractmethod(lambda _self, _session: None)}, "is abstract; write run"),
+        ({"execute": lambda _self, _session: None}, "has no run; write what it does in run(self, session)"),
+    ],
+)
+def test_an_action_that_would_do_nothing_is_told_what_to_write(methods: dict[str, object], told: str) -> None:
+    mine = ABCMeta("Mine", (Action,), {"name": "mine", **methods})
+    with pytest.raises(PluginError) as refusal:
+        BUILTIN.with_class(mine)
+    assert str(refusal.value).endswith(f"Mine {told}")
+
+
+def test_an_action_may_call_a_method_of_its_own_execute() -> None:
+    methods = {"name": "mine", "run": lambda self, _session: self.execute(), "execute": lambda _self: None}
+    assert "mine" in BUILTIN.with_class(type("Mine", (Action,), methods)).actions
 
 
 def test_what_comes_with_hekla_would_be_taken_from_elsewhere_too() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
+from unittest.mock import Mock
 
+import aiohttp
 import msgspec
 
 from hekla.cluster.kubernetes.facts import Facts
@@ -75,6 +77,19 @@ def test_a_watch_that_breaks_is_resumed_where_it_stood() -> None:
     )
     assert names(store) == {"a": "", "b": ""}
     assert client.params[2]["resourceVersion"] == "6"
+
+
+def test_after_the_server_was_down_everything_is_listed_and_believed() -> None:
+    down = Unreachable("no answer")
+    down.__cause__ = aiohttp.ClientConnectorError(Mock(), OSError("connection refused"))
+    store, client, _ = reflected(
+        page(9, pod("kept", 3), pod("lost", 8)),
+        [event("MODIFIED", pod("kept", 9)), down],
+        page(7, pod("kept", 3), pod("new", 7)),
+        [event("ADDED", pod("later", 8))],
+    )
+    assert set(names(store)) == {"kept", "new", "later"}
+    assert [asked.get("resourceVersion") for asked in client.params[:4]] == [None, "9", None, "7"]
 
 
 def test_when_the_moment_is_forgotten_everything_is_listed_and_what_is_missing_is_gone() -> None:

@@ -98,7 +98,7 @@ tiers:
     enablePreemptable: false    # a small share alone is no reason to preempt
   - name: predicates
   - name: nodeorder
-  - name: binpack
+  - name: usage                 # keeps pods off busy nodes, so that those that leave one go elsewhere
   - name: rescheduling          # names victims for shuffle, every five minutes at most
     arguments:
       strategies:

@@ -9,6 +9,7 @@ from hekla.conf.mistakes import Mistake, error, warning
 from hekla.conf.overruled import sparing_plugins_are_heeded
 from hekla.conf.questions import EVICTABLE, PREEMPTABLE, RECLAIMABLE, STARVING, Context, Question, listed
 from hekla.conf.without_effect import (
+    budgets_are_no_reason_to_move,
     load_has_a_source,
     reserved_room_is_there,
     shuffle_has_victims,
@@ -123,6 +124,7 @@ RULES: tuple[Rule, ...] = (
     evicting_actions_can_evict,
     sparing_plugins_are_heeded,
     shuffle_has_victims,
+    budgets_are_no_reason_to_move,
     load_has_a_source,
     sources_can_be_read,
     reserved_room_is_there,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hekla.conf.mistakes import Mistake, did_you_mean, warning
-from hekla.conf.questions import VICTIMS, Context, listed
+from hekla.conf.questions import VICTIMS, Context
 from hekla.objects.complaint import quoted
 
 GOES_BY_LOAD = ("rescheduling", "usage")
@@ -22,11 +22,20 @@ BUILT_IN_ACTIONS = frozenset(
 
 def shuffle_has_victims(context: Context) -> Iterator[Mistake]:
     if "shuffle" in context.conf.actions and context.knows_all_plugins and not context.answering(VICTIMS):
-        plugins = listed(
-            [f"{name} (with a revocable zone)" if name == "tdm" else name for name in VICTIMS.plugins]
-        )
+        plugins = "tdm (with a revocable zone) or rescheduling"
         message = f"no plugin can name victims; add {plugins} with {VICTIMS.switch}"
         yield warning("actions", f"shuffle can never move anything: {message}")
+
+
+def budgets_are_no_reason_to_move(context: Context) -> Iterator[Mistake]:
+    # As in Volcano, pdb names for shuffle whatever a budget does not forbid to evict.
+    names = [name for tier in context.answering(VICTIMS).values() for name in tier]
+    if "shuffle" in context.conf.actions and "pdb" in names:
+        message = (
+            "shuffle evicts every running pod with labels that no disruption budget keeps, whatever other "
+            "plugins name; set enabledVictim: false for pdb, unless that is meant"
+        )
+        yield warning(context.of_plugin.get("pdb", "tiers"), message)
 
 
 def load_has_a_source(context: Context) -> Iterator[Mistake]:

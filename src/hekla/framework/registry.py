@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +24,6 @@ ACTION_GROUP = "hekla.actions"
 
 NAMES_IN_GO_OF_ACTIONS = {
     "Execute": "run(self, session)",
-    "execute": "run(self, session)",
     "Initialize": "initialize(self)",
     "UnInitialize": "uninitialize(self)",
     "Uninitialize": "uninitialize(self)",
@@ -73,6 +73,7 @@ class Registry:
             _check(found, NAMES_IN_GO_OF_ACTIONS)
             if found.run is Action.run or not callable(found.run):
                 raise _unfit(found, "has no run; write what it does in run(self, session)")
+            _check_methods(found)
             return Registry({**self.actions, found.name: found}, self.plugins)
         raise _unfit(found, "is neither a Plugin nor an Action; derive it from one")
 
@@ -113,6 +114,20 @@ def _check(found: type[Action] | type[Plugin], names_in_go: Mapping[str, str]) -
     name = getattr(found, "name", None)
     if not isinstance(name, str) or not name:
         raise _unfit(found, 'has no name; give it one: name = "..."')
+
+
+def _check_methods(found: type[Action]) -> None:
+    """Refuse an action that cannot be made, and one whose methods would do nothing when they are called."""
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        raise _unfit(found, f"is abstract; write {', '.join(missing)}")
+    for name in ("initialize", "run", "uninitialize"):
+        method = inspect.unwrap(getattr(found, name))
+        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+            raise _unfit(found, f"has an async {name}, which nothing would await; write a plain function")
+        if inspect.isgeneratorfunction(method):
+            raise _unfit(
+                found, f"has a {name} with yield, which nothing would go through; write a plain function"
+            )
 
 
 def _unfit(found: type, problem: str) -> PluginError:

@@ -74,6 +74,11 @@ class Refused(ClusterError):
 class Unreachable(ClusterError):
     """There was no answer; whether the server did anything is not known."""
 
+    @property
+    def is_down(self) -> bool:
+        """Nothing listens at its address: the server has ended, and may come back with another state."""
+        return isinstance(self.__cause__, aiohttp.ClientConnectorError)
+
 
 class Client:
     """Speaks to one API server; use it as `async with`."""

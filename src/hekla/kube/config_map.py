@@ -9,10 +9,9 @@ import msgspec
 from hekla.errors import ClusterError, InputError
 from hekla.kube.access import Access
 from hekla.kube.client import Client, Refused
-from hekla.objects.config_map import conf_key
+from hekla.objects.config_map import SUFFIX, conf_key
 
 USUAL_PLACES = ("volcano-system/volcano-scheduler-configmap", "hekla-system/hekla-scheduler-configmap")
-SUFFIX = ".conf"
 
 
 class _ConfigMap(msgspec.Struct):
@@ -50,7 +49,7 @@ async def _text_of(client: Client, place: str) -> str | None:
             return None
         raise ClusterError(f'configmap "{place}" cannot be read: {refusal}') from refusal
     data = (msgspec.json.decode(answer, type=_ConfigMap)).data
-    key = conf_key(data) or conf_key([key for key in data if key.endswith(SUFFIX)])
+    key = conf_key(data)
     if key is None:
         found = ", ".join(sorted(data)) or "nothing"
         raise InputError(f'configmap "{place}" should hold one file *{SUFFIX}, and holds {found}')

@@ -1,7 +1,7 @@
 """Reflector: all objects of one kind, listed once and followed by a watch from there on.
 
-A watch that ends or breaks is resumed where it stood. Where the server no longer knows that moment, the
-objects are listed anew and compared: what is missing from the list is gone.
+A watch that ends or breaks is resumed where it stood. Where the server no longer knows that moment, or was
+down meanwhile, the objects are listed anew and compared: what is missing from the list is gone.
 """
 
 from __future__ import annotations
@@ -231,8 +231,12 @@ class Reflector(Generic[M]):
                 version = (self._heed(line) if line else self._heard()) or version
             self._heard()
         except Unreachable as error:
-            # What was heard before the line went dead counts: resume from there.
             await self._wait_out(error, self._patience.first_pause)
+            if error.is_down:
+                # Restored from a backup, it may have counted beyond this version again: versions do not tell.
+                self._is_fallen = True
+                return ""
+        # What was heard before the line went dead counts: resume from there.
         return version
 
     def _heed(self, line: bytes) -> str:

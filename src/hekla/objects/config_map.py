@@ -8,6 +8,12 @@ CONF_KEY = "volcano-scheduler.conf"
 """The name of the file that Volcano's scheduler is started with."""
 
 
+SUFFIX = ".conf"
+
+
 def conf_key(keys: Collection[str]) -> str | None:
-    """The only key, or Volcano's own among several; None where it cannot be told."""
-    return CONF_KEY if CONF_KEY in keys else next(iter(keys)) if len(keys) == 1 else None
+    """The only key, or among several Volcano's own, or the only `.conf`; None where it cannot be told."""
+    if CONF_KEY in keys:
+        return CONF_KEY
+    candidates = list(keys) if len(keys) == 1 else [key for key in keys if str(key).endswith(SUFFIX)]
+    return candidates[0] if len(candidates) == 1 else None

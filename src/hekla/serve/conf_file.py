@@ -25,9 +25,11 @@ class ConfFile:
     def __init__(self, path: Path | None, registry: Registry) -> None:
         self._path = path
         self._registry = registry
-        self._text = self._read()
-        self.conf = self._understood(self._text)
-        self.hash = _hash(self._text)
+        text = self._read()
+        self._text: str | None = text
+        """What was read last; None where the file could not be read since."""
+        self.conf = self._understood(text)
+        self.hash = _hash(text)
         self.is_good = True
         self.mistake = ""
         self.reloads = 0
@@ -40,10 +42,10 @@ class ConfFile:
         if self._path is None:
             return False
         try:
-            text = self._read()
-            if text == self._text:
+            before, self._text = self._text, None
+            self._text = text = self._read()
+            if text == before:
                 return False
-            self._text = text
             conf = self._understood(text)
             use(conf)
         except (InputError, PluginError) as error:
