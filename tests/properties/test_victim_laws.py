@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.framework.heap import Heap
-from hekla.framework.orders import least_important_first, task_goes_first, victims_in_order
+from hekla.framework.orders import by_name, least_important_first, task_goes_first, victims_in_order
 from hekla.framework.plugin import Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, Point, declared
 from hekla.framework.session import Session
@@ -45,7 +45,7 @@ def candidates(session: Session, point: Point, task: Task) -> list[Task]:
         for other in others_than(session, task.job)
         if other.node == 0 and (point is PREEMPTABLE or jobs[other.job].queue != jobs[task.job].queue)
     ]
-    return least_important_first(session, found, jobs[task.job])
+    return least_important_first(session, by_name(found), jobs[task.job])
 
 
 def go_on(session: Session, initiator: Task, chosen: Sequence[int]) -> None:
@@ -72,10 +72,11 @@ def test_plugins_are_as_firm_about_victims_as_they_say(
     if not waiting:
         return
     task, resolve = waiting[0], session.plugins[0].resolve
-    before = {p: set(ask(session, task, candidates(session, p, task))) for p, ask in ABOUT_VICTIMS.items()}
+    offered = {point: candidates(session, point, task) for point in ABOUT_VICTIMS}
+    before = {point: set(ask(session, task, offered[point])) for point, ask in ABOUT_VICTIMS.items()}
     go_on(session, task, chosen)
     for point, ask in ABOUT_VICTIMS.items():
-        now = set(ask(session, task, candidates(session, point, task)))
+        now = set(ask(session, task, offered[point]))
         assert resolve is not Resolve.HARDENING or now <= before[point]
         assert resolve is Resolve.NONE or before[point] or not now
 

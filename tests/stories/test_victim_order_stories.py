@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from hekla.framework.orders import least_important_first
+from hekla.framework.orders import by_name, least_important_first
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import RECLAIMABLE, TASK_ORDER, answers
 from hekla.framework.session import Session
@@ -154,11 +154,56 @@ def test_the_least_important_leave_a_closed_zone_first(priorities: tuple[int, ..
 def test_no_candidate_is_offered_before_a_less_important_one_of_its_queue(session: Session) -> None:
     jobs = session.jobs
     running = [task for task in session.tasks if task.status is Status.RUNNING and task.job in jobs]
-    offered = least_important_first(session, running)
+    offered = least_important_first(session, by_name(running))
     assert sorted(offered, key=lambda task: task.uid) == sorted(running, key=lambda task: task.uid)
     for first, second in pairwise(offered):
         if jobs[first.job].queue == jobs[second.job].queue:
-            mine, theirs = (
-                (session.job_order(jobs[task.job]), session.ask(TASK_ORDER, task)) for task in (first, second)
-            )
+            mine, theirs = (importance(session, task) for task in (first, second))
             assert mine > theirs or (mine == theirs and first.key < second.key)
+
+
+def importance(session: Session, task: Task) -> tuple[object, ...]:
+    """The smaller, the more it matters."""
+    job = session.jobs[task.job]
+    return session.job_order(job), job.created, session.ask(TASK_ORDER, task)
+
+
+@NAMES
+def test_of_jobs_of_equal_priority_the_younger_one_goes(names: tuple[str, str]) -> None:
+    old, young = names
+    story = Story(
+        "one pod is more than the queue deserves",
+        nodes=[node("n1", cpu=8)],
+        queues=[queue("rich", weight=7), queue("poor", weight=1)],
+        jobs=[
+            job(name, tasks=4, cpu=1, running={"n1": 4}, min_available=1, queue="rich")
+            for name in (old, young)
+        ]
+        + [job("claim", tasks=1, cpu=1, queue="poor")],
+        actions="reclaim",
+        tiers=FAIR,
+    )
+    assert evicted(story) == {young: 1}
+
+
+@pytest.mark.parametrize(("priorities", "victim"), [((9, 1), "spot-1"), ((1, 9), "spot-0")])
+def test_nodes_of_a_closed_zone_are_looked_at_together(priorities: tuple[int, ...], victim: str) -> None:
+    zone = {"volcano.sh/revocable-zone": "night"}
+    story = Story(
+        "one task at a time may leave two nodes",
+        nodes=[node("n1", labels=zone), node("n2", labels=zone)],
+        jobs=[
+            job(
+                "spot",
+                tasks=2,
+                cpu=1,
+                running={"n1": 1, "n2": 1},
+                min_available=1,
+                task_priorities=priorities,
+                annotations={"volcano.sh/preemptable": "true", "volcano.sh/jdb-max-unavailable": "1"},
+            )
+        ],
+        actions="shuffle",
+        tiers=(["priority", plugin("tdm", {"tdm.revocable-zone.night": "never"})],),
+    )
+    assert story.play() == {"spot": {"evicted": [victim]}}

@@ -163,7 +163,7 @@ class Reclamation:
         return any(
             self._take_back_on(statement, task, row)
             for group in session.by_shard(nodes)
-            for row in np.flatnonzero(group).tolist()
+            for row in map(int, np.flatnonzero(group))
         )
 
     def _take_back_on(self, statement: Statement, task: Task, row: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cmp_to_key, partial
-from operator import attrgetter
 from typing import Any
 
 from hekla.framework import points
@@ -157,27 +156,32 @@ def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
 
 
 def least_important_first(
-    session: Session, candidates: Iterable[Task], beneficiary: Job | None = None
+    session: Session, candidates: list[Task], beneficiary: Job | None = None
 ) -> list[Task]:
-    """Running tasks in the order in which plugins are asked whether they may be evicted.
+    """Running tasks, given by name, in the order in which plugins are asked whether they may be evicted.
 
-    Pods without a job, then by victim queue order, job order and task order, each reversed; equals by name.
+    Pods without a job, then by victim queue order, job order and task order, each reversed: of equal jobs the
+    younger one, of equal tasks by name.
     So a plugin that lets go of a few names the least important. Volcano offers them by chance: ADR 0005.
     """
-    jobs, found = session.jobs, sorted(candidates, key=attrgetter("key"))
-    if len(found) < 2:
-        return found
-    queues = {job.queue for task in found if (job := jobs.get(task.job)) is not None}
+    if len(candidates) < 2:
+        return candidates
+    jobs = session.jobs
+    queues = {job.queue for task in candidates if (job := jobs.get(task.job)) is not None}
     rank_of_queue = _rank_of_victim_queues(session, queues, beneficiary)
 
     def importance(task: Task) -> tuple[Any, ...]:
         job, order = jobs.get(task.job), session.ask(points.TASK_ORDER, task)
         if job is None:
             return True, 0, (), order
-        return False, rank_of_queue[job.queue], session.job_order(job), order
+        return False, rank_of_queue[job.queue], (*session.job_order(job), job.created), order
 
     # What goes first in an order has the smallest key, and matters most.
-    return sorted(found, key=importance, reverse=True)
+    return sorted(candidates, key=importance, reverse=True)
+
+
+def by_name(tasks: Iterable[Task]) -> list[Task]:
+    return sorted(tasks, key=lambda task: task.key)
 
 
 def _rank_of_victim_queues(
@@ -232,6 +236,7 @@ def victim_queue_goes_first(session: Session, left: Queue, right: Queue, preempt
 
 
 __all__ = [
+    "by_name",
     "job_goes_first",
     "jobs_in_order",
     "least_important_first",

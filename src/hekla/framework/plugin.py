@@ -36,7 +36,7 @@ class Objection:
 class Resolve(Enum):
     """How what a plugin says of victims may change while room is made for one job.
 
-    Meanwhile that job only gains, and all others only lose.
+    Meanwhile that job only gains, and all others only lose; candidates are offered in the same order.
     """
 
     NONE = "it may name anybody at any time"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from operator import attrgetter
 
 import numpy as np
 
 from hekla.framework.opinions import Verdict, verdict
+from hekla.framework.orders import by_name
 from hekla.framework.points import Point
 from hekla.framework.session import Session
 from hekla.ledger.arrays import Amounts, Mask
@@ -170,7 +170,8 @@ class _Curable:
 class BarrenNodes:
     """Nodes that stay refused to tasks of one job, whoever else of it is given room.
 
-    Lives while room is made for that job: meanwhile it only gains, and all others only lose.
+    Lives while room is made for that job: meanwhile it only gains, and all others only lose. A job that loses
+    a task may change its place in the order of jobs, and with it which candidates plugins name first.
     """
 
     def __init__(self, session: Session, point: Point) -> None:
@@ -178,6 +179,9 @@ class BarrenNodes:
         self._point = point
         self._of_class: dict[Hashable, Mask] = {}
         self._changes = Changes(session.nodes)
+        self._moves_of: dict[str, int] = {}
+        """Of jobs that share a remembered node with others, how often their tasks had moved by then."""
+        self._rows_of: dict[str, set[int]] = {}
 
     def rows_for(self, task: Task) -> Mask:
         """The nodes not to be looked at for this task; do not change the mask."""
@@ -191,16 +195,41 @@ class BarrenNodes:
     def look_at(self, task: Task, row: int, candidates: list[Task]) -> None:
         """A node has refused the task: remember it where it would do so again."""
         session = self._session
-        # Where the order of tasks moves, so does whom plugins name first.
-        if session.shortcuts.upper_bounds and not session.has_moving_task_order:
-            most = session.most_victims(self._point, task, candidates)
-            if not any(fits_with(session, task, row, victims) for victims in most):
-                self.rows_for(task)[row] = True
+        if (
+            not session.shortcuts.upper_bounds
+            or session.has_moving_task_order
+            or session.has_moving_job_order
+        ):
+            return
+        most = session.most_victims(self._point, task, candidates)
+        if not any(fits_with(session, task, row, victims) for victims in most):
+            self.rows_for(task)[row] = True
+            if len(candidates) > 1:
+                self._note_order(row, {candidate.job for candidate in candidates})
+
+    def _note_order(self, row: int, jobs: set[str]) -> None:
+        for uid in jobs if len(jobs) > 1 else ():
+            self._rows_of.setdefault(uid, set()).add(row)
+            self._moves_of.setdefault(uid, self._moves(uid))
+
+    def _moves(self, uid: str) -> int:
+        job = self._session.jobs.get(uid)
+        return 0 if job is None else job.roster.moves
 
     def _forget_changes(self) -> None:
         if rows := self._changes.new():
+            for uid in self._moved_on(rows):
+                del self._moves_of[uid]
+                rows += self._rows_of.pop(uid)
             for mask in self._of_class.values():
                 mask[rows] = False
+
+    def _moved_on(self, rows: list[int]) -> set[str]:
+        """Of the jobs that are kept in mind those that have lost a task there."""
+        if not self._moves_of:
+            return set()
+        jobs = {task.job for row in rows for task in self._session.nodes.tasks_on[row].values()}
+        return {uid for uid in jobs if uid in self._moves_of and self._moves(uid) != self._moves_of[uid]}
 
 
 def fits_with(session: Session, task: Task, row: int, victims: list[Task]) -> bool:
@@ -232,5 +261,4 @@ def suffice(victims: list[Task], shortage: Shortage) -> bool:
 
 def candidates_on(session: Session, row: int, is_candidate: Filter) -> list[Task]:
     """Tasks on a node that the filter lets through, in order of their names."""
-    on_node = session.nodes.tasks_on[row].values()
-    return sorted([task for task in on_node if is_candidate(task)], key=attrgetter("key"))
+    return by_name([task for task in session.nodes.tasks_on[row].values() if is_candidate(task)])

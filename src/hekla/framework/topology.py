@@ -66,7 +66,8 @@ def _hardened(topology: NetworkTopology | None, limit: int) -> NetworkTopology |
 
 def _find_domains(job: Job, domains: Domains) -> None:
     for sub_job in job.sub_jobs.values():
-        if sub_job.topology is not None:
+        # A part without a wish of its own still tells where the job lies, which Volcano remembers.
+        if sub_job.topology is not None or job.topology is not None:
             sub_job.domain = domains.lowest_around(_rows_of(sub_job))
     job.domain = domains.common_of(sub_job.domain for sub_job in job.sub_jobs.values())
 

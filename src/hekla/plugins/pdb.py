@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from hekla.framework.orders import least_important_first
-from hekla.framework.plugin import Plugin
+from hekla.framework.orders import by_name, least_important_first
+from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, VICTIM_TASKS, answers
 from hekla.model.task import Task
 from hekla.objects import PodDisruptionBudget
@@ -17,6 +17,7 @@ class Pdb(Plugin):
     """As in Volcano, it nominates for shuffle every labelled task that it would let go."""
 
     name = "pdb"
+    resolve = Resolve.HARDENING
 
     def on_open(self) -> None:
         self.budgets: dict[str, list[PodDisruptionBudget]] = defaultdict(list)
@@ -31,7 +32,7 @@ class Pdb(Plugin):
 
     @answers(VICTIM_TASKS)
     def least_important_within_their_budgets(self, running: Sequence[Task]) -> list[Task]:
-        return self.within_their_budgets(least_important_first(self.session, running))
+        return self.within_their_budgets(least_important_first(self.session, by_name(running)))
 
     def within_their_budgets(self, candidates: Sequence[Task]) -> list[Task]:
         """Labelled tasks whose budgets allow one more disruption; those refused use up their budgets, too."""

@@ -139,7 +139,7 @@ class Proportion(Plugin):
     """Accounts of the queues that have jobs; pipelined tasks count as allocated, evicted ones do not."""
 
     name = "proportion"
-    resolve = Resolve.FIRM  # which tasks of a queue it names goes by the order of its jobs, which may move
+    resolve = Resolve.HARDENING
 
     def on_open(self) -> None:
         session = self.session

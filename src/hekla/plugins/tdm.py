@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.conf import argument, arguments_by_prefix
-from hekla.framework.orders import least_important_first
+from hekla.framework.orders import by_name, least_important_first
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import (
     JOB_ORDER,
@@ -124,10 +124,8 @@ class Tdm(Plugin):
         labels = nodes.labels.column(REVOCABLE_ZONE)
         for zone in (zone for zone, is_open in self._is_open.items() if not is_open):
             rows = np.flatnonzero(labels.equals(zone))
-            on_nodes = (nodes.tasks_on[row].values() for row in rows)
-            yield from self._within_budgets(
-                task for on_node in on_nodes for task in least_important_first(self.session, on_node)
-            )
+            tasks = [task for row in rows for task in nodes.tasks_on[row].values()]
+            yield from self._within_budgets(least_important_first(self.session, by_name(tasks)))
 
     def _within_budgets(self, tasks: Iterable[Task]) -> list[Task]:
         """Of each job's running tasks that may be sent away, as many as its budget allows, in their order."""
