@@ -10,10 +10,9 @@ from hypothesis.strategies import DrawFn
 
 from hekla.conf import Conf
 from hekla.framework.decisions import Bind, Decision, Evict, Nominate
-from hekla.framework.session import Session
 from hekla.framework.shortcuts import NO_SHORTCUT
-from hekla.model.job import Job, is_hard
-from hekla.model.task import NOWHERE
+from hekla.model.job import is_hard
+from hekla.model.task import NOWHERE, Task
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.testing import conf_of, hypernode, job, node, plugin, priority_class, queue, stamped, sub_group
@@ -22,7 +21,7 @@ from hekla.testing.strategies import Cluster
 from hekla.testing.surroundings import PART
 
 FLAG = st.booleans()
-WISHES = (("hard", 1), ("hard", 1), ("hard", 2), ("soft", 1), None)
+WISHES = (("hard", 1), ("hard", 1), ("hard", 2), ("hard", 3), ("soft", 1), None)
 
 
 @st.composite
@@ -57,7 +56,8 @@ def _notes(draw: DrawFn) -> dict[str, str]:
 
 
 def _waiting_job(draw: DrawFn, name: str) -> list[Manifest]:
-    count, cpu = draw(st.integers(1, 4)), draw(st.sampled_from(("1", "1", "2", "1500m")))
+    count, request = draw(st.integers(1, 4)), {"cpu": draw(st.sampled_from(("1", "1", "2", "1500m")))}
+    asking = draw(st.sampled_from((count, count, count - 1)))
     parts = [sub_group("parts", by=[PART], size=2, minimum=1, wish=draw(st.sampled_from(WISHES)))]
     group = job(
         name,
@@ -68,7 +68,10 @@ def _waiting_job(draw: DrawFn, name: str) -> list[Manifest]:
         sub_groups=parts if draw(st.integers(0, 3)) == 0 else (),
         priority=9,
     )
-    pods = [pod(f"{name}-{at}", job=name, cpu=cpu, labels={PART: str(at // 2)}) for at in range(count)]
+    pods = [
+        pod(f"{name}-{at}", job=name, labels={PART: str(at // 2)}, **(request if at < asking else {}))
+        for at in range(count)
+    ]
     return [group.pod_group, *pods]
 
 
@@ -87,14 +90,10 @@ def evicting_confs(draw: DrawFn) -> Conf:
             st.sampled_from(("allocate, reclaim", "allocate, preempt", "reclaim, preempt, allocate"))
         ),
         tiers=(first, ["predicates", "nodeorder", network]),
-        configurations={"preempt": {"topologyJobs": True}},
+        configurations={
+            "preempt": {"topologyJobs": True, "enableTopologyAwarePreemption": draw(FLAG)},
+        },
     )
-
-
-def is_confined(session: Session, job: Job) -> bool:
-    """Some of it may not lie anywhere."""
-    wishes = [job.topology, *(sub_job.topology for sub_job in job.sub_jobs.values())]
-    return any(is_hard(wish) and wish.highest_tier_allowed < session.domains.top.tier for wish in wishes)
 
 
 @given(cluster=crowded_networks(), conf=evicting_confs())
@@ -103,7 +102,7 @@ def test_no_job_is_evicted_for_that_then_fits_nowhere(cluster: Cluster, conf: Co
     evictions = [decision for decision in report.decisions if isinstance(decision, Evict)]
     gone = {eviction.pod for eviction in evictions}
     for uid in {eviction.beneficiary for eviction in evictions}:
-        if is_confined(report.session, report.session.jobs[uid]):
+        if report.session.jobs[uid].is_bounded:
             own = {task.key for task in report.session.jobs[uid].tasks.values()}
             left = [one for one in cluster.others if not isinstance(one, Pod) or stays(one, gone, own)]
             afterwards = cluster.with_others(left).cycle(conf_of("allocate", conf_tiers(conf))).session
@@ -146,8 +145,13 @@ def test_no_action_tears_a_job_of_hard_topology_apart(cluster: Cluster) -> None:
     session = cluster.cycle(RESERVING).session
     for one in session.jobs.values():
         for part in (one, *one.sub_jobs.values()):
-            rows = [task.node for task in part.roster.tasks.values() if task.node != NOWHERE]
+            rows = [task.node for task in part.roster.tasks.values() if is_placed(task)]
             if rows and is_hard(part.topology):
                 domains = session.domains
                 around = domains.by_name.get(domains.lowest_around(rows), domains.top)
                 assert around.tier <= part.topology.highest_tier_allowed
+
+
+def is_placed(task: Task) -> bool:
+    """Best-effort tasks are backfilled anywhere, as in Volcano."""
+    return task.node != NOWHERE and not task.is_best_effort

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from hekla.framework.decisions import UpdatePodGroup
 from hekla.framework.explain import explain
-from hekla.testing import Role, Story, hypernode, job, node, plugin, queue, racks, sub_group
+from hekla.testing import JobObjects, Role, Story, hypernode, job, node, plugin, pod, queue, racks, sub_group
 
 TIERS = ("priority, gang, conformance, proportion", "predicates, network-topology-aware")
 NETWORK = ("priority, gang", "predicates, network-topology-aware")
@@ -45,6 +46,25 @@ def reclaiming(title: str, *jobs: object, expect: Mapping[str, object], **more: 
 def borrower(**more: object) -> object:
     shape = {"tasks": 4, "running": {"n1": 2, "n2": 2}, "min_available": 1, **more}
     return job("lo", cpu=1, queue="a", **shape)
+
+
+KEPT = {"volcano.sh/preemptable": "false"}
+
+
+def in_parts(name: str, *on: str, labelled: int = 99) -> JobObjects:
+    """A hard gang of pods on these nodes, or waiting; the first ones form a part that has no wish itself."""
+    built = job(
+        name,
+        tasks=0,
+        min_available=len(on),
+        queue="b",
+        topology=("hard", 1),
+        sub_groups=[sub_group("parts", by=["part"], size=2, minimum=1)],
+        phase="Running" if any(on) else "",
+    )
+    labels = [{"part": "0"} if at < labelled else {} for at in range(len(on))]
+    pods = [pod(f"{name}-{at}", job=name, cpu=1, on=where, labels=labels[at]) for at, where in enumerate(on)]
+    return replace(built, pods=tuple(pods))
 
 
 STORIES = [
@@ -164,6 +184,64 @@ STORIES = [
         expect={"lo": {"evicted": ["lo-0", "lo-1"]}, "train": {"pipelined": {"n1": 2}}},
     ),
     reclaiming(
+        "a gang that may lie anywhere, but not in parts, is checked as well (W-28)",
+        borrower(),
+        job("train", tasks=5, cpu=1, min_available=2, queue="b", topology=("hard", 2)),
+        expect={"lo": "running", "train": "pending"},
+    ),
+    reclaiming(
+        "so is a soft one",
+        borrower(),
+        job("train", tasks=5, cpu=1, min_available=2, queue="b", topology=("soft", 1)),
+        expect={"lo": "running", "train": "pending"},
+    ),
+    reclaiming(
+        "pods of the gang that ask for nothing need no room in the rack",
+        borrower(),
+        job("train", tasks=2, best_effort=1, cpu=1, queue="b", topology=("hard", 1)),
+        expect={"lo": {"evicted": ["lo-0", "lo-1"]}, "train": {"pipelined": {"n1": 2}}},
+    ),
+    reclaiming(
+        "room in the rack that is idle already is made use of",
+        job("lo", tasks=2, cpu=1, queue="a", running={"n2": 2}, min_available=0),
+        job("fixed", tasks=2, cpu=2, queue="a", running={"n3": 1, "n4": 1}, annotations=KEPT),
+        job("train", tasks=2, cpu=2, queue="b", topology=("hard", 1)),
+        nodes=[node(name, cpu=2) for name in ("n1", "n2", "n3", "n4")],
+        objects=racks(r1=["n1", "n2"], r2=["n3", "n4"]),
+        expect={
+            "lo": {"evicted": ["lo-0", "lo-1"]},
+            "fixed": "running",
+            "train": {"pipelined": {"n1": 1, "n2": 1}},
+        },
+    ),
+    reclaiming(
+        "one victim may make room for two tasks",
+        job("lo", tasks=1, cpu=2, queue="a", running={"n1": 1}, min_available=0),
+        job("fixed", tasks=1, cpu=2, queue="a", running={"n2": 1}, annotations=KEPT),
+        job("train", tasks=2, cpu=1, queue="b", topology=("hard", 1)),
+        expect={"lo": {"evicted": ["lo-0"]}, "fixed": "running", "train": {"pipelined": {"n1": 2}}},
+    ),
+    reclaiming(
+        "a gang that runs in one rack in part has no room reclaimed in another",
+        job("lo", tasks=2, cpu=1, queue="a", running={"n2": 2}, min_available=0),
+        job("fixed", cpu=1, queue="b", running={"n1": 1}),
+        in_parts("train", "n1", ""),
+        expect={"lo": "running", "fixed": "running", "train": "pending"},
+    ),
+    reclaiming(
+        "pods beyond the size of a part, and outside of all parts, have room reclaimed too",
+        borrower(tasks=8, running={"n1": 4, "n2": 4}),
+        in_parts("train", "", "", "", "", labelled=2),
+        nodes=two_nodes(cpu=4),
+        expect={"lo": {"evicted": ["lo-0", "lo-1", "lo-2", "lo-3"]}, "train": {"pipelined": {"n1": 4}}},
+    ),
+    reserved(
+        "a hard gang that has its minimum takes held places one by one",
+        job("large", tasks=4, cpu=1, priority=9),
+        job("tight", tasks=2, cpu=1, running={"n1": 1}, min_available=1, topology=("hard", 1), priority=1),
+        expect={"large": {"held": {"n2": 2}}, "tight": {"n1": 1}},
+    ),
+    reclaiming(
         "a soft gang has room reclaimed wherever there is some",
         job("fixed", tasks=2, cpu=1, queue="b", running={"n1": 1, "n2": 1}),
         job("lo", tasks=2, cpu=1, queue="a", running={"n1": 1, "n2": 1}, min_available=0),
@@ -223,4 +301,27 @@ def test_why_nothing_was_reclaimed_is_told() -> None:
     story = next(story for story in STORIES if "larger than any rack" in story.title)
     session = story.cycle().session
     reasons = explain(session, session.jobs["default/train"]).reasons
-    assert "reclaim: no network domain that it allows could hold it, whoever were evicted there" in reasons
+    assert "reclaim: no network domain that it allows could be freed for it by evictions" in reasons
+
+
+def test_preempt_that_compares_nodes_asks_the_queue_before_it_evicts_for_a_hard_job() -> None:
+    story = Story(
+        "the queue may not have what the job asks for",
+        nodes=two_nodes(),
+        queues=[queue("a", weight=1), queue("b", weight=3)],
+        jobs=[
+            job("lo", tasks=2, cpu=1, running={"n1": 2}, min_available=1, queue="a", priority=1),
+            job("other", cpu=2, running={"n2": 1}, queue="b", priority=1),
+            job("more", tasks=4, cpu=2, queue="b", priority=1),
+            job("train", cpu=2, queue="a", priority=9, topology=("hard", 1)),
+        ],
+        objects=TWO_RACKS,
+        actions="allocate, preempt",
+        tiers=(
+            ["priority", plugin("gang", enablePreemptable=False), "conformance", "proportion"],
+            "predicates, network-topology-aware",
+        ),
+        configurations={"preempt": {"topologyJobs": True, "enableTopologyAwarePreemption": True}},
+    )
+    expect = {"lo": "running", "other": "running", "more": "pending", "train": "pending"}
+    assert story.play() == expect

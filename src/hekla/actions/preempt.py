@@ -123,6 +123,8 @@ class Need:
     task: Task
     givers: JobFilter
     barren: BarrenNodes | None = None
+    proves_fit: bool = False
+    """Whether queue and filters are asked once more before victims go."""
 
     def may_be_met_by(self, victim: Task) -> bool:
         return self.givers[victim.job] and is_evictable(victim, self.task)
@@ -149,7 +151,7 @@ class Preemption:
                 place_task = self._at_the_cost_of_others(job)
                 tasks = tasks_in_order(session, ungated_tasks(job))
                 while tasks and session.is_starving(job):
-                    place_task(statement, tasks.popleft(), session.domains.top.nodes)
+                    place_task(statement, tasks.popleft(), session.domains.top.nodes, "")
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
@@ -160,7 +162,12 @@ class Preemption:
         session = self.session
         barren = BarrenNodes(session, points.PREEMPTABLE)
         others = JobFilter(session, lambda other: other is not job and other.queue == job.queue)
-        return lambda statement, task, among: self.make_room(statement, Need(task, others, barren), among)
+
+        def place_task(statement: Statement, task: Task, among: Mask, _domain: str) -> bool:
+            need = Need(task, others, barren, proves_fit=job.has_topology)
+            return self.make_room(statement, need, among)
+
+        return place_task
 
     def _suffices(self, job: Job) -> bool:
         if self.arguments.commit_on == "ready":
@@ -242,6 +249,8 @@ class Preemption:
         with session.statement() as attempt:
             for victim in chosen.victims:
                 attempt.evict(victim, Preempt.name, beneficiary=task.job)
+            if need.proves_fit and not would_run(session, task, chosen.row):
+                return False
             if not attempt.pipeline(task, chosen.row, evicted=True):
                 return False
             statement.merge(attempt)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from hekla.actions.one_domain import make_room_in_one_domain, must_keep_to_a_domain
+from hekla.actions.one_domain import allocate_will_follow, everywhere, make_room_in_one_domain
 from hekla.conf import argument
 from hekla.framework import points
 from hekla.framework.action import Action
@@ -27,6 +27,7 @@ from hekla.framework.prospects import BarrenNodes, CurableNodes, RoomToFree, lef
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask
+from hekla.ledger.nodes import covers
 from hekla.model.job import Job
 from hekla.model.queue import Queue
 from hekla.model.status import Status
@@ -102,31 +103,37 @@ class Claim:
 
 def reclaim_for(claim: Claim, job: Job) -> None:
     """Take back room for the whole gang, or for none of it."""
-    session = claim.session
+    session, checks_topology = claim.session, claim.arguments.checks_topology
     with session.statement() as statement:
-        if claim.arguments.checks_topology and must_keep_to_a_domain(session, job):
+        if checks_topology and job.asks_for_hard_topology:
             is_enough = make_room_in_one_domain(
                 session, statement, job, lambda: Reclamation(claim, job, proves_fit=True).take_back
             )
         else:
-            take_back_anywhere(Reclamation(claim, job), statement)
-            is_enough = session.is_pipelined(job)
+            is_enough = take_back_anywhere(Reclamation(claim, job), statement)
+            if is_enough and checks_topology and job.is_bounded and statement.has_evictions:
+                is_enough = allocate_will_follow(session, job, statement, everywhere(session, job))
         if is_enough:
             statement.commit()
         elif statement.operations:
             session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
 
 
-def take_back_anywhere(reclamation: Reclamation, statement: Statement) -> None:
+def take_back_anywhere(reclamation: Reclamation, statement: Statement) -> bool:
+    """Take back what the job needs, wherever that is; True where it then has it."""
     session, job = reclamation.session, reclamation.job
-    everywhere = session.domains.top.nodes
     tasks = tasks_in_order(session, ungated_tasks(job))
     while tasks and session.is_starving(job):
-        reclamation.take_back(statement, tasks.popleft(), everywhere)
+        reclamation.take_back(statement, tasks.popleft(), session.domains.top.nodes)
+    return session.is_pipelined(job)
 
 
 class Reclamation:
-    """Taking back room for one job; what it learns of nodes holds while nothing of it is undone."""
+    """Taking back room for one job; what it learns of nodes holds while nothing of it is undone.
+
+    Where it has to prove that the job then fits, it also takes room that is there without evictions, which
+    reclaim otherwise leaves to allocate, and asks whether queue and filters would let each task in.
+    """
 
     def __init__(self, claim: Claim, job: Job, *, proves_fit: bool = False) -> None:
         self.session = claim.session
@@ -135,7 +142,7 @@ class Reclamation:
         self._proves_fit = proves_fit
         self._barren = BarrenNodes(claim.session, points.RECLAIMABLE)
 
-    def take_back(self, statement: Statement, task: Task, among: Mask) -> bool:
+    def take_back(self, statement: Statement, task: Task, among: Mask, _domain: str = "") -> bool:
         """Promise the task room on one of these nodes that jobs of other queues give back."""
         return self._may_reclaim(task) and self._reclaim_for(statement, task, among)
 
@@ -159,10 +166,15 @@ class Reclamation:
         """Take the first node where others give back enough; one where nobody could is passed over."""
         session, room = self.session, self._claim.room
         nodes = among & without_hopeless(session, task) & self._claim.curable.rows_for(task)
-        nodes &= room.rows_for(task) & room.rows_with_anybody() & ~self._barren.rows_for(task)
+        nodes &= room.rows_for(task) & ~self._barren.rows_for(task)
+        if self._proves_fit:
+            has_room = covers(session.nodes.future, task)
+            groups = (*session.by_shard(nodes & has_room), *session.by_shard(nodes & ~has_room))
+        else:
+            groups = session.by_shard(nodes & room.rows_with_anybody())
         return any(
             self._take_back_on(statement, task, row)
-            for group in session.by_shard(nodes)
+            for group in groups
             for row in map(int, np.flatnonzero(group))
         )
 
@@ -171,7 +183,7 @@ class Reclamation:
         givers, shortage = self._givers_on(row), shortage_on(session, task, row)
         by_all = arguments.victim_mode == "intersectAll"
         victims = session.reclaimable(task, givers, by_all=by_all) if givers else []
-        if not givers or not suffice(victims, shortage):
+        if not (givers or self._proves_fit) or not suffice(victims, shortage):
             # Inside a queue, what one job gains may put others in excess: then nothing is remembered.
             if not arguments.takes_from_own_queue:
                 self._barren.look_at(task, row, givers)

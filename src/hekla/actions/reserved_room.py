@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import numpy as np
 
-from hekla.actions.one_domain import Fit, OneDomain, PlaceTask, ToStart
+from hekla.actions.one_domain import Fit, OneDomain, PlaceTask, UntilReady
 from hekla.framework.eviction import ungated_tasks
 from hekla.framework.orders import Turns, tasks_in_order, victims_in_order
 from hekla.framework.prospects import candidates_on
@@ -72,7 +73,7 @@ def place_with_reserved_room(session: Session, job: Job) -> bool:
 
 def place_anywhere(session: Session, statement: Statement, job: Job) -> bool:
     for task in tasks_in_order(session, asking_tasks(job)):
-        if take_place(session, statement, task, session.domains.top.nodes) and session.is_ready(job):
+        if take_place(session, statement, task, session.domains.top.nodes, "") and session.is_ready(job):
             return True
     return False
 
@@ -80,10 +81,10 @@ def place_anywhere(session: Session, statement: Statement, job: Job) -> bool:
 def place_in_one_domain(session: Session, statement: Statement, job: Job) -> bool:
     """The same for a job that allows certain network domains only."""
 
-    def begin() -> PlaceTask:
-        return lambda attempt, task, among: take_place(session, attempt, task, among)
+    def placing() -> PlaceTask:
+        return partial(take_place, session)
 
-    fit = OneDomain(session, job, ToStart()).place(statement, begin)
+    fit = OneDomain(session, job, UntilReady()).place(statement, placing)
     if fit is not None:
         remember(session, job, fit)
     return fit is not None
@@ -104,8 +105,8 @@ def remember(session: Session, job: Job, fit: Fit) -> None:
         job.sub_jobs[uid].domain = domains.common(job.sub_jobs[uid].domain, domain.name)
 
 
-def take_place(session: Session, statement: Statement, task: Task, among: Mask) -> bool:
-    """One of these nodes with idle room if there is any, else with room that others give up."""
+def take_place(session: Session, statement: Statement, task: Task, among: Mask, domain: str) -> bool:
+    """One of a domain's nodes with idle room if there is any, else with room that others give up."""
     objection = session.objection_to(task)
     if objection is not None:
         session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
@@ -118,7 +119,7 @@ def take_place(session: Session, statement: Statement, task: Task, among: Mask) 
     givers = givers_of(session, task, among)
     row = best_node(session, task, open_without(session, task, givers))
     if row is None:
-        session.refuse(task, session.fitting.diagnose(task, among, with_room=True))
+        session.refuse(task, session.fitting.diagnose(task, among, with_room=True, hypernode=domain))
         return False
     return take(session, statement, task, row, givers[row])
 

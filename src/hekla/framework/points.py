@@ -28,7 +28,7 @@ class Purpose(Enum):
     """What network domains are looked for."""
 
     ALLOCATE = "place tasks in room that is or will be free"
-    LATER = "the same, counting what was evicted in this session as free"
+    AFTER_EVICTIONS = "the same, counting what was evicted in this session as free"
     MAKE_ROOM = "make room task by task in a domain, whatever runs there now"
     EVICT = "make room for a whole gang at once, in the widest domain first"
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from hekla.errors import PluginError
 from hekla.framework.opinions import Scorers, Shelf, ShelfPlan, Spoken, total
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import NODE_ORDER, NODE_ORDER_REDUCE, declared
@@ -37,13 +38,15 @@ class ReducedScores:
     def __init__(self, reduction: Reduction, session: Session) -> None:
         plugins = session.plugins
         self._scores: Scorers = Shelf(reduction.scores, plugins)
-        self._reduces: list[Reduce] = [getattr(plugins[one.seat], one.method) for one in reduction.reduces]
+        self._reduces: list[tuple[str, Reduce]] = [
+            (plugins[one.seat].name, getattr(plugins[one.seat], one.method)) for one in reduction.reduces
+        ]
         self._states = NodeStates(session.nodes, session.pods)
 
     def __call__(self, task: Task, among: Mask) -> Floats:
         scores = self.own(task, among)
-        for reduce in self._reduces:
-            scores = reduce(task, scores, among)
+        for name, reduce in self._reduces:
+            scores = _checked(reduce(task, scores, among), among, name)
         return scores
 
     def own(self, task: Task, among: Mask) -> Floats:
@@ -54,6 +57,16 @@ class ReducedScores:
             *(ask(task, among) for ask in self._scores.always),
         ]
         return np.full(len(among), total(said), dtype=np.float64)
+
+
+def _checked(scores: object, among: Mask, plugin: str) -> Floats:
+    """Scores that nodes can be compared by."""
+    if not isinstance(scores, np.ndarray) or scores.shape != among.shape:
+        got = f"an array of shape {scores.shape}" if isinstance(scores, np.ndarray) else type(scores).__name__
+        raise PluginError(f'plugin "{plugin}": node order reduce expects one score per node back, got {got}')
+    if not np.isfinite(scores[among]).all():
+        raise PluginError(f'plugin "{plugin}": node order reduce gives a candidate a score that is no number')
+    return scores
 
 
 def reduces_nothing(plugin: type[Plugin]) -> bool:

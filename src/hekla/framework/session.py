@@ -90,7 +90,7 @@ class Session:
         self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
         self._asked = Asked(self)
         self._answers: dict[Point, list[Callable[..., Any]]] = {}
-        self._hearers: list[str] = []
+        self._listeners: list[str] = []
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
         self._on_release: list[Callable[[Task], None]] = []
@@ -137,7 +137,7 @@ class Session:
             ended = stopwatch()
             self.opening[plugin.name], began = ended - began, ended
         self._panel = Panel(lineup, plugins)
-        self._hearers = [plugins[seat].name for seat in lineup.hearing_allocate]
+        self._listeners = [plugins[seat].name for seat in lineup.hearing_allocate]
         self._on_allocate = [plugins[seat].on_allocate for seat in lineup.hearing_allocate]
         self._on_allocate_all = [plugins[seat].on_allocate_all for seat in lineup.hearing_many]
         self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
@@ -422,6 +422,9 @@ class Session:
         self.nodes.place(task, row)
         said = [listen(task) for listen in self._on_allocate]
         if said.count(None) == len(said):
+            objections = self.jobs[task.job].objections
+            if objections:
+                objections.pop(task.uid, None)
             return True
         self._note_objection(task, said)
         self.take_back(task)
@@ -430,7 +433,7 @@ class Session:
     def _note_objection(self, task: Task, said: Sequence[str | None]) -> None:
         """Remember who would not have the task where it is, the first of them, and why."""
         who, text = next(
-            (who, text) for who, text in zip(self._hearers, said, strict=True) if text is not None
+            (who, text) for who, text in zip(self._listeners, said, strict=True) if text is not None
         )
         diagnosis = Diagnosis(1, summary=f'plugin "{who}" objects to node "{task.node_name}": {text}')
         self.jobs[task.job].objections[task.uid] = diagnosis

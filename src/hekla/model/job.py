@@ -134,6 +134,12 @@ class Job:
         return is_hard(self.topology) or any(sub_job.is_bounded for sub_job in self.sub_jobs.values())
 
     @property
+    def asks_for_hard_topology(self) -> bool:
+        """The same, but not where a session took a soft constraint for a hard one that allows everything."""
+        asked = [self.pod_group.spec.network_topology, *(sub_job.asked for sub_job in self.sub_jobs.values())]
+        return self.is_bounded and any([one is not None and one.mode == "hard" for one in asked])
+
+    @property
     def checks_roles(self) -> bool:
         """Role minimums bind only where the gang's own minimum leaves room for all of them."""
         return bool(self.role_minimums) and self.minimum >= sum(self.role_minimums.values())

@@ -174,7 +174,7 @@ class NetworkTopologyAware(Plugin):
         if wish.memory:
             return is_allowed
         demand, asked = self._demand_of(job, sub_job)
-        moment = len(self.session.nodes.changed) if purpose is Purpose.LATER else 0
+        moment = len(self.session.nodes.changed) if purpose is Purpose.AFTER_EVICTIONS else 0
         key = (demand.tobytes(), asked, purpose, moment)
         if self._latest_fit[0] != key:
             self._latest_fit = (key, self._large_enough(demand, list(asked), purpose))
@@ -185,7 +185,7 @@ class NetworkTopologyAware(Plugin):
         domains, needed = self.domains, demand[asked]
         if purpose in (Purpose.EVICT, Purpose.MAKE_ROOM):
             return covers(domains.allocatable[:, asked], needed)
-        if purpose is Purpose.LATER:
+        if purpose is Purpose.AFTER_EVICTIONS:
             return covers(self.tree.sums(self.session.nodes.future)[:, asked], needed)
         return covers(domains.idle[:, asked], needed) | covers(domains.future[:, asked], needed)
 
@@ -202,10 +202,10 @@ class NetworkTopologyAware(Plugin):
         axis = self.session.axis
         demand = np.zeros(len(axis), dtype=np.int64)
         asked: set[int] = set()
-        waiting = list(sub_job.roster.having(Status.PENDING).values())
+        roster = sub_job.roster
+        waiting = [task for task in roster.having(Status.PENDING).values() if not task.is_best_effort]
         if not self.arguments.asks_for_all:
-            missing = max(0, sub_job.roster.minimum - sub_job.roster.ready - sub_job.roster.waiting)
-            waiting = sorted(waiting, key=lambda task: task.uid)[:missing]
+            waiting = sorted(waiting, key=lambda task: task.uid)[: max(0, roster.missing - roster.waiting)]
         for task in waiting:
             demand += task.vector
             asked.update(task.asked)
