@@ -224,7 +224,7 @@ def volcano_terms() -> Iterator[str]:
     """Every name of Volcano's that people bring along, and where it went."""
     yield "# From Volcano's words to ours"
     yield (
-        "Whoever has read Volcano's code, or a text about it, knows these names. Each has its name here, the "
+        "Readers of Volcano's code, or of a text about it, know these names. Each has its name here, the "
         "place to import it from, and a sentence. What differs in behaviour is told in "
         "[compatibility](../compat.md); the rules of extension points are in the "
         "[reference](../reference/extension-points.md)."

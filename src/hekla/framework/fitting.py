@@ -257,7 +257,7 @@ class Fitting:
         """
         rows = np.flatnonzero(among & showing)
         if not len(rows):
-            # Whoever compares candidates may count on there being one.
+            # A plugin that compares candidates may count on there being one.
             return
         scores = self.class_of(task).scores(task, among)[rows]
         for _ in range(min(FEW_RANKED, len(rows))):

@@ -60,7 +60,7 @@ def status_line(job: Job) -> str:
 
 
 def gated_tasks(job: Job) -> list[Task]:
-    """The tasks that somebody holds back; no scheduler places them."""
+    """The tasks that wait behind a scheduling gate; no scheduler places them."""
     return [task for task in job.roster.having(Status.PENDING).values() if task.is_gated]
 
 

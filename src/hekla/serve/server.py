@@ -202,7 +202,7 @@ class Server:
         try:
             await self._run_cycles(engine)
         finally:
-            # Whoever ends this a second time does not keep the actions from being let go.
+            # A second signal does not keep the actions from being let go.
             await asyncio.shield(asyncio.to_thread(engine.close))
 
     async def _run_cycles(self, engine: Loop) -> None:
