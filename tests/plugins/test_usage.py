@@ -286,3 +286,10 @@ def score_of_one(node: tuple[int, ...], cpu: int, memory: int) -> float:
         busy = percent / 100 + (expected / capacity if capacity else 0.0)
         free.append(1.0 - min(max(busy, 0.0), 1.0))
     return (free[0] * cpu + free[1] * memory) / (cpu + memory) if cpu + memory else 0.0
+
+
+def test_a_pod_on_a_node_that_is_not_known_may_be_evicted() -> None:
+    lost = job("lost", tasks=1, cpu=1, running={"gone": 1}, labels={"app": "lost"})
+    for nodes in ([], [node("n1")]):
+        story = Story("a node has vanished", nodes, [lost], actions="shuffle", tiers=("pdb, usage",))
+        assert story.play() == {"lost": {"evicted": ["lost-0"]}}

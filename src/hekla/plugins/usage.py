@@ -19,7 +19,7 @@ from hekla.ledger.arrays import Floats, Mask, Rows
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.resources import CPU, MEMORY
 from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.model.task import NOWHERE, Task
 from hekla.objects import seconds
 from hekla.objects.duration import read_seconds
 from hekla.plugins.load_estimates import Pair, read_estimator
@@ -106,12 +106,14 @@ class Usage(Plugin):
     # As in Volcano, undoing an eviction counts an estimate even of a task that is measured already.
 
     def on_allocate(self, task: Task) -> None:
+        if task.node == NOWHERE:  # it runs on a node that is not known
+            return
         self._estimates[task.node].pop(task.uid, None)
         self._sum_up(task.node)
         self._expect(task, task.node)
 
     def on_release(self, task: Task) -> None:
-        if self._estimates[task.node].pop(task.uid, None) is not None:
+        if task.node != NOWHERE and self._estimates[task.node].pop(task.uid, None) is not None:
             self._sum_up(task.node)
 
     def _expect(self, task: Task, row: int) -> None:
