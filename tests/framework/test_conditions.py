@@ -64,6 +64,13 @@ def test_conditions(built: JobObjects, expected: str | None) -> None:
     assert found == ([] if expected is None else [expected])
 
 
+def test_what_is_told_of_a_best_effort_job_that_fits_nowhere_promises_nothing() -> None:
+    session = alone(job("a", tasks=0, best_effort=1)).cycle().session
+    gang, backfill = explain(session, session.jobs["default/a"]).reasons
+    assert gang == "gang: 0 of 1 tasks that start together have a place, short by 1"
+    assert backfill.startswith("backfill: a-0: 0/1 nodes fit")
+
+
 def test_a_best_effort_job_that_is_not_admitted_is_not_called_scheduled() -> None:
     waits = alone(job("a", tasks=0, best_effort=1, phase="Pending"), actions="allocate, backfill, enqueue")
     assert list(conditions(waits)) == ["Unschedulable"]

@@ -98,7 +98,8 @@ def _gang(job: Job) -> list[str]:
     roster, have = job.roster, job.roster.ready
     if job.is_pending or roster.has_places:
         return []
-    if roster.is_pipelined:
+    # Pending best-effort tasks count as pipelined, as in Volcano, though they wait for no release.
+    if roster.is_pipelined and roster.waiting:
         return [
             f"gang: complete once released resources are free ({roster.waiting} of {job.minimum} tasks wait)"
         ]
