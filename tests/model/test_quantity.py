@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hekla.errors import InputError
 from hekla.model.resources import canonical
-from hekla.objects.quantity import milli, whole
+from hekla.objects.quantity import exact, milli, whole
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,11 @@ def test_what_people_write(written: str | float, in_whole: int, in_milli: int) -
 def test_what_is_no_quantity_is_refused(written: object) -> None:
     with pytest.raises(InputError, match="is not a quantity"):
         whole(written)
+
+
+@pytest.mark.parametrize(("written", "value"), [("1Ei", 2**60), ("1E", 10**18), ("1E0", 1), ("0.5Ei", 2**59)])
+def test_exbibytes_are_no_exponents(written: str, value: int) -> None:
+    assert exact(written) == value
 
 
 def test_what_cannot_be_counted_is_refused() -> None:

@@ -36,9 +36,10 @@ def exact(amount: Amount) -> Decimal:
         raise InputError(f'"{amount}" is not a quantity; write it like "500m", "2" or "4Gi"')
     digits, suffix = shape.group(1), shape.group(2) or ""
     try:
-        if suffix[:1] in ("e", "E") and len(suffix) > 1:
-            return Decimal(digits).scaleb(int(suffix[1:]))
-        return Decimal(digits) * _FACTOR[suffix]
+        # "E" and "Ei" are factors of their own: what else begins with an e is an exponent.
+        if suffix in _FACTOR:
+            return Decimal(digits) * _FACTOR[suffix]
+        return Decimal(digits).scaleb(int(suffix[1:]))
     except (InvalidOperation, OverflowError) as error:
         raise InputError(f'"{amount}" is not a quantity that can be counted') from error
 
