@@ -23,10 +23,8 @@ from hekla.ledger.domains import Domain
 from hekla.model.job import Job, SubJob
 from hekla.model.task import Task
 
-PlaceTask = Callable[[Statement, Task, Mask, str], bool]
-"""Gives one task a place on one of these nodes, which are those of the domain so named (the whole cluster has
-no name); False, and nothing done, where there is none.
-"""
+PlaceTask = Callable[[Statement, Task, Domain], bool]
+"""Gives one task a place on a node of the domain; False, and nothing done, where there is none."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +99,14 @@ class OneDomain:
         session, roster = self.session, self.job.roster
         worksheet = ungated_worksheet_of(session, self.job)
         requests = [task.vector for tasks in worksheet.tasks_of.values() for task in tasks]
-        missing = roster.minimum - roster.ready - roster.waiting - roster.pending_best_effort
         if not requests or not session.requires_minimums:
             return np.ones(len(session.domains.by_name), dtype=np.bool_)
         least = np.min(requests, axis=0)
         asked = least > 0
         on_node = (session.nodes.allocatable[:, asked] // least[asked]).min(axis=1, initial=len(requests))
-        return np.asarray(session.domains.tree.sums(on_node[:, None])[:, 0] >= missing)
+        return np.asarray(
+            session.domains.tree.sums(on_node[:, None])[:, 0] >= roster.missing - roster.waiting
+        )
 
     def _place_parts(self, statement: Statement, bound: Domain, place_task: PlaceTask) -> dict[str, Domain]:
         """What can be placed of the job inside one domain, and where its sub-jobs then lie."""
@@ -144,11 +143,10 @@ class OneDomain:
     ) -> None:
         """One task after another, until it is enough or cannot be any more."""
         session, job, roster = self.session, self.job, sub_job.roster
-        name = "" if domain is session.domains.top else domain.name
         while tasks:
             if len(tasks) < roster.missing - roster.waiting:
                 return
-            place_task(statement, tasks.popleft(), domain.nodes, name)
+            place_task(statement, tasks.popleft(), domain)
             is_enough = job.has_policies and self.goal.is_reached(session, job, sub_job)
             if is_enough or not self.goal.goes_on(session, job):
                 return

@@ -37,6 +37,7 @@ from hekla.framework.prospects import BarrenNodes, RoomToFree, fits_with
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask
+from hekla.ledger.domains import Domain
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.model.task import Task
@@ -109,7 +110,7 @@ class Preempt(Action):
                     preemption.inside(job)
 
     def _is_considered(self, session: Session, job: Job) -> bool:
-        """As in Volcano, jobs that ask for a network topology are passed over, unless told otherwise."""
+        """Whether room is made for it; as in Volcano, a job with a topology is passed over, and told so."""
         if job.has_topology and not self.arguments.takes_topology_jobs and session.is_starving(job):
             session.story.of_job(job.uid, PASSED_OVER)
             session.conditions.remark(job, f"{self.name}: {PASSED_OVER}")
@@ -151,7 +152,7 @@ class Preemption:
                 place_task = self._at_the_cost_of_others(job)
                 tasks = tasks_in_order(session, ungated_tasks(job))
                 while tasks and session.is_starving(job):
-                    place_task(statement, tasks.popleft(), session.domains.top.nodes, "")
+                    place_task(statement, tasks.popleft(), session.domains.top)
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
@@ -163,9 +164,9 @@ class Preemption:
         barren = BarrenNodes(session, points.PREEMPTABLE)
         others = JobFilter(session, lambda other: other is not job and other.queue == job.queue)
 
-        def place_task(statement: Statement, task: Task, among: Mask, _domain: str) -> bool:
+        def place_task(statement: Statement, task: Task, domain: Domain) -> bool:
             need = Need(task, others, barren, proves_fit=job.has_topology)
-            return self.make_room(statement, need, among)
+            return self.make_room(statement, need, domain.nodes)
 
         return place_task
 

@@ -27,6 +27,7 @@ from hekla.framework.prospects import BarrenNodes, CurableNodes, RoomToFree, lef
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.ledger.arrays import Mask
+from hekla.ledger.domains import Domain
 from hekla.ledger.nodes import covers
 from hekla.model.job import Job
 from hekla.model.queue import Queue
@@ -124,7 +125,7 @@ def take_back_anywhere(reclamation: Reclamation, statement: Statement) -> bool:
     session, job = reclamation.session, reclamation.job
     tasks = tasks_in_order(session, ungated_tasks(job))
     while tasks and session.is_starving(job):
-        reclamation.take_back(statement, tasks.popleft(), session.domains.top.nodes)
+        reclamation.take_back(statement, tasks.popleft(), session.domains.top)
     return session.is_pipelined(job)
 
 
@@ -142,9 +143,9 @@ class Reclamation:
         self._proves_fit = proves_fit
         self._barren = BarrenNodes(claim.session, points.RECLAIMABLE)
 
-    def take_back(self, statement: Statement, task: Task, among: Mask, _domain: str = "") -> bool:
-        """Promise the task room on one of these nodes that jobs of other queues give back."""
-        return self._may_reclaim(task) and self._reclaim_for(statement, task, among)
+    def take_back(self, statement: Statement, task: Task, domain: Domain) -> bool:
+        """Pipeline the task to a node of the domain where jobs of other queues give back room."""
+        return self._may_reclaim(task) and self._reclaim_for(statement, task, domain.nodes)
 
     def _may_reclaim(self, task: Task) -> bool:
         return (

@@ -31,6 +31,7 @@ from hekla.framework.session import Session
 from hekla.framework.statement import Kind, Statement
 from hekla.framework.topology import has_its_network
 from hekla.ledger.arrays import Mask
+from hekla.ledger.domains import TOP, Domain
 from hekla.model.diagnosis import refused_everywhere
 from hekla.model.job import Job
 from hekla.model.status import Status
@@ -73,7 +74,7 @@ def place_with_reserved_room(session: Session, job: Job) -> bool:
 
 def place_anywhere(session: Session, statement: Statement, job: Job) -> bool:
     for task in tasks_in_order(session, asking_tasks(job)):
-        if take_place(session, statement, task, session.domains.top.nodes, "") and session.is_ready(job):
+        if take_place(session, statement, task, session.domains.top) and session.is_ready(job):
             return True
     return False
 
@@ -105,21 +106,24 @@ def remember(session: Session, job: Job, fit: Fit) -> None:
         job.sub_jobs[uid].domain = domains.common(job.sub_jobs[uid].domain, domain.name)
 
 
-def take_place(session: Session, statement: Statement, task: Task, among: Mask, domain: str) -> bool:
+def take_place(session: Session, statement: Statement, task: Task, domain: Domain) -> bool:
     """One of a domain's nodes with idle room if there is any, else with room that others give up."""
     objection = session.objection_to(task)
     if objection is not None:
         session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
         return False
     known = session.fitting.class_of(task)
-    idle = session.fitting.narrowed(task, known.is_open) & known.fits_now & among
+    idle = session.fitting.narrowed(task, known.is_open) & known.fits_now & domain.nodes
     row = best_node(session, task, idle)
     if row is not None:
         return take(session, statement, task, row, ())
-    givers = givers_of(session, task, among)
+    givers = givers_of(session, task, domain.nodes)
     row = best_node(session, task, open_without(session, task, givers))
     if row is None:
-        session.refuse(task, session.fitting.diagnose(task, among, with_room=True, hypernode=domain))
+        hypernode = "" if domain.name == TOP else domain.name
+        session.refuse(
+            task, session.fitting.diagnose(task, domain.nodes, with_room=True, hypernode=hypernode)
+        )
         return False
     return take(session, statement, task, row, givers[row])
 

@@ -161,8 +161,8 @@ def least_important_first(
     """Running tasks, given by name, in the order in which plugins are asked whether they may be evicted.
 
     Pods without a job, then by victim queue order, job order and task order, each reversed: of equal jobs the
-    younger one, of equal tasks by name.
-    So a plugin that lets go of a few names the least important. Volcano offers them by chance: ADR 0005.
+    younger one, of equal tasks by name. So a plugin that lets go of a few names the least important. Volcano
+    offers them by chance: ADR 0005.
     """
     if len(candidates) < 2:
         return candidates
