@@ -78,8 +78,8 @@ def test_plugins_say_which_of_them_are_evicted(tiers: tuple[str, ...], expected:
 def test_each_of_them_is_evicted_in_the_name_of_shuffle() -> None:
     made = shuffled("on-n1").cycle().decisions
     assert [(one.pod, one.reason) for one in made if isinstance(one, Evict)] == [
-        ("default/a-0", "shuffle"),
-        ("default/b-0", "shuffle"),
+        ("default/a-0", "shuffle: on-n1"),
+        ("default/b-0", "shuffle: on-n1"),
     ]
 
 

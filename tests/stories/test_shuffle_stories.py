@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from hekla.framework.decisions import Evict
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import VICTIM_TASKS, answers
 from hekla.model.task import Task
@@ -142,3 +143,10 @@ STORIES = [
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_shuffle(story: Story) -> None:
     assert story.play() == story.expect
+
+
+def test_an_eviction_names_the_plugins_that_asked_for_it_as_its_reason() -> None:
+    story = Story("two plugins name a task", **SPREAD, tiers=[["mover", "stubborn"]], expect={})
+    evictions = [one for one in story.cycle().decisions if isinstance(one, Evict)]
+    assert {one.reason for one in evictions} == {"shuffle: mover, stubborn"}
+    assert {one.beneficiary for one in evictions} == {""}

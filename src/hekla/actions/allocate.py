@@ -6,6 +6,7 @@ queue the more deserving one. A job gets all it needs to start, or is promised i
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -18,12 +19,13 @@ from hekla.actions.torn_gangs import TornGangs
 from hekla.actions.worksheet import Worksheet, worksheet_of
 from hekla.conf import argument
 from hekla.framework.action import Action
+from hekla.framework.beneficiaries import Beneficiaries
 from hekla.framework.finder import error_cache_argument
-from hekla.framework.orders import Turns
+from hekla.framework.orders import TaskLine, Turns
 from hekla.framework.session import Session
 from hekla.framework.statement import Statement
 from hekla.framework.topology import has_its_network
-from hekla.model.job import INQUEUE, Job
+from hekla.model.job import INQUEUE, Job, SubJob
 from hekla.model.task import Task
 
 MANY_JOBS = 8
@@ -53,6 +55,15 @@ class AllocateArguments:
         key="keepNominations",
         help="a gang for which an earlier cycle freed a domain goes there first, as it was planned",
     )
+    freed_room: Literal["reserved", "volcano"] = argument(
+        "reserved",
+        key="freedRoom",
+        help="room freed by evictions is kept for the job that they were for, which may cause no further ones"
+        " where they proved futile; or anybody takes it, as in Volcano",
+    )
+    freed_room_seconds: float = argument(
+        600.0, key="freedRoomSeconds", minimum=0, help="for how long freed room is kept for a job"
+    )
     job_score: Literal["sum", "hypernodeOrder"] = argument(
         "sum",
         key="jobHyperNodeScore",
@@ -64,8 +75,18 @@ class Allocate(Action):
     name = "allocate"
     Arguments = AllocateArguments
 
+    def prepare(self, session: Session) -> None:
+        """Jobs for which room was freed are offered it before any action gives it to another job."""
+        if self.arguments.freed_room == "volcano":
+            return
+        session.beneficiaries = Beneficiaries(session, self.arguments.freed_room_seconds)
+        jobs = session.beneficiaries.with_reserved_room()
+        if jobs:
+            offer_freed_room(session, jobs, self.arguments)
+
     def run(self, session: Session) -> None:
-        agenda = Agenda(session, keeps_nominations=self.arguments.keeps_nominations)
+        keeps_nominations = self.arguments.keeps_nominations
+        agenda = Agenda(session, session.jobs_in_line(), keeps_nominations=keeps_nominations)
         while agenda.queues:
             queue = agenda.queues.pop()
             jobs = agenda.jobs_of[queue.name]
@@ -81,14 +102,14 @@ class Allocate(Action):
 class Agenda(Turns):
     """What there is to place: queues, their jobs, and each job's tasks in order."""
 
-    def __init__(self, session: Session, *, keeps_nominations: bool) -> None:
+    def __init__(self, session: Session, jobs: Iterable[Job], *, keeps_nominations: bool) -> None:
         super().__init__(session)
         self.worksheets: dict[str, Worksheet] = {}
         self.torn_gangs = TornGangs(session)
         self.in_domains: set[str] = set()
         """The jobs that ask for a network domain, or have parts that are placed one by one."""
         admits_itself = "enqueue" not in session.conf.actions
-        for job in session.jobs_in_line():
+        for job in jobs:
             if job.is_pending and admits_itself:
                 job.phase = INQUEUE
             if not session.is_eligible(job) or not has_its_network(session, job):
@@ -107,6 +128,35 @@ class Agenda(Turns):
 
     def _tasks_of(self, jobs: Iterable[str]) -> list[Task]:
         return [task for uid in jobs for line in self.worksheets[uid].tasks_of.values() for task in line]
+
+
+def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateArguments) -> None:
+    """Place each of the jobs if it can start in the room that was freed for it, now or once that is free.
+
+    One that lost pods meanwhile, and so its admission, is admitted again: the room was freed for it already.
+    """
+    for job in jobs:
+        if job.is_pending:
+            session.admit(job)
+    agenda = Agenda(session, jobs, keeps_nominations=True)
+    for job in jobs:
+        worksheet = agenda.worksheets.get(job.uid)
+        if worksheet is None or session.is_overused(session.queues[job.queue]):
+            continue
+        for uid, tasks in worksheet.tasks_of.items():
+            worksheet.tasks_of[uid] = planned_tasks(job.sub_jobs[uid], tasks)
+        place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
+        place(session, job, agenda, arguments)
+
+
+def planned_tasks(sub_job: SubJob, tasks: TaskLine) -> TaskLine:
+    """The tasks that were promised a node, and others as far as the sub-job cannot start without them.
+
+    Whatever more waits of it has its turn with other jobs.
+    """
+    nominated = [task for task in tasks if task.pod.status.nominated_node_name]
+    others = [task for task in tasks if not task.pod.status.nominated_node_name]
+    return deque([*nominated, *others[: max(sub_job.roster.missing - len(nominated), 0)]])
 
 
 def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:

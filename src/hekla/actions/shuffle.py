@@ -30,10 +30,10 @@ class Shuffle(Action):
             return
         running = [task for job in session.all_jobs for task in job.roster.having(Status.RUNNING).values()]
         offered = [task for task in running if self._may_move(task)]
-        for task in session.ask(points.VICTIM_TASKS, offered):
+        for task, who_says_so in session.tasks_to_move(offered):
             # A plugin may go by the pods on nodes instead, and name one that was not offered.
             if task.status is Status.RUNNING and self._may_move(task):
-                session.evict_at_once(task, self.name)
+                session.evict_at_once(task, f"{self.name}: {who_says_so}")
 
     def _may_move(self, task: Task) -> bool:
         return task.is_preemptable or not self.arguments.respects_preemptable

@@ -26,6 +26,9 @@ class Action:
     def initialize(self) -> None:
         """The scheduler takes the action in: before its first cycle, once."""
 
+    def prepare(self, session: Session) -> None:
+        """Called in every cycle before the first action runs; what it decides counts as the action's."""
+
     def run(self, session: Session) -> None:
         raise NotImplementedError
 

@@ -92,6 +92,8 @@ def close_session(session: Session) -> None:
         plugin.on_close()
         ended = stopwatch()
         session.closing[plugin.name], began = ended - began, ended
+    if session.beneficiaries is not None:
+        session.beneficiaries.close()
     for job in session.stirring():
         job.phase = phase_of(job)
         status = status_of_group(session, job)
@@ -162,9 +164,12 @@ def is_unpromised(task: Task) -> bool:
 
 def _promise(session: Session, task: Task) -> str:
     """The node the task may count on: room was freed there for it, or is still being freed. See ADR 0007."""
-    if task.status is Status.PIPELINED and task.evicted:
+    promised, beneficiaries = task.pod.status.nominated_node_name, session.beneficiaries
+    is_pipelined = task.status is Status.PIPELINED
+    if is_pipelined and (task.evicted or (beneficiaries is not None and task.job in beneficiaries.new)):
         return task.node_name
-    promised = task.pod.status.nominated_node_name
+    if promised and beneficiaries is not None and task.job in beneficiaries.reserved:
+        return task.node_name if is_pipelined else promised
     row = session.nodes.row_of.get(promised)
     return promised if row is not None and session.nodes.releasing[row].any() else ""
 

@@ -28,10 +28,10 @@ def victim_mode_argument() -> Literal["tiers", "intersectAll"]:
 
 
 def starving_jobs(session: Session, jobs: Iterable[Job]) -> dict[str, Heap[Job]]:
-    """Jobs that need others to make room, by queue."""
+    """Jobs that need others to make room, and for which that may be done, by queue."""
     by_queue: dict[str, Heap[Job]] = {}
     for job in jobs:
-        if session.is_starving(job):
+        if session.is_starving(job) and session.may_evict_for(job):
             by_queue.setdefault(job.queue, jobs_in_order(session)).push(job)
     return by_queue
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from hekla.framework.messages import counts_by_status, gated_tasks, gates_of
 from hekla.framework.session import Session
 from hekla.framework.story import Note
+from hekla.model.benefit import BENEFICIARY
 from hekla.model.job import INQUEUE, Job
 from hekla.model.status import Status
 
@@ -51,6 +52,7 @@ def explain(session: Session, job: Job) -> Explanation:
         *_gates(job),
         *_gang(job),
         *_promises(job),
+        *_evictions(session, job),
         *_tasks(session, job),
         *_queue(session, job),
     ]
@@ -114,6 +116,12 @@ def _promises(job: Job) -> list[str]:
         + (", freed by evictions" if task.evicted else ", which is being released")
         for task in job.roster.having(Status.PIPELINED).values()
     ]
+
+
+def _evictions(session: Session, job: Job) -> list[str]:
+    """What came of the pods that were evicted for the job."""
+    conditions = session.conditions.of(job)
+    return [f"evictions: {one.message}" for one in conditions if one.type == BENEFICIARY]
 
 
 def _tasks(session: Session, job: Job) -> list[str]:

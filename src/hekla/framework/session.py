@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
@@ -12,10 +13,11 @@ import numpy as np
 from hekla.clock import stopwatch
 from hekla.conf import Conf
 from hekla.framework import points
+from hekla.framework.beneficiaries import Beneficiaries
 from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.fitting import Fitting
-from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script
+from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -76,6 +78,8 @@ class Session:
         self.story = Silence() if is_quiet else Story()
         self.conditions = Conditions(uid, now)
         self.decisions: list[Decision] = []
+        self.beneficiaries: Beneficiaries | None = None
+        """The jobs for which pods were evicted; None where they are not heeded, as in Volcano."""
         self.plugins: list[Plugin] = []
         self.opening: dict[str, float] = {}
         """How long each plugin took to open, in seconds."""
@@ -283,6 +287,15 @@ class Session:
     def is_starving(self, job: Job) -> bool:
         return bool(self.ask(points.JOB_STARVING, job))
 
+    def may_evict_for(self, job: Job) -> bool:
+        """Whether further pods may be evicted for the job."""
+        return self.beneficiaries is None or self.beneficiaries.may_evict_for(job)
+
+    @property
+    def wake_at(self) -> float:
+        """When a later session may decide differently although nothing happens until then."""
+        return math.inf if self.beneficiaries is None else self.beneficiaries.wake_at
+
     def sub_job_is_ready(self, job: Job, sub_job: SubJob) -> bool:
         if not job.has_policies:
             return self.is_ready(job)
@@ -345,6 +358,19 @@ class Session:
             else:
                 most += [] if last is None else [last]
         return most
+
+    def tasks_to_move(self, running: list[Task]) -> list[tuple[Task, str]]:
+        """The tasks that plugins would rather see elsewhere, each with the names of those plugins."""
+        named_by: dict[str, list[str]] = {}
+
+        def name(voice: Voice, candidates: list[Task]) -> list[Task]:
+            named: list[Task] = voice.answer(candidates) or []
+            for task in named:
+                named_by.setdefault(task.uid, []).append(voice.plugin.name)
+            return named
+
+        tiers = [[partial(name, voice) for voice in tier] for tier in self._panel[points.VICTIM_TASKS]]
+        return [(task, ", ".join(named_by[task.uid])) for task in points.united_victims(tiers, running)]
 
     def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
         chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)

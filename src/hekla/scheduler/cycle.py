@@ -6,6 +6,7 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
@@ -37,6 +38,8 @@ class CycleReport:
     """Binds and evictions by the action that decided them; what closing adds is in `decisions` alone."""
     profile: Profile | None = None
     """Where the time went, if somebody asked for it."""
+    wake_at: float = math.inf
+    """When another cycle may decide differently although nothing happens until then."""
 
 
 def run_cycle(
@@ -75,11 +78,13 @@ def run_cycle(
         )
         who = ""
         try:
-            for name, action in in_use.in_order():
+            steps = in_use.in_order()
+            prepared = [(name, action.prepare) for name, action in dict(steps).items()]
+            for name, step in [*prepared, *((name, action.run) for name, action in steps)]:
                 who, decided = f'action "{name}"', len(session.decisions)
                 session.story.speaker = name
                 watch.begins(name)
-                action.run(session)
+                step(session)
                 by_action[name] = by_action.get(name, []) + session.decisions[decided:]
             who = "closing the session"
             watch.begins("close")
@@ -88,7 +93,9 @@ def run_cycle(
             raise
         except Exception as error:
             raise fault_of(who, error) from error
-    return CycleReport(session, session.decisions, watch.stopped(), by_action, profile)
+    return CycleReport(
+        session, session.decisions, watch.stopped(), by_action, profile, wake_at=session.wake_at
+    )
 
 
 def open_session(

@@ -177,7 +177,7 @@ class Loop:
             report = self.step()
             if on_cycle is not None:
                 on_cycle(report)
-            wait = self._time_to_next()
+            wait = self._time_to_next(report.wake_at)
             if wait is None:
                 break
             if self._clock.now() + wait > end:
@@ -195,14 +195,18 @@ class Loop:
         if self._timed is not None:
             self._timed.advance(end)
 
-    def _time_to_next(self) -> float | None:
+    def _time_to_next(self, wake_at: float) -> float | None:
         """How long to sleep before the next cycle; None where another would decide nothing, ever."""
         if self._timed is None or not self._timed.is_settled():
             return self._period
-        due = self._timed.next_event_at()
-        if due is None and math.isinf(self._longest_nap):
+        due = min(_or_never(self._timed.next_event_at()), wake_at)
+        if math.isinf(due) and math.isinf(self._longest_nap):
             return None
-        wait = math.inf if due is None else due - self._clock.now()
+        wait = due - self._clock.now()
         # Moments are rounded to a part of a microsecond, which must not cost a period.
         periods = math.ceil(min(wait, self._longest_nap) / self._period - 1e-6)
         return max(periods, 1) * self._period
+
+
+def _or_never(moment: float | None) -> float:
+    return math.inf if moment is None else moment

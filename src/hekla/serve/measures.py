@@ -212,6 +212,11 @@ OWN = (
         "nodes whose account differed from the sum over their pods, by who kept it (rooms, engine)",
         ("account",),
     ),
+    Measure(
+        "hekla_futile_evictions_total",
+        "counter",
+        "pods evicted for a job that did not start in the freed room, or lost it to another eviction",
+    ),
     Measure("hekla_config_last_reload_success", "gauge", "0 while the configuration file is refused"),
     Measure("hekla_config_reloads_total", "counter", "changed configurations that were taken"),
     Measure("hekla_config_info", "gauge", "1, with the hash of the configuration that holds", ("hash",)),

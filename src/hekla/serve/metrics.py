@@ -58,6 +58,7 @@ class Metrics:
         self._transactions: Counter[str] = Counter()
         self._told = 0
         self._attempts = 0
+        self._futile = 0
         self._of_jobs: Figures = {}
         self._next_observation = 0.0
         self.of_cycles: Figures = {}
@@ -81,6 +82,8 @@ class Metrics:
         victims = self._count_evictions(report.by_action)
         self._told += sum(isinstance(decision, Tell) for decision in report.decisions)
         self._note_placings(report)
+        beneficiaries = report.session.beneficiaries
+        self._futile += 0 if beneficiaries is None else beneficiaries.futile
         began = stopwatch()
         if began >= self._next_observation:
             self._of_jobs = observed(report.session, self._history)
@@ -92,6 +95,7 @@ class Metrics:
             "volcano_total_preemption_attempts": {(): self._attempts},
             "volcano_eviction_transactions_total": {(name,): n for name, n in self._transactions.items()},
             "volcano_schedule_attempts_total": {("unschedulable",): self._told},
+            "hekla_futile_evictions_total": {(): self._futile},
         }
 
     def _time(self, report: CycleReport, seconds: float) -> None:

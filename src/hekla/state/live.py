@@ -21,6 +21,7 @@ from hekla.ledger.domain_tree import DomainTree
 from hekla.ledger.looks import Looks
 from hekla.ledger.nodes import NodeLedger
 from hekla.ledger.pods import PodLedger
+from hekla.model.benefit import benefit_of
 from hekla.model.job import Job, job_of
 from hekla.model.node import Node, node_of
 from hekla.model.queue import DEFAULT_QUEUE, Queue, queue_of
@@ -79,6 +80,8 @@ class LiveState:
         self._layouts: dict[Hashable, tuple[Amounts, tuple[int, ...], Weight]] = {}
         self._value_of_class: dict[str, int] = {}
         self._usual_priority = 0
+        self.beneficiaries: set[str] = set()
+        """Jobs for which pods were evicted, by UID."""
         self._number_of_group: dict[str, int] = {}
         self._groups_seen = 0
         self._newest: Task | None = None
@@ -399,6 +402,10 @@ class LiveState:
                     self._last_words.pop(uid, None)
             elif old is not None:
                 self._rolls.drop(old)
+            if job is not None and benefit_of(job.pod_group) is not None:
+                self.beneficiaries.add(uid)
+            else:
+                self.beneficiaries.discard(uid)
             self._touched[uid] = None
 
     def _has_queue(self, job: Job) -> bool:

@@ -25,6 +25,7 @@ from hekla.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
+from hekla.model.benefit import Stage, told_futile
 from hekla.model.resources import as_quantities
 from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
 
@@ -143,6 +144,8 @@ class Carrier:
         if before != after:
             message = f'phase "{before}" -> "{after}"' if before else f'phase "{after}"'
             self._chronicle.tell(called(group), after, message)
+        if message := told_futile(group.status, decision.status):
+            self._chronicle.tell(called(group), Stage.FUTILE.value, message)
         self._store.put(replace(group, status=decision.status))
 
     def _open_gate(self, decision: OpenGate) -> None:

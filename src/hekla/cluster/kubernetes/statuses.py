@@ -14,6 +14,7 @@ from hekla.cluster.kubernetes.desk import Desk
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.errors import ClusterError
 from hekla.framework.decisions import OpenGate, UpdatePodGroup, UpdateQueue, UpdateShard
+from hekla.model.benefit import Stage, told_futile
 from hekla.model.resources import as_quantities
 from hekla.objects import Condition, NodeShard, Pod, PodGroup, Queue
 from hekla.objects.scheduling import PodGroupStatus
@@ -68,6 +69,8 @@ class Statuses:
         self._desk.outbox.put(Rank.POD_GROUP, f"podgroup {key}", write)
 
     def _announce(self, group: PodGroup, status: PodGroupStatus) -> None:
+        if message := told_futile(group.status, status):
+            self._desk.recorder.tell(group, "Warning", Stage.FUTILE.value, message)
         if status.phase not in WAITING_PHASES:
             if group.status.phase != status.phase:
                 self._desk.recorder.tell(group, "Normal", "Scheduled", "pod group is ready")
