@@ -109,7 +109,7 @@ def comes_to_rest(objects: Iterable[Manifest], conf: Conf) -> None:
 
 
 @pytest.mark.parametrize("preset", EVICTING)
-@examples(0.2)
+@examples(0.1)
 @given(made=clusters())
 def test_a_static_cluster_of_endless_jobs_comes_to_rest(preset: str, made: Cluster) -> None:
     comes_to_rest([*made.nodes, *made.others], read_conf(PRESETS[preset].text)[0])
@@ -117,7 +117,7 @@ def test_a_static_cluster_of_endless_jobs_comes_to_rest(preset: str, made: Clust
 
 @pytest.mark.parametrize("queues", ["proportion", "capacity"])
 @pytest.mark.parametrize("actions", ["preempt, reclaim", "reclaim, preempt", "gangpreempt, gangreclaim"])
-@examples(0.4)
+@examples(0.2)
 @given(objects=contested())
 def test_a_contested_one_does_where_tiers_let_queues_take_from_each_other(
     queues: str, actions: str, objects: list[Manifest]
