@@ -90,7 +90,7 @@ class Watcher:
 def runs_or_is_told(cluster: EmbeddedCluster, uid: str) -> bool:
     group = cluster.get(PodGroup, uid)
     assert group is not None
-    benefit = benefit_of(group)
+    benefit = benefit_of(group.status)
     pods = [
         pod for pod in cluster.all_of(Pod) if pod.metadata.annotations.get(GROUP_NAME) == group.metadata.name
     ]

@@ -86,7 +86,7 @@ class Play:
         """What came of the evictions for the job."""
         group = self.cluster.get(PodGroup, f"default/{name}")
         assert group is not None
-        benefit = benefit_of(group)
+        benefit = benefit_of(group.status)
         assert benefit is not None, f"no pod was evicted for {name}"
         return benefit
 
@@ -218,7 +218,7 @@ def test_after_each_futile_attempt_the_wait_doubles_up_to_a_limit(attempt: int, 
 )
 def test_what_is_written_is_what_is_read(benefit: Benefit) -> None:
     group = next(one for one in urgent_after(benefit) if isinstance(one, PodGroup) and one.status.conditions)
-    assert benefit_of(group) == replace(benefit, why="")
+    assert benefit_of(group.status) == replace(benefit, why="")
 
 
 def test_where_something_has_changed_pods_are_evicted_again_once_the_back_off_has_passed() -> None:

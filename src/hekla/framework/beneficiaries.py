@@ -118,13 +118,13 @@ class Beneficiaries:
         return benefit.reached(Stage.FUTILE, self._session.now, why=why, cluster=self.cluster_of(job))
 
     def _is_being_freed(self, job: Job) -> bool:
-        """Whether pods are still leaving the nodes that the job's tasks were promised."""
+        """Whether pods are still leaving the nodes that the job's tasks were promised, if any were."""
         nodes = self._session.nodes
         promised = {
             task.pod.status.nominated_node_name for task in job.roster.having(Status.PENDING).values()
         }
         rows = [nodes.row_of[name] for name in promised if name in nodes.row_of]
-        return bool(nodes.releasing[rows].any())
+        return bool(nodes.releasing[rows or slice(None)].any())
 
     def _has_expired(self, benefit: Benefit) -> bool:
         return self._session.now >= benefit.since + self._patience
@@ -132,13 +132,13 @@ class Beneficiaries:
     def _known(self) -> Iterator[tuple[Job, Benefit]]:
         for uid in self._session.snapshot.state.beneficiaries:
             job = self._session.jobs.get(uid)
-            benefit = None if job is None else benefit_of(job.pod_group)
+            benefit = None if job is None else benefit_of(job.pod_group.status)
             if job is not None and benefit is not None:
                 yield job, benefit
 
     def _benefit_of(self, job: Job) -> Benefit | None:
         is_known = job.uid in self._session.snapshot.state.beneficiaries
-        return benefit_of(job.pod_group) if is_known else None
+        return benefit_of(job.pod_group.status) if is_known else None
 
     def cluster_of(self, job: Job) -> str:
         """What the job depends on, in short: nodes, queues, all jobs that are not done, and its own tasks.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
-from hekla.objects import Condition, PodGroup, seconds
+from hekla.objects import Condition, seconds
 from hekla.objects.scheduling import PodGroupStatus
 
 BENEFICIARY = "Beneficiary"
@@ -75,9 +75,9 @@ class Benefit:
                 )
 
 
-def benefit_of(group: PodGroup) -> Benefit | None:
+def benefit_of(status: PodGroupStatus) -> Benefit | None:
     """What the PodGroup's condition says; None where it has none, or one that cannot be read."""
-    for condition in group.status.conditions:
+    for condition in status.conditions:
         if condition.type == BENEFICIARY:
             return _read(condition)
     return None

@@ -18,6 +18,7 @@ from hekla.cluster.conditions import placed, ungated
 from hekla.conf import Conf
 from hekla.framework.decisions import Bind, Decision, Evict, Nominate, OpenGate, UpdatePodGroup
 from hekla.framework.registry import Registry
+from hekla.model.benefit import Benefit, benefit_of
 from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
 from hekla.objects import Manifest, Pod, PodGroup
@@ -75,12 +76,12 @@ class Stage:
     def _settle(self) -> None:
         """Write conditions and counts that a file may lack: jobs at rest need not be looked at then.
 
-        No decision depends on them; phases stay as they are.
+        What decisions depend on stays as it is.
         """
         for decision in self.cycle(1, self.fresh_memory()).decisions:
             if isinstance(decision, UpdatePodGroup):
                 group = self.by_key(PodGroup)[decision.pod_group]
-                if group.status.phase == decision.status.phase:
+                if _decided_on(group.status) == _decided_on(decision.status):
                     self._state.note(replace(group, status=recorded(decision.status)))
 
     @property
@@ -150,14 +151,14 @@ class Stage:
         for decision in decisions:
             match decision:
                 case UpdatePodGroup():
-                    self._set_phase(decision)
+                    self._set_status(decision)
                 case Bind() | Evict() | Nominate() | OpenGate():
                     self._change_pod(decision)
 
-    def _set_phase(self, decision: UpdatePodGroup) -> None:
-        """Conditions and counts are for people; only the phase is decided on."""
+    def _set_status(self, decision: UpdatePodGroup) -> None:
+        """Most conditions, and counts, are for people: they are left out."""
         group = self.by_key(PodGroup).get(decision.pod_group)
-        if group is not None and group.status.phase != decision.status.phase:
+        if group is not None and _decided_on(group.status) != _decided_on(decision.status):
             self.put(replace(group, status=recorded(decision.status)))
 
     def _change_pod(self, decision: Bind | Evict | Nominate | OpenGate) -> None:
@@ -194,3 +195,8 @@ def made_anew(pod: Pod, now: float) -> Pod:
     """
     meta = replace(pod.metadata, creation_timestamp=datetime.fromtimestamp(now, UTC))
     return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=""), status=PodStatus())
+
+
+def _decided_on(status: PodGroupStatus) -> tuple[str, Benefit | None]:
+    """What of a PodGroup's status later cycles go by."""
+    return status.phase, benefit_of(status)

@@ -402,7 +402,7 @@ class LiveState:
                     self._last_words.pop(uid, None)
             elif old is not None:
                 self._rolls.drop(old)
-            if job is not None and benefit_of(job.pod_group) is not None:
+            if job is not None and benefit_of(job.pod_group.status) is not None:
                 self.beneficiaries.add(uid)
             else:
                 self.beneficiaries.discard(uid)
