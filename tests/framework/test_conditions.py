@@ -45,7 +45,9 @@ def test_a_best_effort_job_that_fits_nowhere_is_called_unschedulable_and_told_wh
         (job("a", tasks=1, best_effort=1, cpu=1, running={"n1": 1}, min_available=1), "Scheduled"),
         (job("a", tasks=0, best_effort=1, gates=["example.com/wait"]), "Unschedulable"),
         (job("a", tasks=1, cpu=1, gates=["example.com/wait"]), "Unschedulable"),
-        (job("a", tasks=0, best_effort=1, min_available=2), "Unschedulable"),
+        (job("a", tasks=0, best_effort=1, min_available=2), None),
+        (job("a", tasks=1, cpu=9, min_available=12), None),
+        (job("a", tasks=2, cpu=9, min_available=3, running={"n1": 1}), "Unschedulable"),
         (job("a", tasks=0, min_available=1), None),
     ],
     ids=[
@@ -54,7 +56,9 @@ def test_a_best_effort_job_that_fits_nowhere_is_called_unschedulable_and_told_wh
         "unless it needs no more",
         "gates keep a pod from its place that asks for nothing",
         "as they do any other",
-        "nor does it help that pods do not exist yet",
+        "a job whose pods are still being made is told nothing",
+        "whatever its pods ask for",
+        "one that has lost a pod, and runs no longer whole, is",
         "a job without pods is told nothing",
     ],
 )

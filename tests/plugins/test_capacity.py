@@ -296,7 +296,9 @@ def test_a_device_the_cluster_lacks_stays_deserved_but_may_not_be_held() -> None
     assert stage.capacity.entitled.deserved[0, column] == 2000
     assert stage.capacity.entitled.limit[0, column] == 0
     assert not stage.may_take("dreams-0")
-    assert stage.said_of("dreams") == [f'capacity: queue "q1" would go beyond its limit: {GPU} 1 of 0']
+    assert stage.said_of("dreams") == [
+        f'capacity: queue "q1" would go beyond its limit: {GPU} (asked 1, left 0 of 0)'
+    ]
 
 
 def test_a_closed_queue_says_so() -> None:
@@ -375,7 +377,9 @@ def test_a_root_that_caps_cpu_alone_leaves_no_memory_to_anybody() -> None:
     queues = [queue("root", capability=cores(4)), queue("q1")]
     stage = Stage([*queues, node("n1"), job("new", cpu=1, memory="1Gi", queue="q1")], hierarchical=True)
     assert not stage.may_take("new-0")
-    assert stage.said_of("new") == ['capacity: queue "q1" would go beyond its limit: memory 1Gi of 0Gi']
+    assert stage.said_of("new") == [
+        'capacity: queue "q1" would go beyond its limit: memory (asked 1Gi, left 0Gi of 0Gi)'
+    ]
 
 
 def test_in_a_tree_what_a_queue_deserves_is_not_cut() -> None:

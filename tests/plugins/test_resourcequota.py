@@ -84,10 +84,12 @@ def test_resourcequota(story: Story) -> None:
 
 
 def test_a_job_that_is_held_back_is_told_by_which_quota() -> None:
-    session = story("told", [quota({"cpu": "2500m"}, {"cpu": 1})], [asks("a", {"cpu": 2})], {}).session()
+    limits = quota({"cpu": "2500m", "memory": "8Gi"}, {"cpu": 1, "memory": "6Gi"})
+    session = story("told", [limits], [asks("a", {"cpu": 2, "memory": "4Gi"})], {}).session()
     assert not session.is_enqueueable(session.jobs["default/a"])
-    assert [str(note) for note in session.story.jobs["default/a"]] == [
-        'resourcequota: quota "default/quota" would be exceeded: cpu 3 of 2500m'
+    assert session.story.said_of("default/a") == [
+        'resourcequota: quota "default/quota" would be exceeded: '
+        "cpu (asked 2, left 1.5 of 2500m), memory (asked 4Gi, left 2Gi of 8Gi)"
     ]
 
 

@@ -98,4 +98,6 @@ def admit_if_possible(session: Session, job: Job) -> bool:
     is_admitted = job.min_resources is None or session.is_enqueueable(job)
     if is_admitted:
         session.admit(job)
+    else:
+        session.refuse_admission(job)
     return is_admitted

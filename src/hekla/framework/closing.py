@@ -11,7 +11,15 @@ import numpy as np
 
 from hekla.clock import stopwatch
 from hekla.framework.decisions import Decision, Nominate, Tell, UpdatePodGroup, UpdateQueue, UpdateShard
-from hekla.framework.messages import reason_of, status_line
+from hekla.framework.messages import (
+    UNSCHEDULABLE,
+    reason_of,
+    said,
+    status_line,
+    unschedulable,
+    waits_for_admission,
+    without_what_is_left,
+)
 from hekla.lazy import lazy
 from hekla.ledger.arrays import Amounts
 from hekla.ledger.demand import sum_of
@@ -71,22 +79,24 @@ class Conditions:
         else:
             conditions[at] = fresh
 
+    def withdraw(self, job: Job, kind: str) -> None:
+        """What was said no longer holds."""
+        if any(known.type == kind for known in self.of(job)):
+            self._of_job[job.uid] = [known for known in self.of(job) if known.type != kind]
+
     def is_unschedulable(self, job: Job) -> bool:
         """Whether this very session called the job unschedulable."""
         return any(
-            condition.type == "Unschedulable"
+            condition.type == UNSCHEDULABLE
             and condition.status == "True"
             and condition.transition_id == self._uid
             for condition in self.of(job)
         )
 
 
-def said(condition: Condition) -> tuple[str, str, str, str]:
-    return condition.type, condition.status, condition.reason, condition.message
-
-
 def close_session(session: Session) -> None:
     """Let plugins write their conditions, then turn everything that changed into decisions."""
+    _tell_who_is_not_admitted(session)
     began = stopwatch()
     for plugin in session.plugins:
         plugin.on_close()
@@ -105,6 +115,17 @@ def close_session(session: Session) -> None:
         if not is_news and session.leaves_at_the_door and waits_at_the_door(job):
             session.snapshot.state.leave_at_the_door(job, session.job_key(job), session.script)
     session.decisions += [*_queue_news(session), *_shard_news(session)]
+
+
+def _tell_who_is_not_admitted(session: Session) -> None:
+    """Jobs and their pods learn which plugin voted against them, in the words that it said it with."""
+    for job in session.not_admitted.values():
+        if job.is_pending:
+            words = f"{waits_for_admission(job)}: {'; '.join(session.story.said_of(job.uid))}"
+            session.conditions.remark(job, words)
+            # Of a gang that runs in part it is told how it fares as a whole, or nothing.
+            if not job.roster.having(Status.RUNNING):
+                session.conditions.write(job, unschedulable(words))
 
 
 def phase_of(job: Job) -> str:
@@ -126,7 +147,7 @@ def status_of_group(session: Session, job: Job) -> PodGroupStatus:
     )
     return PodGroupStatus(
         phase=UNKNOWN if is_torn else job.phase,
-        conditions=tuple(session.conditions.of(job)),
+        conditions=job.pod_group.status.conditions if job.is_leaving else tuple(session.conditions.of(job)),
         running=len(roster.having(Status.RUNNING)),
         succeeded=len(roster.having(Status.SUCCEEDED)),
         failed=len(roster.having(Status.FAILED)),
@@ -146,9 +167,10 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
         for task in job.roster.having(status).values()
         if not task.is_gated and not (session.is_quiet and is_unpromised(task))
     ]
-    line = session.conditions.line_on(job) if waiting and not session.is_quiet else ""
+    is_told = not session.is_quiet and not job.is_leaving
+    line = session.conditions.line_on(job) if waiting and is_told else ""
     for task in waiting:
-        if not session.is_quiet:
+        if is_told:
             reason, message = reason_of(job, task, session.nodes.names)
             if not _knows(task, reason, message or line):
                 yield Tell(task.key, task.uid, reason, message or line)
@@ -176,7 +198,7 @@ def _promise(session: Session, task: Task) -> str:
 
 def _knows(task: Task, reason: str, message: str) -> bool:
     return any(
-        said(condition) == ("PodScheduled", "False", reason, message)
+        said(condition) == ("PodScheduled", "False", reason, without_what_is_left(message))
         for condition in task.pod.status.conditions
     )
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
-from hekla.framework.messages import counts_by_status, gated_tasks, gates_of
+from hekla.framework.messages import counts_by_status, gated_tasks, gates_of, waits_for_admission
 from hekla.framework.session import Session
 from hekla.framework.story import Note
 from hekla.model.benefit import BENEFICIARY
@@ -77,14 +77,14 @@ def _headline(job: Job) -> str:
     if not waits(job):
         return f"nothing waits ({counts or 'no tasks'})"
     if job.is_pending:
-        return f'waits to be admitted to queue "{job.queue}" ({counts or "no tasks yet"})'
+        return f"{waits_for_admission(job)} ({counts or 'no tasks yet'})"
     return f"admitted, not all of it runs ({counts or 'no tasks yet'}; at least {job.minimum} start together)"
 
 
 def _admission(session: Session, job: Job) -> list[str]:
     if not job.is_pending:
         return []
-    said = [str(note) for note in session.story.jobs.get(job.uid, ())]
+    said = session.story.said_of(job.uid)
     if said or "enqueue" not in session.conf.actions:
         return said
     return ["enqueue: not considered in this cycle"]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.model.task import Attempt, Task
+from hekla.objects import Condition
 
 SCHEDULABLE = "Schedulable"
 UNSCHEDULABLE = "Unschedulable"
 SPOKEN = tuple(status.name.capitalize() for status in Status)
 """How a status is called in messages."""
+
+_WHAT_IS_LEFT = re.compile(r"(\(asked [^,()]+), left [^()]+\)")
 
 
 def progress_of(task: Task) -> Attempt:
@@ -39,6 +44,31 @@ def reason_of(job: Job, task: Task, node_names: Sequence[str]) -> tuple[str, str
 
 def _possible(task: Task, node: str, condition: str) -> str:
     return f"pod {task.key} can possibly be assigned to {node}, once {condition}minAvailable is satisfied"
+
+
+def shortage(resource: str, asked: str, left: str, limit: str) -> str:
+    """What a limit has too little of: `cpu (asked 4, left 1.5 of 12)`."""
+    return f"{resource} (asked {asked}, left {left} of {limit})"
+
+
+@lru_cache(maxsize=4096)
+def without_what_is_left(message: str) -> str:
+    """What a message says as long as its reasons stay the same; what is left changes with every cycle."""
+    return _WHAT_IS_LEFT.sub(r"\1)", message)
+
+
+def said(condition: Condition) -> tuple[str, str, str, str]:
+    """What makes a condition news; amounts that change with every cycle do not."""
+    return condition.type, condition.status, condition.reason, without_what_is_left(condition.message)
+
+
+def unschedulable(message: str) -> Condition:
+    """The condition of a PodGroup that cannot start."""
+    return Condition(type=UNSCHEDULABLE, status="True", reason="NotEnoughResources", message=message)
+
+
+def waits_for_admission(job: Job) -> str:
+    return f'waits to be admitted to queue "{job.queue}"'
 
 
 def status_line(job: Job) -> str:

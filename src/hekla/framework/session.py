@@ -18,6 +18,7 @@ from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.fitting import Fitting
 from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
+from hekla.framework.messages import UNSCHEDULABLE
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -77,6 +78,8 @@ class Session:
         self.total: Amounts = self.nodes.total
         self.story = Silence() if is_quiet else Story()
         self.conditions = Conditions(uid, now)
+        self.not_admitted: dict[str, Job] = {}
+        """The jobs that were refused admission in this session; in quiet ones that is not kept."""
         self.decisions: list[Decision] = []
         self.beneficiaries: Beneficiaries | None = None
         """The jobs for which pods were evicted; None where they are not heeded, as in Volcano."""
@@ -259,9 +262,18 @@ class Session:
         """Let the job in: from now on its tasks may be placed."""
         self.ask(points.JOB_ENQUEUED, job)
         job.phase = INQUEUE
+        self.conditions.withdraw(job, UNSCHEDULABLE)
         if job.uid in self.snapshot.state.door:
             self.snapshot.state.call_in(job)
             self._in_line[job.uid] = job
+
+    def refuse_admission(self, job: Job) -> None:
+        """Remember that a plugin voted against the job; most say why themselves."""
+        if self.is_quiet:
+            return
+        self.not_admitted[job.uid] = job
+        if job.uid not in self.story.jobs:
+            self.story.of_job(job.uid, "a plugin voted against it and did not say why")
 
     def has_answer(self, point: Point) -> bool:
         return any(self._panel[point])

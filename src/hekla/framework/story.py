@@ -37,6 +37,9 @@ class Story:
     def of_queue(self, queue: str, text: str, *, speaker: str = "") -> None:
         _append(self.queues[queue], Note(speaker or self.speaker, text))
 
+    def said_of(self, job: str) -> list[str]:
+        return [str(note) for note in self.jobs.get(job, ())]
+
     def refused(self, job: str, task: str, diagnosis: Diagnosis) -> None:
         """A task found no node."""
         self.jobs[job].append(Note(self.speaker, str(diagnosis), task, diagnosis))

@@ -110,6 +110,16 @@ class Job:
         return self.phase in ("", PENDING)
 
     @property
+    def is_leaving(self) -> bool:
+        """Its PodGroup is being deleted: nothing is told of it any more."""
+        return self.pod_group.metadata.deletion_timestamp is not None
+
+    @property
+    def is_being_made(self) -> bool:
+        """Fewer of its pods exist than start together, and none has been placed yet."""
+        return len(self.roster) < self.minimum and not self.roster.scheduled
+
+    @property
     def runs_whole(self) -> bool:
         """All its tasks run and they are enough, so that no action can do anything for it."""
         roster = self.roster

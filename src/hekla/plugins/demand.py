@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hekla.framework.messages import shortage
 from hekla.ledger.arrays import Amounts, Floats
 from hekla.model.resources import PODS
 
@@ -51,7 +52,8 @@ def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked:
         return ""
     names = session.axis.names
     return ", ".join(
-        f"{names[at]} {session.spell(names[at], amounts[at])} of {session.spell(names[at], limit[at])}"
+        shortage(names[at], *[session.spell(names[at], amount) for amount in (asked[at], left, limit[at])])
         for at in np.flatnonzero((asked > 0) & (amounts > limit))
         if names[at] != PODS
+        for left in [max(0, limit[at] - amounts[at] + asked[at])]
     )

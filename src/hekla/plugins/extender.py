@@ -230,6 +230,8 @@ class Extender(Plugin):
         question = {"job": job_document(self.session, job)}
         usual = Voted(Vote.PERMIT if self.arguments.ignorable else Vote.REJECT)
         said = self._call_or(self.arguments.enqueueable, question, usual).status
+        if said < 0:
+            self.session.story.of_job(job.uid, "the service does not admit it", speaker=self.name)
         return Vote.PERMIT if said > 0 else Vote.REJECT if said < 0 else Vote.ABSTAIN
 
     @answers(points.JOB_ENQUEUED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.framework.messages import furthest
+from hekla.framework.messages import furthest, unschedulable
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import (
     JOB_ORDER,
@@ -107,7 +107,7 @@ class Gang(Plugin):
         return list(candidates)
 
     def on_close(self) -> None:
-        """Every job with tasks learns whether its gang could be scheduled.
+        """Every job with enough tasks learns whether its gang could be scheduled.
 
         Volcano counts best-effort tasks that found no node as if they had one; see docs/compat.md.
         """
@@ -117,14 +117,9 @@ class Gang(Plugin):
             if job.roster.has_places:
                 reason = "tasks in gang are ready to be scheduled"
                 self._write(job, Condition(type="Scheduled", status="True", reason=reason))
-            elif not _waits_for_its_own_leavers(job):
+            elif not job.is_being_made and not _waits_for_its_own_leavers(job):
                 message = "" if self.session.is_quiet else self._why_unschedulable(job)
-                self._write(
-                    job,
-                    Condition(
-                        type="Unschedulable", status="True", reason="NotEnoughResources", message=message
-                    ),
-                )
+                self._write(job, unschedulable(message))
 
     def _why_unschedulable(self, job: Job) -> str:
         line = self.session.conditions.line_on(job)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from decimal import Decimal
 
+from hekla.framework.messages import shortage
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Vote, answers
 from hekla.model.job import Job
@@ -14,6 +15,7 @@ from hekla.objects.meta import ResourceList
 from hekla.objects.quantity import exact
 
 NOTHING = Decimal(0)
+GIB = 2**30
 
 
 class ResourceQuotas(Plugin):
@@ -49,11 +51,18 @@ class ResourceQuotas(Plugin):
 def exceeded(quota: ResourceQuota, promised: Mapping[str, Decimal], minimum: ResourceList) -> str:
     """What the quota has too little of for a job with this minimum, in words; empty where it suffices."""
     used, hard = quota.status.used, quota.status.hard
-    wanted = {
-        name: exact(used.get(name, 0)) + promised.get(name, NOTHING) + exact(amount)
-        for name, amount in minimum.items()
+    left = {
+        name: exact(hard[name]) - exact(used.get(name, 0)) - promised.get(name, NOTHING)
+        for name in minimum
         if name in hard
     }
     return ", ".join(
-        f"{name} {amount:f} of {hard[name]}" for name, amount in wanted.items() if amount > exact(hard[name])
+        shortage(name, str(minimum[name]), spelled(max(NOTHING, amount)), str(hard[name]))
+        for name, amount in left.items()
+        if exact(minimum[name]) > amount
     )
+
+
+def spelled(amount: Decimal) -> str:
+    """The amount as people write it; so much of something can only be bytes."""
+    return f"{amount / GIB:.4g}Gi" if amount >= GIB else f"{amount.normalize():f}"

@@ -25,6 +25,7 @@ from hekla.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
+from hekla.framework.messages import UNSCHEDULABLE, said
 from hekla.model.benefit import Stage, told_futile
 from hekla.model.resources import as_quantities
 from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
@@ -146,6 +147,10 @@ class Carrier:
             self._chronicle.tell(called(group), after, message)
         if message := told_futile(group.status, decision.status):
             self._chronicle.tell(called(group), Stage.FUTILE.value, message)
+        known = {said(condition) for condition in group.status.conditions}
+        for condition in decision.status.conditions:
+            if condition.type == UNSCHEDULABLE and said(condition) not in known:
+                self._chronicle.tell(called(group), UNSCHEDULABLE, condition.message)
         self._store.put(replace(group, status=decision.status))
 
     def _open_gate(self, decision: OpenGate) -> None:
