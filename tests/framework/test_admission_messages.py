@@ -13,7 +13,7 @@ from hekla.cluster.embedded import EmbeddedCluster
 from hekla.framework.decisions import Tell, UpdatePodGroup
 from hekla.framework.explain import explain
 from hekla.framework.plugin import Plugin
-from hekla.framework.points import JOB_ENQUEUEABLE, Vote, answers
+from hekla.framework.points import JOB_ENQUEUEABLE, Scope, Vote, answers
 from hekla.model.job import Job
 from hekla.objects import Condition, Manifest, PodGroup, ResourceQuota
 from hekla.objects.meta import ObjectMeta, ResourceList
@@ -102,7 +102,7 @@ def test_what_is_left_may_change_and_is_no_news(tasks: int) -> None:
     assert not told
     assert not [d for d in report.decisions if isinstance(d, Tell)]
     [reason] = explain(report.session, report.session.jobs["default/a"]).reasons
-    assert reason.endswith("cpu (asked 16, left 9 of 9)")
+    assert reason.endswith("cpu (asked 16, left 9 of 12)")
 
 
 @pytest.mark.parametrize(
@@ -165,6 +165,46 @@ def test_quiet_cycles_keep_nothing_of_it() -> None:
     report = run_cycle(take_snapshot(objects), conf_of(tiers=TIERS), is_quiet=True)
     assert not report.session.not_admitted
     assert not conditions(report)
+
+
+class Counting(Plugin):
+    """Votes against every job, and counts how often it is asked."""
+
+    name = "counting"
+    votes = 0
+
+    @answers(JOB_ENQUEUEABLE, Scope.KIND)
+    def against(self, job: Job) -> Vote:
+        Counting.votes += 1
+        self.session.story.of_job(job.uid, f"no room for {job.min_resources}", speaker=self.name)
+        return Vote.REJECT
+
+
+def test_jobs_that_ask_for_the_same_are_voted_on_once_and_told_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Counting, "votes", 0)
+    many = [
+        job(
+            f"{queue}-{cpu}-{number}",
+            tasks=0,
+            min_available=1,
+            phase="Pending",
+            queue=queue,
+            min_resources={"cpu": cpu},
+        )
+        for queue in ("red", "blue")
+        for cpu in (1, 2)
+        for number in range(3)
+    ]
+    session = Story("", [NODE], many, tiers=["counting"], plugins=[Counting]).cycle().session
+    assert Counting.votes == 4
+    assert len(session.not_admitted) == 12
+    assert session.not_admitted["default/red-2-2"] == (
+        "waits to be admitted to queue \"red\": counting: no room for {'cpu': 2000}"
+    )
+    [reason] = explain(session, session.jobs["default/blue-1-2"]).reasons
+    assert reason == "counting: no room for {'cpu': 1000}"
 
 
 def test_the_embedded_cluster_tells_it_once() -> None:

@@ -6,7 +6,7 @@ the more deserving one. A job that is turned away waits for the next cycle and b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hekla.actions.door_lines import door_lines
@@ -15,6 +15,10 @@ from hekla.framework.action import Action
 from hekla.framework.orders import Turns
 from hekla.framework.session import Session
 from hekla.model.job import Job
+from hekla.state.door import kind_of
+
+Refused = dict[tuple[str, Hashable], Job]
+"""By queue and kind, a job that was refused since one was last admitted: others of the kind would be, too."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +51,26 @@ class Enqueue(Action):
         turns = turns_of(session, {job.queue for job in waiting})
         for job in waiting:
             turns.add(job)
+        refused: Refused = {}
         while turns.queues:
             queue = turns.queues.pop()
             jobs = turns.jobs_of[queue.name]
             while jobs and self.arguments.drains_queues:
-                self.consider(session, jobs.pop())
+                self.consider(session, jobs.pop(), refused)
             if jobs:
-                self.consider(session, jobs.pop())
+                self.consider(session, jobs.pop(), refused)
                 turns.queues.push(queue)
 
-    def consider(self, session: Session, job: Job) -> None:
+    def consider(self, session: Session, job: Job, refused: Refused) -> None:
         """Admit the job, unless a check that was asked for finds it incomplete."""
         if self.arguments.checks_members and job.roster.valid < job.minimum:
             session.story.of_job(job.uid, f"{job.roster.valid} of {job.minimum} pods exist")
-        else:
-            admit_if_possible(session, job)
+        elif (like := refused.get((job.queue, kind_of(job)))) and job.min_resources is not None:
+            session.refuse_admission(job, like)
+        elif admit_if_possible(session, job):
+            refused.clear()
+        elif session.script.admits_by_kind and session.shortcuts.settled_jobs:
+            refused[job.queue, kind_of(job)] = job
 
 
 def admit_by_kind(session: Session, others: Iterable[Job]) -> None:

@@ -17,7 +17,6 @@ from hekla.framework.messages import (
     said,
     status_line,
     unschedulable,
-    waits_for_admission,
     without_what_is_left,
 )
 from hekla.lazy import lazy
@@ -45,6 +44,7 @@ class Conditions:
         self._uid = session_uid
         self._now = now
         self._of_job: dict[str, list[Condition]] = {}
+        self._unschedulable: set[str] = set()
         self._line_on: dict[str, str] = {}
         self._remarks: dict[str, list[str]] = {}
 
@@ -69,6 +69,8 @@ class Conditions:
     def write(self, job: Job, condition: Condition) -> None:
         """An unchanged condition keeps the time at which it was first written."""
         conditions = self.of(job)
+        if condition.type == UNSCHEDULABLE:
+            self._unschedulable.add(job.uid)
         at = next((i for i, known in enumerate(conditions) if known.type == condition.type), None)
         since = self._time
         if at is not None and said(conditions[at]) == said(condition):
@@ -86,22 +88,23 @@ class Conditions:
 
     def is_unschedulable(self, job: Job) -> bool:
         """Whether this very session called the job unschedulable."""
-        return any(
-            condition.type == UNSCHEDULABLE
-            and condition.status == "True"
-            and condition.transition_id == self._uid
-            for condition in self.of(job)
-        )
+        return job.uid in self._unschedulable
 
 
 def close_session(session: Session) -> None:
     """Let plugins write their conditions, then turn everything that changed into decisions."""
-    _tell_who_is_not_admitted(session)
+    not_admitted = [session.jobs[uid] for uid in session.not_admitted if session.jobs[uid].is_pending]
+    for job in not_admitted:
+        session.conditions.remark(job, session.not_admitted[job.uid])
     began = stopwatch()
     for plugin in session.plugins:
         plugin.on_close()
         ended = stopwatch()
         session.closing[plugin.name], began = ended - began, ended
+    for job in not_admitted:
+        # Of a gang that runs in part the gang plugin tells how it fares, or nothing.
+        if not job.roster.having(Status.RUNNING) and not session.conditions.is_unschedulable(job):
+            session.conditions.write(job, unschedulable(session.not_admitted[job.uid]))
     if session.beneficiaries is not None:
         session.beneficiaries.close()
     for job in session.stirring():
@@ -115,17 +118,6 @@ def close_session(session: Session) -> None:
         if not is_news and session.leaves_at_the_door and waits_at_the_door(job):
             session.snapshot.state.leave_at_the_door(job, session.job_key(job), session.script)
     session.decisions += [*_queue_news(session), *_shard_news(session)]
-
-
-def _tell_who_is_not_admitted(session: Session) -> None:
-    """Jobs and their pods learn which plugin voted against them, in the words that it said it with."""
-    for job in session.not_admitted.values():
-        if job.is_pending:
-            words = f"{waits_for_admission(job)}: {'; '.join(session.story.said_of(job.uid))}"
-            session.conditions.remark(job, words)
-            # Of a gang that runs in part it is told how it fares as a whole, or nothing.
-            if not job.roster.having(Status.RUNNING):
-                session.conditions.write(job, unschedulable(words))
 
 
 def phase_of(job: Job) -> str:

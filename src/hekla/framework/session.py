@@ -18,7 +18,7 @@ from hekla.framework.closing import Conditions
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.fitting import Fitting
 from hekla.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
-from hekla.framework.messages import UNSCHEDULABLE
+from hekla.framework.messages import UNSCHEDULABLE, waits_for_admission
 from hekla.framework.plugin import Objection, Plugin, Resolve
 from hekla.framework.points import Point, Purpose
 from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
@@ -78,8 +78,8 @@ class Session:
         self.total: Amounts = self.nodes.total
         self.story = Silence() if is_quiet else Story()
         self.conditions = Conditions(uid, now)
-        self.not_admitted: dict[str, Job] = {}
-        """The jobs that were refused admission in this session; in quiet ones that is not kept."""
+        self.not_admitted: dict[str, str] = {}
+        """By UID why jobs were refused admission; in quiet sessions that is not kept."""
         self.decisions: list[Decision] = []
         self.beneficiaries: Beneficiaries | None = None
         """The jobs for which pods were evicted; None where they are not heeded, as in Volcano."""
@@ -267,13 +267,18 @@ class Session:
             self.snapshot.state.call_in(job)
             self._in_line[job.uid] = job
 
-    def refuse_admission(self, job: Job) -> None:
-        """Remember that a plugin voted against the job; most say why themselves."""
+    def refuse_admission(self, job: Job, like: Job | None = None) -> None:
+        """Remember that a plugin voted against the job, or against one like it; most say why themselves."""
         if self.is_quiet:
             return
-        self.not_admitted[job.uid] = job
+        if like is not None:
+            self.story.repeat(like.uid, job.uid)
+            self.not_admitted[job.uid] = self.not_admitted[like.uid]
+            return
         if job.uid not in self.story.jobs:
             self.story.of_job(job.uid, "a plugin voted against it and did not say why")
+        words = "; ".join(self.story.said_of(job.uid))
+        self.not_admitted[job.uid] = f"{waits_for_admission(job)}: {words}"
 
     def has_answer(self, point: Point) -> bool:
         return any(self._panel[point])

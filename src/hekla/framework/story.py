@@ -40,6 +40,10 @@ class Story:
     def said_of(self, job: str) -> list[str]:
         return [str(note) for note in self.jobs.get(job, ())]
 
+    def repeat(self, job: str, of: str) -> None:
+        """What was said of the one job holds of the other, too."""
+        self.jobs[of] = list(self.jobs[job])
+
     def refused(self, job: str, task: str, diagnosis: Diagnosis) -> None:
         """A task found no node."""
         self.jobs[job].append(Note(self.speaker, str(diagnosis), task, diagnosis))

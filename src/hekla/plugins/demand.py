@@ -46,7 +46,7 @@ def largest_part(held: Sequence[float], most: Sequence[float]) -> float:
     return max(map(truediv, held, most), default=0.0)
 
 
-def short_of(session: Session, amounts: Amounts, limit: Amounts | Floats, asked: Amounts) -> str:
+def short_of(session: Session, amounts: Amounts | Floats, limit: Amounts | Floats, asked: Amounts) -> str:
     """The resources that would go beyond their limit, in words; nothing where nobody reads them."""
     if session.is_quiet:
         return ""

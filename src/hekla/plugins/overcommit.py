@@ -30,8 +30,8 @@ class Overcommit(Plugin):
 
     def on_open(self) -> None:
         session = self.session
-        stretched = session.total * float(self.arguments.factor)
-        self.idle: Floats = np.asarray(stretched - session.nodes.used_in_all, dtype=np.float64)
+        self.stretched: Floats = np.asarray(session.total * float(self.arguments.factor), dtype=np.float64)
+        self.idle: Floats = np.asarray(self.stretched - session.nodes.used_in_all, dtype=np.float64)
         self.waiting = np.zeros(len(session.axis), dtype=np.int64)
         for sums in session.settled.of_queue.values():
             self.waiting += sums.waiting
@@ -52,7 +52,7 @@ class Overcommit(Plugin):
         wanted = self.waiting + asked
         if within(wanted, self.idle, asked, self.session.axis.pods):
             return Vote.PERMIT
-        beyond = short_of(self.session, wanted, self.idle, asked)
+        beyond = short_of(self.session, wanted + self.stretched - self.idle, self.stretched, asked)
         self.session.story.of_job(
             job.uid, f"the cluster cannot take in more waiting work: {beyond}", speaker=self.name
         )
