@@ -105,6 +105,7 @@ def test_a_job_runs_and_completes_and_kubectl_shows_it(cluster: Cluster) -> None
     reaches(cluster, "Completed")
     assert "Completed" in cluster.plane.kubectl("get", "vcjob", "train")
     assert status(cluster)["succeeded"] == 3
+    assert not said(cluster, "Unschedulable")()
     wait_until(lambda: not cluster.api.list("PodGroup"), PATIENCE, what="the end of the group")
     made = cluster.pods()["train-w-0"]["spec"]
     assert made["hostname"] == "train-w-0"

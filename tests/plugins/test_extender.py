@@ -191,6 +191,8 @@ class TestAnswers:
         for said, vote in ((5, Vote.PERMIT), (0, Vote.ABSTAIN), (-1, Vote.REJECT)):
             stage = Stage(lambda *_, said=said: {"status": said}, "jobEnqueueable")
             assert stage.plugin.may_be_admitted(train) is vote
+            words = ["extender: the service does not admit it"] if vote is Vote.REJECT else []
+            assert stage.session.story.said_of("default/train") == words
         for said in (True, False):
             assert (
                 Stage(lambda *_, said=said: {"overused": said}, "queueOverused").plugin.has_had_its_share(
