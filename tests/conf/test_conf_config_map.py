@@ -58,6 +58,17 @@ def test_the_text_in_a_config_map_is_the_configuration(text: str, catalogue: Cat
     assert read_conf(text.encode(), catalogue=catalogue) == (EXPECTED, [])
 
 
+TWICE = 'key "volcano-scheduler.conf" is given twice; the last one counts'
+
+
+@pytest.mark.parametrize("entry", [block(CONF), f"  volcano-scheduler.conf: {json.dumps(CONF)}\n"])
+def test_a_key_that_is_written_twice_is_told(entry: str) -> None:
+    text = f"{HEAD}data:\n{block('actions: enqueue')}{entry}"
+    conf, mistakes = read_conf(text, "map.yaml")
+    assert conf == EXPECTED
+    assert [(one.severity, str(one)) for one in mistakes] == [("warning", f"map.yaml:7: {TWICE}")]
+
+
 def test_an_empty_text_in_it_is_the_built_in_default() -> None:
     assert read_conf(f"{HEAD}data: {{x: ''}}\n") == read_conf("")
 

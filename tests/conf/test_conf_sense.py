@@ -51,7 +51,35 @@ RESERVED = "configurations:\n- {{name: backfill, arguments: {{kubeBatchBackfillE
 HOLD_IT = "set unreadyPolicy: hold for allocate, so that places of jobs that cannot start are held"
 GANG_WITHOUT_VICTIMS = "{name: gang, enablePreemptable: false, enableReclaimable: false}"
 
+COMPARING = "configurations:\n- {{name: preempt, arguments: {{enableTopologyAwarePreemption: true, {}}}}}\n"
+COMPARES_NONE = "preempt compares no nodes with {}, and so never evicts; write a number above 0"
+
 SENSE = [
+    Sense(
+        "preempt that compares no node at most never evicts",
+        "preempt",
+        more=COMPARING.format("maxCandidateNodesAbsolute: 0"),
+        told=(f"5: configurations[0]: {COMPARES_NONE.format('maxCandidateNodesAbsolute: 0')}",),
+    ),
+    Sense(
+        "nor does one that need not compare any",
+        "preempt",
+        more=COMPARING.format("minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0"),
+        told=(
+            "5: configurations[0]: "
+            + COMPARES_NONE.format("minCandidateNodesPercentage: 0 and minCandidateNodesAbsolute: 0"),
+        ),
+    ),
+    Sense(
+        "a percentage of none leaves the least number",
+        "preempt",
+        more=COMPARING.format("minCandidateNodesPercentage: 0"),
+    ),
+    Sense(
+        "where nodes are not compared their number does not matter",
+        "preempt",
+        more="configurations:\n- {name: preempt, arguments: {maxCandidateNodesAbsolute: 0}}\n",
+    ),
     Sense(
         "hierarchical drf beside proportion is refused",
         "allocate",

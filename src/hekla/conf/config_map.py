@@ -30,6 +30,8 @@ class ConfText:
     place: str = ""
     """The path of the text, where its lines are not lines of the file."""
     mistakes: list[Mistake] = field(default_factory=list)
+    warnings: list[Mistake] = field(default_factory=list)
+    """What is odd about the object around the text."""
 
     @property
     def is_found(self) -> bool:
@@ -161,9 +163,10 @@ def _text_of(thing: _Object, file: str) -> ConfText:
     key, text = _entry(thing)
     where = under(under(thing.where, "data"), key)
     line = thing.document.line_of((*thing.path, "data", key))
+    warnings = [Mistake("", at, remark, "warning") for at, remark in thing.document.remarks]
     if _stands_below(line, text, file):
-        return ConfText(text, lines_before=line)
-    return ConfText(text, place=where)
+        return ConfText(text, lines_before=line, warnings=warnings)
+    return ConfText(text, place=where, warnings=warnings)
 
 
 def _entry(thing: _Object) -> tuple[str, str]:

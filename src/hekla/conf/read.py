@@ -39,6 +39,7 @@ def read_conf(
     conf = reader.conf(document.data) if is_there else _built_in()
     once = dict.fromkeys(reader.mistakes)
     located = [_located(mistake, source, document.lines, found) for mistake in once]
+    located += [replace(mistake, source=source) for mistake in found.warnings]
     return conf, sorted(located, key=lambda mistake: mistake.line or 0)
 
 

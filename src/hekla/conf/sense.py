@@ -11,6 +11,7 @@ from hekla.conf.questions import EVICTABLE, PREEMPTABLE, RECLAIMABLE, STARVING, 
 from hekla.conf.without_effect import (
     budgets_are_no_reason_to_move,
     load_has_a_source,
+    preempt_compares_nodes,
     reserved_room_is_there,
     shuffle_has_victims,
     sources_can_be_read,
@@ -127,6 +128,7 @@ RULES: tuple[Rule, ...] = (
     budgets_are_no_reason_to_move,
     load_has_a_source,
     sources_can_be_read,
+    preempt_compares_nodes,
     reserved_room_is_there,
     configurations_are_used,
 )

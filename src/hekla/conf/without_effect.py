@@ -18,6 +18,8 @@ BUILT_IN_ACTIONS = frozenset(
     ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")
 )
 """Of these only allocate holds places until the cycle ends; of others nothing can be said."""
+FEWEST_COMPARED = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute")
+MOST_COMPARED = "maxCandidateNodesAbsolute"
 
 
 def shuffle_has_victims(context: Context) -> Iterator[Mistake]:
@@ -61,6 +63,21 @@ def sources_can_be_read(context: Context) -> Iterator[Mistake]:
         yield warning("metrics", f"type {kind} needs an address; without one no load is known")
     elif "type" not in metrics and has_address:
         yield warning("metrics.address", "not read without a type; write type: prometheus or type: file")
+
+
+def preempt_compares_nodes(context: Context) -> Iterator[Mistake]:
+    arguments = context.conf.arguments_of("preempt")
+    if "preempt" not in context.conf.actions or arguments.get("enableTopologyAwarePreemption") is not True:
+        return
+    none = [key for key in (*FEWEST_COMPARED, MOST_COMPARED) if _is_none(arguments.get(key))]
+    if MOST_COMPARED in none or set(FEWEST_COMPARED) <= set(none):
+        named = " and ".join(f"{key}: {arguments[key]}" for key in none)
+        message = f"preempt compares no nodes with {named}, and so never evicts; write a number above 0"
+        yield warning(context.of_configuration.get("preempt", "configurations"), message)
+
+
+def _is_none(count: object) -> bool:
+    return isinstance(count, int) and count <= 0
 
 
 def reserved_room_is_there(context: Context) -> Iterator[Mistake]:
