@@ -674,7 +674,8 @@ spec: {storageClassName: local, accessModes: [ReadWriteOnce], resources: {reques
 
 
 def test_a_claim_that_waits_is_bound_with_its_first_pod_where_the_pod_is() -> None:
-    embedded = cluster(NODE, STORAGE, pod("p", spec="volumes: [{persistentVolumeClaim: {claimName: data}}]"))
+    user = pod("p", spec="volumes: [{persistentVolumeClaim: {claimName: data}}]")
+    embedded = cluster(NODE, STORAGE, user, ignored_provisioners=("kubernetes.io/no-provisioner",))
     assert embedded.all_of(PersistentVolumeClaim)[0].status.phase == ""
     bind(embedded, "p")
     (claim,) = embedded.all_of(PersistentVolumeClaim)
@@ -683,6 +684,40 @@ def test_a_claim_that_waits_is_bound_with_its_first_pod_where_the_pod_is() -> No
     assert volume is not None
     assert volume.spec.claim_ref is not None
     assert volume.spec.claim_ref.name == "data"
+
+
+MADE = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: made}
+provisioner: csi.example.com
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: storage.k8s.io/v1
+kind: CSINode
+metadata: {name: n1}
+spec: {drivers: [{name: csi.example.com, nodeID: n1, allocatable: {count: 1}}]}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: a}
+spec: {storageClassName: made}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: b}
+spec: {storageClassName: made}
+"""
+
+
+def test_a_volume_that_was_made_stays_attached_and_a_bind_beyond_the_limit_is_refused() -> None:
+    pods = [pod(name, spec=f"volumes: [{{persistentVolumeClaim: {{claimName: {name}}}}}]") for name in "ab"]
+    embedded = cluster(NODE, MADE, *pods)
+    bind(embedded, "a", "b")
+    assert [the_pod(embedded, name).spec.node_name for name in "ab"] == ["n1", ""]
+    assert "attachable-volumes-csi-csi.example.com" in str(
+        told(embedded) + [e.message for e in embedded.events]
+    )
 
 
 def test_a_claim_that_does_not_wait_is_bound_at_once() -> None:

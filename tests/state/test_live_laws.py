@@ -2,67 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from world import STARTING, World, one_gang, world_of
+from world import STARTING, World, assert_same, cycle, one_gang, world_of
 
 from hekla.conf import Conf
-from hekla.framework.decisions import Bind, Decision
-from hekla.framework.session import Session
+from hekla.framework.decisions import Bind
 from hekla.framework.shortcuts import NO_SHORTCUT
 from hekla.ledger.nodes import FEW
 from hekla.model.status import Status
 from hekla.objects import Pod
-from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.state.snapshot import Snapshot, snapshot_of, take_snapshot
+from hekla.scheduler.cycle import run_cycle
+from hekla.state.snapshot import snapshot_of, take_snapshot
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.medleys import medley_confs, medleys
 from hekla.testing.pods import stamped
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
-
-
-def cycle(snapshot: Snapshot, conf: Conf) -> CycleReport:
-    return run_cycle(snapshot, conf, now=NOW, memory={})
-
-
-def accounts(session: Session) -> dict[str, tuple[object, ...]]:
-    """What every node has, has given away and will get back; columns that nobody uses do not matter."""
-    nodes, pods, axis = session.nodes, session.pods, session.axis
-    tables = (nodes.allocatable, nodes.idle, nodes.used, nodes.releasing, nodes.future, pods.requested)
-    in_all = (nodes.total, nodes.used_in_all, nodes.releasing_in_all)
-    sums = (nodes.allocatable.sum(axis=0), nodes.used.sum(axis=0), nodes.releasing.sum(axis=0))
-    assert [kept.tolist() for kept in in_all] == [counted.tolist() for counted in sums]
-    return {
-        name: (
-            *(axis.resources(table[row]) for table in tables),
-            tuple(pods.nonzero[row]),
-            int(pods.count[row]),
-            sorted(nodes.tasks_on[row]),
-        )
-        for row, name in enumerate(nodes.names)
-    }
-
-
-def people(session: Session) -> dict[str, object]:
-    """Every job's tasks, by status, in order."""
-    return {
-        uid: [(task.uid, task.status, task.node_name, task.sub_job) for task in job.tasks.values()]
-        for uid, job in session.jobs.items()
-    }
-
-
-def assert_same(world: World, conf: Conf) -> Sequence[Decision]:
-    """What was decided, by both."""
-    kept = cycle(snapshot_of(world.live), conf)
-    anew = cycle(take_snapshot(world.objects.values()), conf)
-    assert accounts(kept.session) == accounts(anew.session)
-    assert people(kept.session) == people(anew.session)
-    assert kept.decisions == anew.decisions
-    return anew.decisions
 
 
 @given(

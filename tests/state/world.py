@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from hekla.conf import Conf
 from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
+from hekla.framework.session import Session
 from hekla.objects import Manifest, Pod, PodGroup
+from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.state.live import LiveState
+from hekla.state.snapshot import Snapshot, snapshot_of, take_snapshot
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import stamped
 from hekla.testing.story import conf_of
+from hekla.testing.strategies import NOW
 
 Key = tuple[type[Manifest], str]
 
@@ -55,6 +60,46 @@ class World:
             if isinstance(manifest, Pod) and manifest.status.phase == "Running":
                 self.put(replace(manifest, status=replace(manifest.status, phase="Succeeded")))
                 return
+
+
+def cycle(snapshot: Snapshot, conf: Conf) -> CycleReport:
+    return run_cycle(snapshot, conf, now=NOW, memory={})
+
+
+def accounts(session: Session) -> dict[str, tuple[object, ...]]:
+    """What every node has, has given away and will get back; columns that nobody uses do not matter."""
+    nodes, pods, axis = session.nodes, session.pods, session.axis
+    tables = (nodes.allocatable, nodes.idle, nodes.used, nodes.releasing, nodes.future, pods.requested)
+    in_all = (nodes.total, nodes.used_in_all, nodes.releasing_in_all)
+    sums = (nodes.allocatable.sum(axis=0), nodes.used.sum(axis=0), nodes.releasing.sum(axis=0))
+    assert [kept.tolist() for kept in in_all] == [counted.tolist() for counted in sums]
+    return {
+        name: (
+            *(axis.resources(table[row]) for table in tables),
+            tuple(pods.nonzero[row]),
+            int(pods.count[row]),
+            sorted(nodes.tasks_on[row]),
+        )
+        for row, name in enumerate(nodes.names)
+    }
+
+
+def people(session: Session) -> dict[str, object]:
+    """Every job's tasks, by status, in order."""
+    return {
+        uid: [(task.uid, task.status, task.node_name, task.sub_job) for task in job.tasks.values()]
+        for uid, job in session.jobs.items()
+    }
+
+
+def assert_same(world: World, conf: Conf) -> Sequence[Decision]:
+    """What was decided, by both."""
+    kept = cycle(snapshot_of(world.live), conf)
+    anew = cycle(take_snapshot(world.objects.values()), conf)
+    assert accounts(kept.session) == accounts(anew.session)
+    assert people(kept.session) == people(anew.session)
+    assert kept.decisions == anew.decisions
+    return anew.decisions
 
 
 def world_of(manifests: Iterable[Manifest]) -> World:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hekla.cli.from_cluster import conf_for, facts_for, live_options, reach
+from hekla.cli.from_cluster import conf_for, facts_for, ignored_provisioners_option, live_options, reach
 from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf, warn
 from hekla.cli.render import echo_outcome
 from hekla.cli.style import Style, output_option
@@ -33,6 +33,7 @@ DAY = 86_400.0
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @configuration
 @live_options
+@ignored_provisioners_option
 @click.option(
     "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Show the last of N cycles."
 )
@@ -57,7 +58,7 @@ def decide(  # noqa: PLR0917 - one parameter per option
     With --from-cluster the cycle runs on the state of a live cluster, and FILES, if any, are supposed to be
     in it as well. Nothing is bound, evicted or written.
     """
-    registry = registry_with(plugins)
+    registry, ignored = registry_with(plugins), live["ignored_provisioners"]
     if checked_source(files, live, cycles):
         start = stopwatch()
         report = cycle_on_live(files, conf_file, preset, registry, strict=strict, profile=profile, **live)
@@ -66,11 +67,11 @@ def decide(  # noqa: PLR0917 - one parameter per option
         return
     if all(is_scenario(file) for file in files):
         own_conf = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
-        decide_scenarios(files, own_conf, registry, strict=strict, profile=profile, output=output)
+        decide_scenarios(files, own_conf, registry, ignored, strict=strict, profile=profile, output=output)
         return
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     start = stopwatch()
-    report = after_cycles(files, conf, registry, cycles, profile=profile)
+    report = after_cycles(files, conf, registry, cycles, ignored, profile=profile)
     loaded = stopwatch() - start - sum(report.times.values())
     echo_outcome(outcome_of(str(files[0]), report, load_seconds=loaded), report, output or Style.TABLE)
 
@@ -100,13 +101,15 @@ def cycle_on_live(
     context: str | None,
     conf_place: str | None,
     names: tuple[str, ...],
+    ignored_provisioners: tuple[str, ...],
     profile: bool = False,
     **_: Any,
 ) -> CycleReport:
     """One cycle on what the cluster is now; what it decides is only told."""
     access = reach(kubeconfig, context)
     conf = conf_for(access, conf_file, preset, conf_place, registry, strict=strict)
-    snapshot = take_snapshot(facts_for(access, names, files))
+    facts = facts_for(access, names, files)
+    snapshot = take_snapshot(facts, ignored_provisioners=ignored_provisioners)
     now = WallClock().now()
     Gauge(conf).put_into(snapshot, now)
     warn(str(complaint) for complaint in snapshot.complaints)
@@ -117,6 +120,7 @@ def decide_scenarios(
     files: Sequence[Path],
     conf: Conf | None,
     registry: Registry,
+    ignored: tuple[str, ...] = (),
     *,
     strict: bool,
     profile: bool,
@@ -128,7 +132,7 @@ def decide_scenarios(
     for file in files:
         try:
             start = stopwatch()
-            loaded = load_scenario(file, registry, conf, strict=strict)
+            loaded = load_scenario(file, registry, conf, ignored, strict=strict)
             load_seconds = stopwatch() - start
             report = run_cycle(
                 loaded.snapshot,
@@ -157,13 +161,16 @@ class Loaded:
     memory: dict[str, float]
 
 
-def load_scenario(file: Path, registry: Registry, conf: Conf | None, *, strict: bool) -> Loaded:
+def load_scenario(
+    file: Path, registry: Registry, conf: Conf | None, ignored: tuple[str, ...] = (), *, strict: bool
+) -> Loaded:
     """The scenario in a file; unless it says so, the time is a day after everything that it tells of."""
     scenario = read_scenario(file)
     own = conf or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)
     sharding = scenario.sharding
     shard = Shard(sharding.mode, frozenset(sharding.nodes)) if sharding is not None else None
-    snapshot = take_snapshot(scenario.objects, shard=shard)
+    ignored = ignored or scenario.ignored_provisioners
+    snapshot = take_snapshot(scenario.objects, shard=shard, ignored_provisioners=ignored)
     made = (seconds(thing.metadata.creation_timestamp) for thing in scenario.objects)
     now = DAY + max(made, default=0.0) if scenario.now is None else scenario.now
     Gauge(own).put_into(snapshot, now)
@@ -182,12 +189,20 @@ def echo_failure(file: Path, error: HeklaError, style: Style) -> None:
 
 
 def after_cycles(
-    files: Sequence[Path], conf: Conf, registry: Registry, cycles: int, *, profile: bool = False
+    files: Sequence[Path],
+    conf: Conf,
+    registry: Registry,
+    cycles: int,
+    ignored: tuple[str, ...] = (),
+    *,
+    profile: bool = False,
 ) -> CycleReport:
     """The last of so many cycles on an embedded cluster that holds these manifests."""
     from hekla.cli.embedding import embed  # noqa: PLC0415 - scenarios need no cluster
+    from hekla.cluster.embedded import Options  # noqa: PLC0415
 
-    embedded, teller = embed(files, conf, registry), Teller()
+    options = Options(ignored_provisioners=ignored)
+    embedded, teller = embed(files, conf, registry, options=options), Teller()
     with embedded.loop as loop:
         for _ in range(cycles):
             report = loop.step(Profile() if profile else None)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hekla.cli.decide import after_cycles, checked_source, cycle_on_live, load_scenario
-from hekla.cli.from_cluster import live_options
+from hekla.cli.from_cluster import ignored_provisioners_option, live_options
 from hekla.cli.options import chosen_conf, configuration, registry_with
 from hekla.cli.render import as_mapping
 from hekla.cli.style import Style, echo_data, output_option
@@ -25,6 +25,7 @@ from hekla.scheduler.outcome import explanations
 @click.option("--job", "name", help="Only this job or pod group: namespace/name, or a name that is unique.")
 @configuration
 @live_options
+@ignored_provisioners_option
 @click.option(
     "--cycles", default=1, show_default=True, type=click.IntRange(1), help="Explain the last of N cycles."
 )
@@ -43,18 +44,18 @@ def explain(  # noqa: PLR0917 - one parameter per option
     """Run a cycle over FILES, or on a live cluster, and tell why pod groups wait: which nodes refused them
     and why, which queue is over its share, how short a gang is.
     """
-    registry = registry_with(plugins)
+    registry, ignored = registry_with(plugins), live["ignored_provisioners"]
     if checked_source(files, live, cycles):
         report = cycle_on_live(files, conf_file, preset, registry, strict=strict, **live)
     elif len(files) == 1 and is_scenario(files[0]):
         own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
-        loaded = load_scenario(files[0], registry, own, strict=strict)
+        loaded = load_scenario(files[0], registry, own, ignored, strict=strict)
         report = run_cycle(
             loaded.snapshot, loaded.conf, registry=registry, now=loaded.now, memory=loaded.memory
         )
     else:
         conf = chosen_conf(conf_file, preset, registry, strict=strict)
-        report = after_cycles(files, conf, registry, cycles)
+        report = after_cycles(files, conf, registry, cycles, ignored)
     told = explanations(report) if name is None else [explain_job(report.session, job_named(report, name))]
     if output in (Style.JSON, Style.YAML):
         echo_data([as_mapping(explanation) for explanation in told], output)

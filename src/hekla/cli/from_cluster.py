@@ -56,6 +56,17 @@ scheduler_name_option = click.option(
 )  # fmt: skip
 
 
+def _names(_context: click.Context, _option: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    """Several in one value are parted by commas, as Go's flags take them."""
+    return tuple(name for part in given for name in part.split(",") if name)
+
+
+ignored_provisioners_option = click.option(
+    "--ignored-provisioners", multiple=True, callback=_names, metavar="NAMES",
+    help="Provisioners whose volumes do not count as attached; repeatable.",
+)  # fmt: skip
+
+
 def live_options(command: Command) -> Command:
     """`--from-cluster` with everything that goes with it."""
     flag = click.option("--from-cluster", is_flag=True, help="Decide on a live cluster; nothing is written.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hekla.cli.from_cluster import ignored_provisioners_option
 from hekla.cli.go_switches import GoSwitches
 from hekla.cli.spans import SIZE, SPAN
 
@@ -30,7 +31,6 @@ IGNORED = (
     "-v",
     "--v",
     "--logtostderr",
-    "--ignored-provisioners",
     "--feature-gates",
 )
 """Options of Volcano's scheduler that change nothing here; accepted, so that its command line still works."""
@@ -58,6 +58,7 @@ def _ignored_options(command: click.Command) -> click.Command:
 )  # fmt: skip
 @click.option("--schedule-period", default=1.0, show_default="1s", type=SPAN, help="Time between cycles.")
 @click.option("--default-queue", default="default", show_default=True, help="For groups that name none.")
+@ignored_provisioners_option
 @click.option("--controllers/--no-controllers", "with_controllers", help="Also run Jobs, queues, pod groups.")
 @click.option("--kube-api-qps", default=2000.0, show_default=True, help="Calls per second, on average.")
 @click.option("--kube-api-burst", default=2000, show_default=True, help="Calls at once.")
@@ -124,6 +125,7 @@ def options_from(given: dict[str, Any]) -> Any:
         cluster=KubernetesOptions(
             scheduler_names=names,
             default_queue=given["default_queue"],
+            ignored_provisioners=given["ignored_provisioners"],
             shard_mode=given["shard_mode"],
             shard_name=given["shard_name"],
             in_flight=given["bind_in_flight"],

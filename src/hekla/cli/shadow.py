@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hekla.cli.from_cluster import access_options, conf_from_cluster_option, scheduler_name_option
+from hekla.cli.from_cluster import (
+    access_options,
+    conf_from_cluster_option,
+    ignored_provisioners_option,
+    scheduler_name_option,
+)
 from hekla.cli.spans import SPAN
 from hekla.errors import InputError
 
@@ -30,6 +35,7 @@ CURRENT, CANDIDATE = "current", "candidate"
 @click.option("--candidate", type=click.Path(path_type=Path), help="A configuration to compare it with.")
 @scheduler_name_option
 @click.option("--default-queue", default="default", show_default=True, help="For groups that name none.")
+@ignored_provisioners_option
 @click.option("--period", default=1.0, show_default="1s", type=SPAN, help="Time between cycles.")
 @click.option("--duration", type=SPAN, help="How long to watch; by default until interrupted.")
 @click.option(
@@ -93,8 +99,8 @@ def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
         confs[CURRENT] = conf_for(access, conf_file, None, place, registry, strict=strict)
     if candidate is not None:
         confs[CANDIDATE] = conf_for(access, candidate, None, None, registry, strict=strict)
-    queue = given["default_queue"]
-    return [Lane(name, conf, clock, registry, default_queue=queue) for name, conf in confs.items()]
+    facts = {key: given[key] for key in ("default_queue", "ignored_provisioners")}
+    return [Lane(name, conf, clock, registry, **facts) for name, conf in confs.items()]
 
 
 class Teller:

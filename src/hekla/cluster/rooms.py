@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hekla.errors import InputError
 from hekla.model.node import node_of
 from hekla.model.requests import demand_of
-from hekla.model.resources import PODS, Resources
-from hekla.objects import Manifest, Node, Pod
+from hekla.model.resources import PODS, Resources, add
+from hekla.model.volumes import STORAGE, Find, VolumeRequests, has_claims
+from hekla.objects import CSINode, Manifest, Node, Pod
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -16,37 +19,60 @@ def is_finished(pod: Pod) -> bool:
 
 
 class Rooms:
-    """The sum of requests on every node; follows the store."""
+    """The sum of requests on every node; follows the store, in which `find` looks objects up."""
 
-    def __init__(self) -> None:
+    def __init__(self, find: Find, ignored_provisioners: Collection[str] = ()) -> None:
+        self._find = find
+        self._volumes = VolumeRequests(find, ignored_provisioners)
         self._used: dict[str, Resources] = {}
         self._offered: dict[str, Resources] = {}
-        self._held: dict[str, tuple[str, Resources]] = {}
+        self._held: dict[str, tuple[Pod, Resources]] = {}
+        """By key the pods that sit on a node, as they were counted."""
 
     def heed(self, before: Manifest | None, after: Manifest | None) -> None:
-        if isinstance(before, Node) or isinstance(after, Node):
-            self._heed_node(before, after)
-        elif isinstance(before, Pod) or isinstance(after, Pod):
-            self._heed_pod(before, after)
+        changed = after or before
+        match changed:
+            case Node():
+                self._heed_node(before, after)
+            case CSINode():
+                node = self._find(Node, changed.metadata.name)
+                self._heed_node(node, node)
+            case Pod():
+                self._heed_pod(changed.key, after)
+            case _ if isinstance(changed, STORAGE):
+                self._heed_storage(changed)
 
     def _heed_node(self, before: Manifest | None, after: Manifest | None) -> None:
         if before is not None:
             self._offered.pop(before.metadata.name, None)
         if isinstance(after, Node):
             try:
-                self._offered[after.metadata.name] = node_of(after).allocatable
+                csi_node = self._find(CSINode, after.metadata.name)
+                self._offered[after.metadata.name] = node_of(after, csi_node).allocatable
             except InputError:
                 # The snapshot leaves the node out and says why; nothing is bound to it meanwhile.
                 self._offered[after.metadata.name] = {}
 
-    def _heed_pod(self, before: Manifest | None, after: Manifest | None) -> None:
-        if before is not None:
-            node, request = self._held.pop(before.metadata.uid, ("", {}))
-            self._book(node, request, -1)
+    def _heed_pod(self, key: str, after: Manifest | None) -> None:
+        if key in self._held:
+            counted, request = self._held.pop(key)
+            self._book(counted.spec.node_name, request, -1)
         if isinstance(after, Pod) and after.spec.node_name and not is_finished(after):
-            request = readable_request_of(after)
-            self._held[after.metadata.uid] = (after.spec.node_name, request)
+            request = self._request_of(after)
+            self._held[key] = (after, request)
             self._book(after.spec.node_name, request, 1)
+        else:
+            self._volumes.forget(key)
+
+    def _heed_storage(self, changed: Manifest) -> None:
+        for key in self._volumes.pods_of(type(changed), [changed.key]):
+            if key in self._held:
+                self._heed_pod(key, self._held[key][0])
+
+    def _request_of(self, pod: Pod) -> Resources:
+        attachments = self._volumes.request_of(pod) if has_claims(pod) else {}
+        request = readable_request_of(pod)
+        return add(request, attachments) if request and attachments else request
 
     def _book(self, node: str, request: Resources, sign: int) -> None:
         used = self._used.setdefault(node, {})
@@ -60,7 +86,7 @@ class Rooms:
     def shortage(self, pod: Pod, node: str) -> str:
         """The first resource that the node cannot give the pod, in words, or nothing."""
         offered, used = self._offered.get(node, {}), self._used.get(node, {})
-        for name, amount in readable_request_of(pod).items():
+        for name, amount in self._request_of(pod).items():
             # A node that names no number of pods takes any number.
             if amount == 0 or (name == PODS and PODS not in offered):
                 continue

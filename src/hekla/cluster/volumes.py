@@ -13,7 +13,7 @@ from hekla.objects.meta import Amount, LabelRequirement
 from hekla.objects.pod import NodeSelectorRequirement, NodeSelectorTerm
 from hekla.objects.quantity import exact
 from hekla.objects.selectors import matches, requirement_holds
-from hekla.objects.storage import ClaimReference, PersistentVolumeSpec, PhaseStatus
+from hekla.objects.storage import ClaimReference, CSISource, PersistentVolumeSpec, PhaseStatus
 
 WAITS = "WaitForFirstConsumer"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -140,5 +140,13 @@ def _provisioned(store: Store, claim: PersistentVolumeClaim) -> PersistentVolume
             access_modes=claim.spec.access_modes,
             storage_class_name=name,
             volume_mode=claim.spec.volume_mode,
+            csi=_source(storage_class, claim),
         ),
     )
+
+
+def _source(storage_class: StorageClass | None, claim: PersistentVolumeClaim) -> CSISource | None:
+    """A volume is of the driver that made it, so that it stays counted as one; Kubernetes' own are not."""
+    if storage_class is None or storage_class.provisioner.startswith("kubernetes.io/"):
+        return None
+    return CSISource(driver=storage_class.provisioner, volume_handle=f"pvc-{claim.metadata.uid}")

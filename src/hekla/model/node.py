@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hekla.model.resources import CPU, MEMORY, PODS, Resources, add, read_resources
+from hekla.model.volumes import offered_attachments
+from hekla.objects import CSINode
 from hekla.objects import node as manifest
 
 OVERSUBSCRIBED = {CPU: "volcano.sh/oversubscription-cpu", MEMORY: "volcano.sh/oversubscription-memory"}
@@ -26,14 +28,16 @@ class Node:
         return self.promised.get(PODS, 0)
 
 
-def node_of(source: manifest.Node) -> Node:
+def node_of(source: manifest.Node, csi_node: CSINode | None = None) -> Node:
+    """The machine, with the volumes that can be attached to it."""
     # An API server fills in what a node can give from what it has, where only the latter is said.
     promised = read_resources(source.status.allocatable or source.status.capacity)
     extra = oversubscription(source.metadata.annotations)
+    volumes = offered_attachments(csi_node)
     return Node(
         name=source.metadata.name,
-        allocatable=add(promised, extra),
-        capacity=add(read_resources(source.status.capacity), extra),
+        allocatable={**add(promised, extra), **volumes},
+        capacity={**add(read_resources(source.status.capacity), extra), **volumes},
         promised=promised,
         labels=source.metadata.labels,
         manifest=source,

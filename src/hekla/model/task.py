@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from hekla.model.requests import demand_of
-from hekla.model.resources import Resources, is_empty
+from hekla.model.resources import Resources, add, is_empty
 from hekla.model.status import Status, status_of
 from hekla.objects import seconds
 from hekla.objects.pod import Pod
@@ -127,11 +127,13 @@ class Task:
         self.last = None
 
 
-def task_of(pod: Pod) -> Task:
-    """The task that a pod comes to; raises InputError where its quantities cannot be read."""
+def task_of(pod: Pod, attachments: Resources | None = None) -> Task:
+    """The task that a pod comes to, with its volumes; raises InputError where amounts cannot be read."""
     meta, spec = pod.metadata, pod.spec
     notes = meta.annotations
     request, nonzero = demand_of(pod)
+    if attachments:
+        request = add(request, attachments)
     group = notes.get(GROUP_NAME, "")
     gates = spec.scheduling_gates
     return Task(

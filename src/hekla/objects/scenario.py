@@ -1,7 +1,7 @@
 """Scenario: one scheduling cycle in a file: a configuration, the objects, and whose nodes are whose.
 
 {"name": "...", "conf": "actions: ...", "objects": [...], "sharding": {"mode": "hard", "nodes": [...]},
- "now": 1767225600.0, "memory": {...}}
+ "now": 1767225600.0, "memory": {...}, "ignoredProvisioners": [...]}
 """
 
 from __future__ import annotations
@@ -39,16 +39,19 @@ class Scenario:
     """When the cycle runs, in seconds since 1970; unless it says so, some time after everything in it."""
     memory: dict[str, float] = field(default_factory=dict)
     """What plugins remember from the cycle before."""
+    ignored_provisioners: tuple[str, ...] = ()
+    """Provisioners whose volumes are not counted as attached."""
     complaints: list[Complaint] = field(default_factory=list)
 
 
-class _File(msgspec.Struct):
+class _File(msgspec.Struct, rename="camel"):
     objects: list[msgspec.Raw]
     name: str = ""
     conf: str = ""
     sharding: Sharding | None = None
     now: float | None = None
     memory: dict[str, float] = {}
+    ignored_provisioners: tuple[str, ...] = ()
 
 
 class _Outline(msgspec.Struct):
@@ -91,6 +94,7 @@ def read_scenario(path: str | Path) -> Scenario:
         sharding=file.sharding,
         now=file.now,
         memory=file.memory,
+        ignored_provisioners=file.ignored_provisioners,
         complaints=reading.complaints,
     )
 

@@ -17,13 +17,14 @@ from hekla.framework.session import Session
 from hekla.ledger.arrays import Mask, all_of, any_of
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import Task
+from hekla.model.volumes import ClaimName, claim_names, class_name
 from hekla.objects import PersistentVolume, PersistentVolumeClaim
 from hekla.objects.meta import ResourceList
 from hekla.objects.quantity import whole
 from hekla.objects.selectors import matches
 from hekla.objects.storage import AllowedTopology
 from hekla.plugins.node_affinity import matching_any
-from hekla.plugins.volumes import Binding, ClaimName, Storage, claim_names, class_name
+from hekla.plugins.volumes import Binding, Storage
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -74,7 +75,7 @@ class VolumeBinding:
 
     def objection(self, task: Task) -> str | None:
         """Why the task's claims cannot be served anywhere yet."""
-        for name in claim_names(task):
+        for name in claim_names(task.pod):
             if problem := _problem(name, self._storage.claims.get(name.key)):
                 return problem
         bindings = {self._storage.binding_of(claim) for claim in self._storage.claims_of(task)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -12,11 +11,11 @@ from hekla.framework.session import Session
 from hekla.ledger.arrays import Mask, any_of
 from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import Task
+from hekla.model.volumes import ClaimName, claim_names, class_name
 from hekla.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from hekla.state.snapshot import Snapshot
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 WAITS_FOR_TASK = "WaitForFirstConsumer"
 
 ZONE_LABELS = {
@@ -30,29 +29,8 @@ ZONE_LABELS = {
 WRONG_ZONE = "node(s) had no available volume zone"
 
 
-@dataclass(frozen=True)
-class ClaimName:
-    """A claim as a pod names it; one for an ephemeral volume is made with the pod."""
-
-    namespace: str
-    name: str
-    is_ephemeral: bool
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
 def has_volumes(task: Task) -> bool:
     return bool(task.pod.spec.volumes)
-
-
-def claim_names(task: Task) -> Iterator[ClaimName]:
-    for volume in task.pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            yield ClaimName(task.namespace, volume.persistent_volume_claim.claim_name, is_ephemeral=False)
-        elif volume.ephemeral is not None:
-            yield ClaimName(task.namespace, f"{task.name}-{volume.name}", is_ephemeral=True)
 
 
 class Binding(Enum):
@@ -73,7 +51,7 @@ class Storage:
 
     def claims_of(self, task: Task) -> list[PersistentVolumeClaim]:
         """The claims that exist; whoever needs all of them asks for missing ones first."""
-        return [self.claims[name.key] for name in claim_names(task) if name.key in self.claims]
+        return [self.claims[name.key] for name in claim_names(task.pod) if name.key in self.claims]
 
     def volume_of(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         return self.volumes.get(claim.spec.volume_name)
@@ -90,10 +68,6 @@ class Storage:
         return Binding.WAITS if waits else Binding.IMMEDIATE
 
 
-def class_name(claim: PersistentVolumeClaim) -> str:
-    return claim.metadata.annotations.get(CLASS_ANNOTATION, claim.spec.storage_class_name or "")
-
-
 class VolumeZones:
     """Keeps tasks in the zones of their volumes, by the labels of the volumes."""
 
@@ -103,7 +77,7 @@ class VolumeZones:
 
     def objection(self, task: Task) -> str | None:
         """Why the zones of the task's volumes cannot be told."""
-        for name in claim_names(task):
+        for name in claim_names(task.pod):
             if not name.is_ephemeral and (problem := self._problem(name)):
                 return problem
         return None
@@ -139,7 +113,7 @@ class VolumeZones:
 
     def _places(self, task: Task) -> Iterator[tuple[str, list[str]]]:
         """The zone labels of the task's bound volumes; several values are joined by two underscores."""
-        names = (name for name in claim_names(task) if not name.is_ephemeral)
+        names = (name for name in claim_names(task.pod) if not name.is_ephemeral)
         claims = (self._storage.claims[name.key] for name in names if name.key in self._storage.claims)
         for claim in claims:
             volume = self._storage.volume_of(claim)

@@ -118,6 +118,7 @@ class Server:
                 __version__,
                 cluster.scheduler_names,
                 default_queue=cluster.default_queue,
+                ignored_provisioners=cluster.ignored_provisioners,
                 plugins=self.options.plugins,
             ),
             self._registry.catalogue(),

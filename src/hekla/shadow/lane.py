@@ -6,7 +6,7 @@ as the other scheduler has made it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -32,10 +32,17 @@ class Lane:
     """A configuration under a name; `report` is what its latest cycle came to."""
 
     def __init__(
-        self, name: str, conf: Conf, clock: Clock, registry: Registry, *, default_queue: str = DEFAULT_QUEUE
+        self,
+        name: str,
+        conf: Conf,
+        clock: Clock,
+        registry: Registry,
+        *,
+        default_queue: str = DEFAULT_QUEUE,
+        ignored_provisioners: Collection[str] = (),
     ) -> None:
         self.name = name
-        self._live = LiveState(default_queue=default_queue)
+        self._live = LiveState(default_queue=default_queue, ignored_provisioners=ignored_provisioners)
         self._loop = Loop(self, conf, clock, registry=registry)
         self.report: CycleReport | None = None
         self.cycles = 0

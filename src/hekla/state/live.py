@@ -7,7 +7,7 @@ Objects that cannot be used are left out one by one, each with a complaint that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -35,7 +35,8 @@ from hekla.model.task import (
     task_of,
     twin_of,
 )
-from hekla.objects import HyperNode, Manifest, Pod, PodGroup, PriorityClass
+from hekla.model.volumes import STORAGE, VolumeRequests, has_claims
+from hekla.objects import CSINode, HyperNode, Manifest, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
 from hekla.objects.complaint import Complaint
@@ -59,7 +60,9 @@ Noted = Mapping[type[Manifest], Changes]
 class LiveState:
     """The facts as the latest manifests tell them; a session may suppose others until it is rewound."""
 
-    def __init__(self, *, default_queue: str = DEFAULT_QUEUE) -> None:
+    def __init__(
+        self, *, default_queue: str = DEFAULT_QUEUE, ignored_provisioners: Collection[str] = ()
+    ) -> None:
         self.axis = Axis()
         self.queues: dict[str, Queue] = {}
         self.settled = Settled()
@@ -73,6 +76,7 @@ class LiveState:
         self._rolls = Rolls()
         self.tasks: TaskBook = self._rolls.tasks
         self._default_queue = default_queue
+        self._volumes = VolumeRequests(self.find, ignored_provisioners)
         self._noted: dict[type[Manifest], Changes] = {}
         self._faults: dict[tuple[type[Manifest], str], Complaint] = {}
         self._touched: dict[str, None] = {}
@@ -264,14 +268,15 @@ class LiveState:
             self._file(kind, changes)
         if NodeManifest in noted or HyperNode in noted:
             self._domain_tree = None
-        if NodeManifest in noted or QueueManifest in noted:
+        if NodeManifest in noted or CSINode in noted or QueueManifest in noted:
             self._derived.clear()
         if PriorityClass in noted:
             self._take_in_priorities()
-        nodes = self._read(NodeManifest, noted, node_of)
+        nodes = self._read(NodeManifest, {NodeManifest: self._changed_nodes(noted)}, self._node_of)
         queues = self._read(QueueManifest, noted, queue_of)
         jobs = self._read(PodGroup, noted, self._job_of)
         pods = {key: pod for key, pod in noted.get(Pod, {}).items() if key not in followed}
+        pods.update(self._pods_with_changed_storage(noted))
         tasks = self._read(Pod, {Pod: pods}, self._task_of)
         self._widen(resources_in(nodes, queues, jobs, tasks))
         if nodes:
@@ -315,8 +320,28 @@ class LiveState:
                     self._faults[kind, key] = Complaint(subject, f"left out: {error}")
         return found
 
+    def find(self, kind: type[M], key: str) -> M | None:
+        """The latest manifest of this kind and key."""
+        return cast("M | None", self.manifests.get(kind, {}).get(key))
+
+    def _changed_nodes(self, noted: Noted) -> Changes:
+        """Nodes that are new, different or gone, and those whose drivers are."""
+        known = self.manifests.get(NodeManifest, {})
+        limited: Changes = {name: known[name] for name in noted.get(CSINode, {}) if name in known}
+        return {**noted.get(NodeManifest, {}), **limited}
+
+    def _node_of(self, manifest: NodeManifest) -> Node:
+        return node_of(manifest, self.find(CSINode, manifest.metadata.name))
+
+    def _pods_with_changed_storage(self, noted: Noted) -> Changes:
+        known = self.manifests.get(Pod, {})
+        keys = [key for kind in STORAGE for key in self._volumes.pods_of(kind, noted.get(kind, ()))]
+        return {key: known[key] for key in keys if key in known}
+
     def _task_of(self, pod: Pod) -> Task:
         """Mostly a pod has got a node or another status, or comes with its like: there is little to read."""
+        if has_claims(pod):
+            return task_of(pod, self._volumes.request_of(pod))
         known = self.tasks.get(pod.key)
         if known is not None:
             return moved_on(known, pod) or task_of(pod)
@@ -422,7 +447,9 @@ class LiveState:
             if old is not None:
                 self._ground.take_off(old)
                 self._touched[old.job] = None
-            if task is not None:
+            if task is None:
+                self._volumes.forget(key)
+            else:
                 self._touched[task.job] = None
                 if old is not None and len(task.vector) == len(self.axis):
                     self._rolls.renew(old, task)

@@ -5,7 +5,7 @@ The session may suppose what it likes on them: the next one finds them as the ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -58,9 +58,10 @@ def take_snapshot(
     *,
     shard: Shard | None = None,
     default_queue: str = DEFAULT_QUEUE,
+    ignored_provisioners: Collection[str] = (),
 ) -> Snapshot:
     """The facts in these manifests; the order of nodes is the order in which they are given."""
-    state = LiveState(default_queue=default_queue)
+    state = LiveState(default_queue=default_queue, ignored_provisioners=ignored_provisioners)
     for manifest in objects:
         state.note(manifest)
     return snapshot_of(state, shard)

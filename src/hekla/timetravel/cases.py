@@ -64,6 +64,7 @@ class Case:
     now: float
     shard: Shard
     memory: dict[str, float]
+    ignored_provisioners: tuple[str, ...] = ()
 
     def having(self, things: Iterable[Thing]) -> Case:
         return replace(self, things=tuple(things))
@@ -72,7 +73,9 @@ class Case:
         """One cycle, as `hekla decide` runs it."""
         chosen = conf or self.conf
         try:
-            snapshot = take_snapshot(self.manifests(), shard=self.shard)
+            snapshot = take_snapshot(
+                self.manifests(), shard=self.shard, ignored_provisioners=self.ignored_provisioners
+            )
             Gauge(chosen).put_into(snapshot, self.now)
             report = run_cycle(
                 snapshot, chosen, registry=self.registry, now=self.now, memory=dict(self.memory)
@@ -95,6 +98,7 @@ class Case:
             now=self.now,
             **({} if self.shard.mode == "none" else {"sharding": sharding}),
             **({"memory": self.memory} if self.memory else {}),
+            **({"ignoredProvisioners": ignored} if (ignored := self.ignored_provisioners) else {}),
         )
 
     def read_again(self) -> Case:
@@ -123,6 +127,7 @@ def case_of(replayer: Replayer, cycle: Cycle) -> Case:
         cycle.now,
         replayer.shard,
         replayer.memory,
+        replayer.ignored_provisioners,
     )
 
 

@@ -50,6 +50,7 @@ class Header(Record, frozen=True, kw_only=True, tag="header"):
     hekla: str = ""
     schedulers: tuple[str, ...] = ()
     default_queue: str = DEFAULT_QUEUE
+    ignored_provisioners: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     """Plugins and actions that were named on the command line."""
 
@@ -59,6 +60,7 @@ def header(
     schedulers: Sequence[str] = (),
     *,
     default_queue: str = DEFAULT_QUEUE,
+    ignored_provisioners: Sequence[str] = (),
     plugins: Sequence[str] = (),
 ) -> Header:
     """The header of a recording that this hekla writes."""
@@ -67,6 +69,7 @@ def header(
         hekla=hekla,
         schedulers=tuple(schedulers),
         default_queue=default_queue,
+        ignored_provisioners=tuple(ignored_provisioners),
         plugins=tuple(plugins),
     )
 

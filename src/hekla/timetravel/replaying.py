@@ -94,8 +94,12 @@ class Replayer:
         self.registry = _without_others(registry)
         """What may run here: nobody else is asked."""
         self._catalogue = registry.catalogue()
-        self._state = LiveState(default_queue=header.default_queue)
+        self.ignored_provisioners = header.ignored_provisioners
+        self._state = self._empty_state()
         self._checkpoint: Checkpoint | None = None
+
+    def _empty_state(self) -> LiveState:
+        return LiveState(default_queue=self.default_queue, ignored_provisioners=self.ignored_provisioners)
 
     def take(self, record: Configuration | Checkpoint | Cycle) -> None:
         """Hear of one record; a checkpoint counts only where cycles before it are missing."""
@@ -153,7 +157,7 @@ class Replayer:
     def _begin_at(self, cycle: Cycle, checkpoint: Checkpoint | None) -> None:
         if checkpoint is None or checkpoint.number != cycle.number:
             raise InputError(f"cycles are missing before cycle {cycle.number}, and no checkpoint helps")
-        self._state = LiveState(default_queue=self.default_queue)
+        self._state = self._empty_state()
         read_batches(checkpoint.objects, self._state)
         self.shard = checkpoint.sharding.shard()
         self.load, self.memory = checkpoint.load, checkpoint.memory

@@ -54,7 +54,7 @@ class EmbeddedCluster:
         self._timeline: Timeline[Due] = Timeline(clock.now())
         self._chronicle = Chronicle(self._timeline)
         self._store = Store()
-        self._rooms = Rooms()
+        self._rooms = Rooms(self._store.get, self._options.ignored_provisioners)
         self._quotas = Quotas(self._store)
         self._interest = Interest(self._store, self._options.scheduler_names)
         parts = (self._store, self._timeline, self._chronicle, self._options)
@@ -65,7 +65,7 @@ class EmbeddedCluster:
             self._store, self._commands, JobController(job_options), lambda: self._timeline.moment
         )
         self._carrier = Carrier(self._store, self._kubelet, self._rooms, self._timeline, self._chronicle)
-        self._live = LiveState()
+        self._live = LiveState(ignored_provisioners=self._options.ignored_provisioners)
         self._is_settled = False
         for watcher in (self._rooms, self._quotas, self._kubelet, self._reactions):
             self._store.watch(watcher.heed)

@@ -23,6 +23,8 @@ class Options:
     """Objects that an API server would refuse are left out; otherwise all are taken as they stand."""
     scheduler_names: tuple[str, ...] = ("volcano", "hekla")
     """The schedulers whose pods are served; others' pods are load on the nodes they sit on."""
+    ignored_provisioners: tuple[str, ...] = ()
+    """Provisioners whose volumes are not counted as attached."""
     shard_mode: str = "none"
     """Whether this scheduler keeps to the nodes of its shard: `none`, `hard` or `soft`."""
     shard_name: str = DEFAULT_NAME

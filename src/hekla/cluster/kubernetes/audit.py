@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
@@ -17,17 +17,18 @@ from typing import Any, Protocol
 from hekla.clock import stopwatch
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.facts import Facts, is_older
-from hekla.cluster.kubernetes.recount import differences, offered, taken_by_node
+from hekla.cluster.kubernetes.recount import Disks, differences, offered, taken_by_node
 from hekla.cluster.rooms import Rooms
 from hekla.errors import ClusterError
 from hekla.kube.reflector import ALWAYS, Reflector
-from hekla.objects import Manifest, Node, Pod
+from hekla.objects import CSINode, Manifest, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from hekla.state.live import LiveState
 
 logger = logging.getLogger("hekla.audit")
 MOST_SUSPECTS = 1000
 """More are left for the next time."""
 MOST_TOLD = 5
+DISKS: tuple[type[Manifest], ...] = (PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode)
 
 
 class Engine(Protocol):
@@ -62,7 +63,9 @@ class Audit:
         *,
         period: float,
         grace: float = 5.0,
+        ignored_provisioners: Collection[str] = (),
     ) -> None:
+        self._ignored_provisioners = ignored_provisioners
         self._facts = facts
         self._reflectors = reflectors
         self._rooms = rooms
@@ -151,9 +154,11 @@ class Audit:
             # Facts and books are read in one go: nothing may happen in between.
             pods = [self._assumptions.view(pod) for pod in self._facts.store.all_of(Pod)]
             nodes = list(self._facts.store.all_of(Node))
+            stored = [one for kind in DISKS for one in self._facts.store.all_of(kind)]
+            disks = Disks(stored, self._ignored_provisioners)
             booked = self._rooms.used_by_node()
             state = self._engine.up_to_date()
-            rooms, engine = await asyncio.to_thread(_compared, pods, nodes, booked, state)
+            rooms, engine = await asyncio.to_thread(_compared, pods, nodes, disks, booked, state)
         self._tell("rooms", rooms)
         self._tell("engine", engine)
 
@@ -166,11 +171,11 @@ class Audit:
 
 
 def _compared(
-    pods: list[Manifest], nodes: list[Node], booked: dict[str, Any], state: LiveState
+    pods: list[Manifest], nodes: list[Node], disks: Disks, booked: dict[str, Any], state: LiveState
 ) -> tuple[list[str], list[str]]:
     """What is wrong with the rooms, and what with the engine; in the engine's place, while it rests."""
     state.take_in()
-    taken = taken_by_node(pod for pod in pods if isinstance(pod, Pod))
+    taken = taken_by_node((pod for pod in pods if isinstance(pod, Pod)), disks)
     ledger, axis = state.nodes, state.axis
     used = {name: axis.resources(ledger.used[row]) for row, name in enumerate(ledger.names)}
     idle = {name: axis.resources(ledger.idle[row]) for row, name in enumerate(ledger.names)}
@@ -178,7 +183,7 @@ def _compared(
     there = {node.metadata.name: node for node in nodes}
     left = {}
     for name, sums in on_nodes.items():
-        left[name] = offered(there[name]) if name in there else Counter[str]()
+        left[name] = offered(there[name], disks) if name in there else Counter[str]()
         left[name].subtract(sums)
     wrong = [*differences(on_nodes, used), *(f"{line} idle" for line in differences(left, idle))]
     return list(differences(taken, booked)), wrong

@@ -118,9 +118,12 @@ class KubernetesCluster:
         self.writer = Writer(client, self.facts, clock, may_write)
         self.writer.on_missing = Doubts(self.store, client.tide.fall).missing
         self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write)
-        self.rooms = Rooms()
+        self.rooms = Rooms(self.store.get, self.options.ignored_provisioners)
         self._interest = Interest(self.store, self.options.scheduler_names)
-        self._live = LiveState(default_queue=self.options.default_queue)
+        self._live = LiveState(
+            default_queue=self.options.default_queue,
+            ignored_provisioners=self.options.ignored_provisioners,
+        )
         self._inbox = Inbox()
         self._back_off = BackOff(
             self.options.first_back_off, self.options.longest_back_off, self._rest, self._wake
@@ -153,6 +156,7 @@ class KubernetesCluster:
             self.assumptions,
             self,
             period=self.options.audit_period,
+            ignored_provisioners=self.options.ignored_provisioners,
         )
         self.store.watch(self._heed)
         self.store.watch(volumes.heed)

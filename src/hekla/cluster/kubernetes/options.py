@@ -15,6 +15,8 @@ class KubernetesOptions:
 
     scheduler_names: tuple[str, ...] = ("volcano",)
     default_queue: str = DEFAULT_QUEUE
+    ignored_provisioners: tuple[str, ...] = ()
+    """Provisioners whose volumes are not counted as attached."""
     shard_mode: str = "none"
     shard_name: str = DEFAULT_NAME
     in_flight: int = 48

@@ -6,11 +6,12 @@ This is not how the engine counts, and on purpose: books are checked by somebody
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from hekla.errors import InputError
 from hekla.model.resources import canonical, is_counted
-from hekla.objects import Node, Pod
+from hekla.objects import CSINode, Manifest, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Container, ContainerStatus
 
@@ -18,28 +19,78 @@ Sums = Counter[str]
 EXTRA = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
 
 
-def taken_by_node(pods: Iterable[Pod]) -> dict[str, Sums]:
+class Disks:
+    """The objects that say of which driver a claim is, and how many volumes of a driver a node takes."""
+
+    def __init__(self, objects: Iterable[Manifest], ignored: Collection[str] = ()) -> None:
+        self._by_kind: dict[type[Manifest], dict[str, Any]] = {}
+        for one in objects:
+            self._by_kind.setdefault(type(one), {})[one.key] = one
+        self._ignored = ignored
+
+    def attached(self, pod: Pod) -> Sums:
+        """One volume per claim of the pod; none where a claim is unknown."""
+        claims = self._by_kind.get(PersistentVolumeClaim, {})
+        names = [
+            disk.persistent_volume_claim.claim_name
+            if disk.persistent_volume_claim is not None
+            else f"{pod.metadata.name}-{disk.name}"
+            for disk in pod.spec.volumes
+            if disk.persistent_volume_claim is not None or disk.ephemeral is not None
+        ]
+        keys = [f"{pod.metadata.namespace}/{name}" for name in names]
+        if not claims.keys() >= set(keys):
+            return Counter()
+        drivers = (self._driver(claims[key]) for key in keys)
+        counted = (driver for driver in drivers if driver and driver not in self._ignored)
+        return Counter({_attachable(name): 1000 * count for name, count in Counter(counted).items()})
+
+    def _driver(self, claim: PersistentVolumeClaim) -> str:
+        volume = self._by_kind.get(PersistentVolume, {}).get(claim.spec.volume_name)
+        if volume is not None:
+            return volume.spec.csi.driver if volume.spec.csi is not None else ""
+        usual = claim.spec.storage_class_name or ""
+        named = claim.metadata.annotations.get("volume.beta.kubernetes.io/storage-class", usual)
+        entry = self._by_kind.get(StorageClass, {}).get(named)
+        return entry.provisioner if entry is not None else ""
+
+    def limits(self, node: str) -> Sums:
+        """How many volumes of each driver the node takes."""
+        csi_node = self._by_kind.get(CSINode, {}).get(node)
+        limits: Sums = Counter()
+        for driver in csi_node.spec.drivers if csi_node is not None else ():
+            stated = driver.allocatable.count if driver.allocatable is not None else None
+            limits[_attachable(driver.name)] = 1000 * (2**31 - 1 if stated is None else stated)
+        return limits
+
+
+def _attachable(driver: str) -> str:
+    return "attachable-volumes-csi-" + driver.replace("/", "-")
+
+
+def taken_by_node(pods: Iterable[Pod], disks: Disks) -> dict[str, Sums]:
     """By node, the sum over the pods that sit on it and have not ended."""
     taken: dict[str, Sums] = {}
     for pod in pods:
         if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed"):
-            taken.setdefault(pod.spec.node_name, Counter()).update(readable(pod))
+            taken.setdefault(pod.spec.node_name, Counter()).update(readable(pod, disks))
     return taken
 
 
-def offered(node: Node) -> Sums:
+def offered(node: Node, disks: Disks) -> Sums:
     """What the node has to give."""
     sums = _sums(node.status.allocatable or node.status.capacity)
+    sums.update(disks.limits(node.metadata.name))
     for name, key in EXTRA:
         text = node.metadata.annotations.get(key, "")
         sums[name] += int(text) if text.isdecimal() else 0
     return sums
 
 
-def readable(pod: Pod) -> Sums:
+def readable(pod: Pod, disks: Disks) -> Sums:
     """The pod's request; what cannot be read is complained of elsewhere, and takes no room."""
     try:
-        return request(pod)
+        return request(pod) + disks.attached(pod)
     except InputError:
         return Counter()
 
