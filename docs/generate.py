@@ -133,8 +133,8 @@ def configuration() -> Iterator[str]:
     yield FILE
     yield "## Switches"
     yield (
-        "A switch of a plugin turns one kind of its opinions off. Keys are as irregular as Volcano's; the "
-        "other spelling (`enable` for `enabled` and the other way round) is understood too."
+        "A switch of a plugin turns one kind of its opinions off. Keys are as irregular as Volcano's: one "
+        "with `enable` for `enabled`, or the other way round, is a warning and changes nothing."
     )
     rows = [(f"`{s.key}`", "on" if s.default else "off", s.guards) for s in SWITCHES]
     yield table(("Switch", "Default", "Guards"), rows)

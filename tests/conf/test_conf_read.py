@@ -166,11 +166,11 @@ TOLD = [
         warnings=("conf.yaml:5: only the first document is read; remove the second",),
     ),
     Told(
-        "switches in both spellings that contradict each other are told",
+        "a switch that Volcano does not know is told",
         "actions: allocate\n" + TIERS + "    enableOverused: true\n    enabledOverused: false\n",
         warnings=(
-            "conf.yaml:6: tiers[0].plugins[0].enabledOverused: "
-            "enabledOverused and enableOverused contradict each other; enabledOverused counts",
+            'conf.yaml:5: tiers[0].plugins[0].enableOverused: no switch "enableOverused"; '
+            'did you mean "enabledOverused"?',
         ),
     ),
     Told(
@@ -259,21 +259,13 @@ def test_blanks_around_action_names_do_not_matter() -> None:
     assert conf.actions == ("enqueue", "allocate", "backfill")
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["enabledOverused: false", "enableOverused: false", "enableOverused: false\n    enabledOverused: false"],
-)
-def test_either_spelling_of_a_switch_will_do(line: str) -> None:
-    conf, mistakes = read_conf(f"actions: allocate\n{TIERS}    {line}\n")
-    assert mistakes == []
-    assert conf.plugins[0].switches == {"enabledOverused": False}
-
-
-@pytest.mark.parametrize("spellings", [("JobOrder", "dJobOrder"), ("dJobOrder", "JobOrder")])
-def test_of_two_spellings_the_exact_one_counts(spellings: tuple[str, str]) -> None:
-    lines = "".join(f"    enable{key}: {key == 'JobOrder'}\n" for key in spellings)
-    conf, _ = read_conf("actions: allocate\n" + TIERS + lines)
-    assert conf.plugins[0].switches == {"enableJobOrder": True}
+@pytest.mark.parametrize("key", ["enabledJobPipelined", "enableOverused", "EnableJobOrder", "enablejoborder"])
+def test_an_unknown_switch_changes_nothing(key: str) -> None:
+    conf, mistakes = read_conf(f"actions: allocate\n{TIERS}    {key}: false\n")
+    assert [mistake.severity for mistake in mistakes] == ["warning"]
+    assert conf.plugins[0].switches == {}
+    with pytest.raises(ConfError):
+        require((conf, mistakes), strict=True)
 
 
 def test_what_was_wrong_is_not_in_the_conf(catalogue: Catalogue) -> None:

@@ -18,7 +18,7 @@ actions: "allocate, preempt"
 tiers:
 - plugins:
   - name: gang
-    enableOverused: false
+    enabledOverused: false
     enableJobOrder: true
   - name: binpack
     arguments: {binpack.cpu: 5, binpack.resources: "nvidia.com/gpu", binpack.resources.nvidia.com/gpu: 3}

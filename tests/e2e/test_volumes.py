@@ -23,6 +23,15 @@ def storage_class(provisioner: str) -> Object:
     }
 
 
+def csi_node(name: str, driver: str) -> Object:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": [{"name": driver, "nodeID": name, "topologyKeys": []}]},
+    }
+
+
 def claim(name: str) -> Object:
     return {
         "apiVersion": "v1",
@@ -68,7 +77,7 @@ def test_a_volume_that_is_there_is_given_and_draws_the_pod_to_its_node(cluster: 
     (volume,) = cluster.api.create(local_volume("on-n2", "n2"))
     cluster.api.patch(volume, {"status": {"phase": "Available"}}, "status")
     cluster.api.create(claim("data"), pod_group("g", 1), pod_group("other", 1))
-    with running(cluster.plane):
+    with running(cluster.plane, "--ignored-provisioners=kubernetes.io/no-provisioner"):
         cluster.api.create(pod("g-0", group="g", **data("data")), pod("other-0", group="other"))
         cluster.wait_for_phases(other_0="Running")
         wait_until(lambda: _claimed(cluster, "on-n2") == "data", what="the volume's claim")
@@ -84,9 +93,13 @@ def _claimed(cluster: Cluster, volume: str) -> str:
 
 
 def test_a_volume_that_has_to_be_made_is_made_for_the_node(cluster: Cluster) -> None:
-    cluster.api.create(node("n1"), storage_class("example.com/maker"), claim("data"), pod_group("g", 1))
+    cluster.api.create(node("n1"), storage_class("maker.example.com"), claim("data"))
+    cluster.api.create(pod_group("g", 1), pod_group("other", 1))
     with running(cluster.plane):
-        cluster.api.create(pod("g-0", group="g", **data("data")))
+        cluster.api.create(pod("g-0", group="g", **data("data")), pod("other-0", group="other"))
+        cluster.wait_for_phases(other_0="Running")
+        assert not _selected(cluster), "no node has the driver"
+        cluster.api.create(csi_node("n1", "maker.example.com"))
         wait_until(lambda: _selected(cluster) == "n1", what="the node on the claim")
         cluster.api.create(local_volume("made", "n1"))
         bind_claim(cluster, "data", "made")

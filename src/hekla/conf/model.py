@@ -18,13 +18,6 @@ class Switch:
     guards: str
     default: bool = True
 
-    @property
-    def other_spelling(self) -> str:
-        """`enableX` for `enabledX` and the other way round: Volcano's keys are irregular, people are not."""
-        if self.key.startswith("enabled"):
-            return "enable" + self.key.removeprefix("enabled")
-        return "enabled" + self.key.removeprefix("enable")
-
 
 SWITCHES: tuple[Switch, ...] = (
     Switch("enableJobOrder", "job order"),
@@ -54,9 +47,7 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("enableReservedNodes", "reserved nodes; no action asks for it"),
 )
 
-SWITCH_BY_SPELLING: Mapping[str, Switch] = {
-    spelling: switch for switch in SWITCHES for spelling in (switch.key, switch.other_spelling)
-}
+SWITCH_BY_KEY: Mapping[str, Switch] = {switch.key: switch for switch in SWITCHES}
 
 
 @dataclass(frozen=True)
@@ -69,11 +60,11 @@ class PluginEntry:
 
     def enabled(self, switch_key: str) -> bool:
         """Whether the plugin may give the opinion that the switch guards."""
-        switch = SWITCH_BY_SPELLING.get(switch_key)
+        switch = SWITCH_BY_KEY.get(switch_key)
         if switch is None:
             hint = did_you_mean(switch_key, (row.key for row in SWITCHES))
             raise BrokenPromise(f"no switch {quoted(switch_key)}{hint}")
-        return self.switches.get(switch.key, switch.default)
+        return self.switches.get(switch_key, switch.default)
 
 
 @dataclass(frozen=True)

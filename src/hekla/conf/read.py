@@ -13,7 +13,7 @@ from hekla.conf.arguments import accept_arguments
 from hekla.conf.config_map import SECTIONS, ConfText, configuration_in
 from hekla.conf.document import read_document
 from hekla.conf.mistakes import Mistake, did_you_mean, error, line_of, under, warning
-from hekla.conf.model import SWITCH_BY_SPELLING, SWITCHES, Catalogue, Conf, PluginEntry, Tier
+from hekla.conf.model import SWITCH_BY_KEY, Catalogue, Conf, PluginEntry, Tier
 from hekla.conf.presets import BUILT_IN_DEFAULT
 from hekla.conf.questions import Context, listed
 from hekla.conf.sense import check_sense
@@ -130,18 +130,14 @@ class _Reader:
             yield PluginEntry(name, switches, self.arguments(entry, where, known))
 
     def switches(self, entry: Mapping[str, object], where: str) -> dict[str, bool]:
-        """The switches of a plugin entry by their exact key, which wins over the other spelling."""
+        """The switches of a plugin entry; one of another name is ignored, as in Volcano, and told."""
         found: dict[str, bool] = {}
+        self.check_keys(entry, where, ("name", "arguments", *SWITCH_BY_KEY))
         for key, value in entry.items():
-            switch = SWITCH_BY_SPELLING.get(key)
-            if switch is None:
-                self.check_keys({key: value}, where, ("name", "arguments", *(row.key for row in SWITCHES)))
-            elif isinstance(value, bool):
-                if found.get(switch.key, value) != value:
-                    message = f"{switch.key} and {switch.other_spelling} contradict each other"
-                    self.mistakes.append(warning(under(where, key), f"{message}; {switch.key} counts"))
-                if key == switch.key or switch.key not in found:
-                    found[switch.key] = value
+            if key not in SWITCH_BY_KEY:
+                continue
+            if isinstance(value, bool):
+                found[key] = value
             elif value is not None:
                 self.mistakes.append(error(under(where, key), f"expected true or false, got {spoken(value)}"))
         return found

@@ -52,6 +52,18 @@ def cards_are_shared_in_one_way(context: Context) -> Iterator[Mistake]:
         yield error(context.of_plugin.get("deviceshare", "tiers"), message)
 
 
+def predicates_are_asked(context: Context) -> Iterator[Mistake]:
+    entry = context.plugins.get("predicates")
+    if entry is None or entry.enabled("enablePredicate"):
+        return
+    if entry.arguments.get("predicate.VolumeBindingEnable") is not False:
+        message = (
+            "with enablePredicate: false nothing is placed, as in Volcano: volumes are reserved by what the "
+            "predicates found; set predicate.VolumeBindingEnable: false"
+        )
+        yield warning(context.of_plugin.get("predicates", "tiers"), message)
+
+
 def actions_run_once(context: Context) -> Iterator[Mistake]:
     for name, times in Counter(context.conf.actions).items():
         if times > 1:
@@ -118,6 +130,7 @@ RULES: tuple[Rule, ...] = (
     hierarchy_excludes_proportion,
     cards_are_shared_in_one_way,
     capacity_excludes_proportion,
+    predicates_are_asked,
     actions_run_once,
     enqueue_comes_first,
     enqueue_is_there_if_insisted,

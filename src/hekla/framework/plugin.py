@@ -62,6 +62,9 @@ class Plugin:
     keeps_pods: ClassVar[bool] = False
     """Whether it moves pods in the pod ledger when tasks are placed and released."""
 
+    may_object: bool = False
+    """Whether in this session it may object to a placement, although it can hear of many at once."""
+
     resolve: Resolve = Resolve.NONE
     """How firm it is about victims; what it refuses firmly is not asked for again."""
 

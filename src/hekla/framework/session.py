@@ -146,7 +146,9 @@ class Session:
         self._panel = Panel(lineup, plugins)
         self._listeners = [plugins[seat].name for seat in lineup.hearing_allocate]
         self._on_allocate = [plugins[seat].on_allocate for seat in lineup.hearing_allocate]
-        self._on_allocate_all = [plugins[seat].on_allocate_all for seat in lineup.hearing_many]
+        self._on_allocate_all = [
+            plugins[seat].on_allocate_all for seat in lineup.hearing_many if not plugins[seat].may_object
+        ]
         self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
         self.pods.is_kept = lineup.keeps_pods
         door = self.snapshot.state.door

@@ -49,6 +49,9 @@ NOT_CHOSEN = "node(s) didn't match Pod's node affinity/selector"
 TAINTED = "node(s) had untolerated taint(s)"
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 NAMES_CONFLICT = "pod affinity terms conflict"
+NOT_PREPARED = (
+    "volumes cannot be reserved with enablePredicate: false; set predicate.VolumeBindingEnable: false"
+)
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,8 @@ class Predicates(Plugin):
         self._kept: dict[Hashable, Refusals] = {}
         self._storage = Storage(session.snapshot)
         any_volumes = tasks.some(has_volumes)
+        # As in Volcano, volumes are reserved by what the pre-predicate found, for pods without volumes too.
+        self.may_object = told.volume_binding and not self._is_asked()
         has_affinity = told.pod_affinity and tasks.some(has_pod_affinity)
         self._affinity = PodAffinityFilter(session) if has_affinity else None
         self._company_before: dict[str, list[Refusal]] = {}
@@ -127,6 +132,10 @@ class Predicates(Plugin):
         self._spreading = ClassMemory(
             session, lambda task: read_constraints(session, self._taints, task, HARD)
         )
+
+    def _is_asked(self) -> bool:
+        own = (entry for entry in self.session.conf.plugins if entry.name == self.name)
+        return all(entry.enabled("enablePredicate") for entry in own)
 
     def silent_on(self) -> Collection[Point | str]:
         """Filters that are switched off, or that no node and no task of the session has a use for."""
@@ -146,14 +155,15 @@ class Predicates(Plugin):
 
     # Events: what is promised counts at once, what is being evicted no longer does
 
-    def on_allocate(self, task: Task) -> None:
+    def on_allocate(self, task: Task) -> str | None:
         if task.node == NOWHERE:  # it ran on a node that nobody knows
-            return
+            return None
         if self._binding is not None:
             self._binding.take(task, task.node)
         if self._limits is not None:
             self._limits.attach(task, task.node)
         self.session.pods.add(task, task.node)
+        return NOT_PREPARED if self.may_object else None
 
     def on_allocate_all(self, tasks: Sequence[Task]) -> None:
         if self._binding is not None or self._limits is not None or tasks[0].node == NOWHERE:

@@ -43,6 +43,7 @@ _TABLE = (
     Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims"),
     Kind("PersistentVolume", "v1", "persistentvolumes", is_namespaced=False),
     Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", is_namespaced=False),
+    Kind("CSINode", "storage.k8s.io/v1", "csinodes", is_namespaced=False),
     Kind("Lease", "coordination.k8s.io/v1", "leases"),
     Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", is_namespaced=False),
     Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets"),
