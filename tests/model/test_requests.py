@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.model.requests import nonzero_request_of, request_of
+from hekla.model.requests import request_of, scored_on_node, scored_request_of
 from hekla.model.resources import Resources, as_quantities, is_counted, is_empty, read_resources
 from hekla.objects import Condition, Pod
 from hekla.objects.meta import ResourceList
@@ -99,7 +99,47 @@ def test_of_a_resize_that_cannot_be_done_only_what_is_held_counts() -> None:
 
 def test_scores_count_a_little_for_containers_that_name_nothing() -> None:
     spec = PodSpec(containers=(container("c1"), container("c2", cpu=0, memory="1Mi")))
-    assert nonzero_request_of(Pod(spec=spec)) == (100, 201 * 2**20)
+    assert scored_request_of(Pod(spec=spec)) == (100, 201 * 2**20)
+    assert scored_on_node(Pod(spec=spec)) == (100, 201 * 2**20)
+
+
+MI = 2**20
+
+
+@pytest.mark.parametrize(
+    ("pod_level", "to_place", "on_node"),
+    [
+        ({"cpu": 2}, (2000, 400 * MI), (2000, 400 * MI)),
+        ({"cpu": 2, "memory": "1Gi"}, (2000, 1024 * MI), (2000, 1024 * MI)),
+        ({"hugepages-2Mi": "2Mi"}, (1100, 400 * MI), (1000, 400 * MI)),
+        ({"nvidia.com/gpu": 1}, (1100, 400 * MI), (1100, 400 * MI)),
+        ({}, (1100, 400 * MI), (1100, 400 * MI)),
+    ],
+    ids=[
+        "cpu is replaced",
+        "both are",
+        "any request of the pod's own ends the defaults of what is named",
+        "not one that no pod can have",
+        "none",
+    ],
+)
+def test_scores_see_what_the_pod_as_a_whole_asks_for(
+    pod_level: ResourceList, to_place: tuple[int, int], on_node: tuple[int, int]
+) -> None:
+    level = ResourceRequirements(requests=pod_level)
+    spec = PodSpec(containers=(container("c1", cpu=1), container("c2")), resources=level)
+    assert scored_request_of(Pod(spec=spec)) == to_place
+    assert scored_on_node(Pod(spec=spec)) == on_node
+
+
+def test_overhead_and_init_containers_count_in_scores_as_they_do_in_requests() -> None:
+    level = ResourceRequirements(requests={"cpu": 3})
+    init = (container("i1", memory="1Gi"), container("i2", "Always", cpu=1))
+    spec = PodSpec(
+        containers=(container("c1"),), init_containers=init, resources=level, overhead={"cpu": "10m"}
+    )
+    assert scored_request_of(Pod(spec=spec)) == (3010, 1024 * MI)
+    assert scored_on_node(Pod(spec=spec)) == (3010, 1024 * MI)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class PodLedger:
         for task in tasks:
             self.pods_on[task.node][task.key] = task
         np.add.at(self.count, rows, 1)
-        np.add.at(self.nonzero, rows, np.array([task.nonzero for task in tasks], dtype=np.int64))
+        np.add.at(self.nonzero, rows, np.array([task.nonzero_on_node for task in tasks], dtype=np.int64))
         np.add.at(self.requested, rows, np.stack([task.vector for task in tasks]))
 
     def bring_back(self, task: Task) -> None:
@@ -121,7 +121,7 @@ class PodLedger:
             self.pods_on[task.node][task.key] = task
         rows, counts = counted(task.node for task in tasks)
         self.count[rows] += counts
-        self.nonzero[rows] += counts[:, None] * np.array(tasks[0].nonzero, dtype=np.int64)
+        self.nonzero[rows] += counts[:, None] * np.array(tasks[0].nonzero_on_node, dtype=np.int64)
         self.requested[rows] += counts[:, None] * tasks[0].vector
         self._changed += rows.tolist()
 

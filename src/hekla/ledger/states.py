@@ -87,7 +87,7 @@ class SupposedStates(NodeStates):
         self._tasks: Amounts = task.vector[:, None] * added
         # Where nobody moves pods in it, the pod ledger stays as it was when the session opened.
         self._pods = added if pods.is_kept else np.zeros_like(added)
-        self._nonzero_pods: Amounts = np.array(task.nonzero, dtype=np.int64)[:, None] * self._pods
+        self._nonzero_pods: Amounts = np.array(task.nonzero_on_node, dtype=np.int64)[:, None] * self._pods
 
     @property
     def used(self) -> Amounts:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
-from hekla.model.resources import CPU, MEMORY, PODS, Resources, add, largest, read_resources
+from hekla.model.resources import CPU, MEMORY, PODS, Resources, add, largest, read_resources, total
 from hekla.objects.meta import Amount
 from hekla.objects.pod import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 
-MISSING_CPU = 100
-MISSING_MEMORY = 200 * 1024 * 1024
+USUAL = {CPU: 100, MEMORY: 200 * 1024 * 1024}
 """What Kubernetes' scores count for a container that names no cpu or memory."""
+NOTHING: Resources = {}
+
+Scored = tuple[int, int]
+"""cpu and memory as Kubernetes' scores see them."""
 
 
-def demand_of(pod: Pod) -> tuple[Resources, tuple[int, int]]:
-    """The request, and what of it scores see; do not change it, pods that ask for the same share it."""
+class Demand(NamedTuple):
+    """What a pod asks for, and what scores see of that: before it has a node, and on one."""
+
+    request: Resources
+    scored: Scored
+    scored_on_node: Scored
+
+
+def demand_of(pod: Pod) -> Demand:
+    """Do not change it: pods that ask for the same share it."""
     spec = pod.spec
     if (
         len(spec.containers) == 1
@@ -25,14 +36,15 @@ def demand_of(pod: Pod) -> tuple[Resources, tuple[int, int]]:
         and not spec.overhead
     ):
         return _demand_of_one_container(tuple(spec.containers[0].resources.requests.items()))
-    return request_of(pod), nonzero_request_of(pod)
+    return Demand(request_of(pod), scored_request_of(pod), scored_on_node(pod))
 
 
 @lru_cache(maxsize=4096)
-def _demand_of_one_container(asked: tuple[tuple[str, Amount], ...]) -> tuple[Resources, tuple[int, int]]:
+def _demand_of_one_container(asked: tuple[tuple[str, Amount], ...]) -> Demand:
     container = Container(resources=ResourceRequirements(requests=dict(asked)))
     pod = Pod(spec=PodSpec(containers=(container,)))
-    return request_of(pod), nonzero_request_of(pod)
+    scored = scored_request_of(pod)
+    return Demand(request_of(pod), scored, scored)
 
 
 def request_of(pod: Pod) -> Resources:
@@ -41,33 +53,57 @@ def request_of(pod: Pod) -> Resources:
     if not spec.init_containers and len(spec.containers) == 1 and not pod.status.container_statuses:
         request = read_resources(spec.containers[0].resources.requests)
     else:
-        request = _combined(pod)
+        request = _of_containers(pod, NOTHING)
     request[PODS] = request.get(PODS, 0) + 1
+    return _of_pod(spec, request)
+
+
+def scored_request_of(pod: Pod) -> Scored:
+    """For a pod that is to be placed: a container that names none gets a small share."""
+    return _scored(_of_pod(pod.spec, _of_containers(pod, USUAL)))
+
+
+def scored_on_node(pod: Pod) -> Scored:
+    """The same for a pod on its node, which gets no share of what the pod as a whole names."""
+    named = {} if pod.spec.resources is None else read_resources(pod.spec.resources.requests)
+    if not any(map(_is_pod_level, named)):
+        return scored_request_of(pod)
+    whole = request_of(pod)
+    missing = {name: share for name, share in USUAL.items() if name not in whole}
+    return _scored(_of_pod(pod.spec, _of_containers(pod, missing)))
+
+
+def _scored(request: Resources) -> Scored:
+    return request.get(CPU, 0), request.get(MEMORY, 0)
+
+
+def _of_pod(spec: PodSpec, request: Resources) -> Resources:
+    """What containers ask for together, but for what the pod as a whole says, and its overhead."""
     if spec.resources is not None:
-        request.update(
-            {
-                name: value
-                for name, value in read_resources(spec.resources.requests).items()
-                if _is_pod_level(name)
-            }
-        )
+        named = read_resources(spec.resources.requests)
+        request = {**request, **{name: named[name] for name in named if _is_pod_level(name)}}
     return add(request, read_resources(spec.overhead)) if spec.overhead else request
 
 
-def _combined(pod: Pod) -> Resources:
+def _of_containers(pod: Pod, missing: Resources) -> Resources:
+    """The most that containers hold at any time; `missing` is what one gets of what it does not name."""
     resized = {status.name: status for status in pod.status.container_statuses}
     resized_init = {status.name: status for status in pod.status.init_container_statuses}
     is_infeasible = _resize_is_infeasible(pod)
-    running = _sum(_current(c, resized.get(c.name), is_infeasible) for c in pod.spec.containers)
+    running = total(
+        {**missing, **_current(one, resized.get(one.name), is_infeasible)} for one in pod.spec.containers
+    )
     sidecars: Resources = {}
     starting: Resources = {}
     for container in pod.spec.init_containers:
         if container.restart_policy == "Always":
-            asked = _current(container, resized_init.get(container.name), is_infeasible)
+            held = _current(container, resized_init.get(container.name), is_infeasible)
+            asked = {**missing, **held}
             running, sidecars = add(running, asked), add(sidecars, asked)
             starting = largest(starting, sidecars)
         else:
-            starting = largest(starting, add(read_resources(container.resources.requests), sidecars))
+            asked = {**missing, **read_resources(container.resources.requests)}
+            starting = largest(starting, add(asked, sidecars))
     return largest(running, starting)
 
 
@@ -89,34 +125,3 @@ def _resize_is_infeasible(pod: Pod) -> bool:
 
 def _is_pod_level(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
-
-
-def _sum(parts: Iterable[Resources]) -> Resources:
-    result: Resources = {}
-    for part in parts:
-        result = add(result, part)
-    return result
-
-
-def nonzero_request_of(pod: Pod) -> tuple[int, int]:
-    """cpu and memory as Kubernetes' scores see them: a container that names none gets a small share."""
-    spec = pod.spec
-    running = _sum(_with_defaults(c) for c in spec.containers)
-    sidecars: Resources = {}
-    starting: Resources = {}
-    for container in spec.init_containers:
-        asked = _with_defaults(container)
-        if container.restart_policy == "Always":
-            running, sidecars = add(running, asked), add(sidecars, asked)
-            starting = largest(starting, sidecars)
-        else:
-            starting = largest(starting, add(asked, sidecars))
-    asked = largest(running, starting)
-    if spec.overhead:
-        asked = add(asked, read_resources(spec.overhead))
-    return asked.get(CPU, 0), asked.get(MEMORY, 0)
-
-
-def _with_defaults(container: Container) -> Resources:
-    asked = read_resources(container.resources.requests)
-    return {CPU: asked.get(CPU, MISSING_CPU), MEMORY: asked.get(MEMORY, MISSING_MEMORY)}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from hekla.model.requests import demand_of
+from hekla.model.requests import Scored, demand_of
 from hekla.model.resources import Resources, add, is_empty
 from hekla.model.status import Status, status_of
 from hekla.objects import seconds
@@ -57,11 +57,17 @@ class Weight:
     __slots__ = ("among_pods", "amounts", "asked", "kind", "nonzero", "on_node", "wanted")
 
     def __init__(
-        self, vector: npt.NDArray[np.int64], nonzero: tuple[int, int], asked: tuple[int, ...], pods: int
+        self,
+        vector: npt.NDArray[np.int64],
+        nonzero: Scored,
+        asked: tuple[int, ...],
+        pods: int,
+        nonzero_on_node: Scored | None = None,
     ) -> None:
+        on_node = nonzero if nonzero_on_node is None else nonzero_on_node
         self.on_node = np.concatenate([-vector, vector, -vector])
         """Of what is idle, used, and idle once releases are done."""
-        self.among_pods = np.array([*vector, *nonzero, 1], dtype=np.int64)
+        self.among_pods = np.array([*vector, *on_node, 1], dtype=np.int64)
         """Of what is requested, of what scores see of that, and of pods."""
         self.amounts: list[int] = vector.tolist()
         """What it asks for, in plain numbers."""
@@ -91,7 +97,8 @@ class Task:
     job: str
     role: str
     request: Resources
-    nonzero: tuple[int, int]
+    nonzero: Scored
+    nonzero_on_node: Scored
     priority: int
     created: float
     index: int | None
@@ -131,7 +138,7 @@ def task_of(pod: Pod, attachments: Resources | None = None) -> Task:
     """The task that a pod comes to, with its volumes; raises InputError where amounts cannot be read."""
     meta, spec = pod.metadata, pod.spec
     notes = meta.annotations
-    request, nonzero = demand_of(pod)
+    request, nonzero, nonzero_on_node = demand_of(pod)
     if attachments:
         request = add(request, attachments)
     group = notes.get(GROUP_NAME, "")
@@ -146,6 +153,7 @@ def task_of(pod: Pod, attachments: Resources | None = None) -> Task:
         role=notes.get(TASK_SPEC) or meta.labels.get(TASK_SPEC, ""),
         request=request,
         nonzero=nonzero,
+        nonzero_on_node=nonzero_on_node,
         priority=priority_of(pod),
         created=seconds(meta.creation_timestamp),
         index=pod_index(meta.name),
@@ -226,6 +234,7 @@ def _like(task: Task, pod: Pod) -> Task:
         task.role,
         task.request,
         task.nonzero,
+        task.nonzero_on_node,
         task.priority,
         seconds(meta.creation_timestamp),
         pod_index(meta.name),

@@ -376,11 +376,11 @@ class LiveState:
 
     def _lay_out(self, task: Task) -> None:
         """Amounts by name become a vector; tasks that ask for the same share one."""
-        shape = (*task.request.items(), task.nonzero)
+        shape = (*task.request.items(), task.nonzero, task.nonzero_on_node)
         known = self._layouts.get(shape)
         if known is None:
             vector, asked = self.axis.vector(task.request), self.axis.compared(task.request)
-            weight = Weight(vector, task.nonzero, asked, self.axis.pods)
+            weight = Weight(vector, task.nonzero, asked, self.axis.pods, task.nonzero_on_node)
             known = self._layouts[shape] = (vector, asked, weight)
         task.vector, task.asked, task.weight = known
 
