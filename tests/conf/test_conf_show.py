@@ -28,7 +28,7 @@ tiers:
 configurations:
 - name: allocate
   arguments: {predicateErrorCacheEnable: "false"}
-metrics: {type: prometheus, address: "http://there", interval: 30}
+metrics: {type: prometheus, address: "http://there", interval: 30s}
 """
 
 SHOWN = """\
@@ -56,7 +56,7 @@ configurations:
 metrics:
   type: prometheus
   address: http://there
-  interval: '30'
+  interval: 30s
 """
 
 
@@ -132,4 +132,4 @@ def test_the_data_is_fit_for_json(catalogue: Catalogue) -> None:
     assert json.loads(json.dumps(data)) == data
     assert data["actions"] == ["allocate", "preempt"]
     assert data["configurations"] == [{"name": "allocate", "arguments": {"predicateErrorCacheEnable": False}}]
-    assert data["metrics"] == {"type": "prometheus", "address": "http://there", "interval": "30"}
+    assert data["metrics"] == {"type": "prometheus", "address": "http://there", "interval": "30s"}

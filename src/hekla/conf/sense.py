@@ -15,6 +15,7 @@ from hekla.conf.without_effect import (
     reserved_room_is_there,
     shuffle_has_victims,
     sources_can_be_read,
+    times_can_be_read,
 )
 from hekla.objects.complaint import quoted
 
@@ -142,6 +143,7 @@ RULES: tuple[Rule, ...] = (
     load_has_a_source,
     sources_can_be_read,
     preempt_compares_nodes,
+    times_can_be_read,
     reserved_room_is_there,
     configurations_are_used,
 )

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from hekla.conf.mistakes import Mistake, did_you_mean, warning
 from hekla.conf.questions import VICTIMS, Context
 from hekla.objects.complaint import quoted
+from hekla.objects.duration import positive_seconds
 
 GOES_BY_LOAD = ("rescheduling", "usage")
 """Plugins to which measured load is everything."""
 ANNOTATIONS = "annotations"
 SOURCES = (ANNOTATIONS, "file", "prometheus")
 """Where load may be read (`hekla.metrics`); all but annotations have an address."""
+
+USUAL_SECONDS = {"interval": 30.0, "timeout": 10.0}
+"""How often load is read, and how long one answer may take (`hekla.metrics`)."""
 
 BUILT_IN_ACTIONS = frozenset(
     ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")
@@ -78,6 +82,14 @@ def preempt_compares_nodes(context: Context) -> Iterator[Mistake]:
 
 def _is_none(count: object) -> bool:
     return isinstance(count, int) and count <= 0
+
+
+def times_can_be_read(context: Context) -> Iterator[Mistake]:
+    for key, usual in USUAL_SECONDS.items():
+        text = context.conf.metrics.get(key)
+        if text is not None and positive_seconds(text) is None:
+            message = f'{quoted(text)} is no time to wait; {usual:g}s counts; write it like "90s" or "1m30s"'
+            yield warning(f"metrics.{key}", message)
 
 
 def reserved_room_is_there(context: Context) -> Iterator[Mistake]:

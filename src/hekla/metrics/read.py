@@ -3,8 +3,8 @@
 metrics:
   type: prometheus          # or annotations (the default), or file
   address: https://prometheus.example.com:9090    # for type file: the path of the file
-  interval: 30s             # how often it is read at most
-  timeout: 10s              # prometheus only, and so are the following
+  interval: 30s             # how often it is read at most; one that cannot be read counts as 30s
+  timeout: 10s              # for one query; prometheus only, and so are the following
   query.cpu: ...            # one figure in percent per node; see `prometheus` for the usual queries
   query.memory: ...
   tls.ca: ca.pem            # certificates to trust besides the usual ones
@@ -20,11 +20,10 @@ from hekla.metrics.sources import from_annotations, from_file
 from hekla.model.load import NodeLoad
 from hekla.model.node import Node
 from hekla.objects.complaint import Complaint, did_you_mean, quoted
-from hekla.objects.duration import read_seconds
+from hekla.objects.duration import positive_seconds
 
 ANNOTATIONS, FILE, PROMETHEUS = "annotations", "file", "prometheus"
-DEFAULT_INTERVAL = "30s"
-DEFAULT_TIMEOUT = "10s"
+USUAL_SECONDS = {"interval": 30.0, "timeout": 10.0}
 
 Settings = Mapping[str, str]
 Load = dict[str, NodeLoad]
@@ -66,7 +65,7 @@ def _file(settings: Settings, _: Collection[Node], now: float, _complaints: list
 def _prometheus(settings: Settings, nodes: Collection[Node], now: float, complaints: list[Complaint]) -> Load:
     source = Prometheus(
         _address(settings),
-        timeout=_positive_seconds(settings, "timeout", DEFAULT_TIMEOUT),
+        timeout=seconds_of(settings, "timeout"),
         cpu_query=settings.get("query.cpu", CPU_QUERY),
         memory_query=settings.get("query.memory", MEMORY_QUERY),
         ca_file=settings.get("tls.ca", ""),
@@ -90,7 +89,7 @@ class Meter:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._interval = _positive_seconds(settings, "interval", DEFAULT_INTERVAL)
+        self._interval = seconds_of(settings, "interval")
         self._load: Load = {}
         self._read_at: float | None = None
 
@@ -116,8 +115,7 @@ def _address(settings: Settings) -> str:
     return address
 
 
-def _positive_seconds(settings: Settings, key: str, default: str) -> float:
-    seconds = read_seconds(settings.get(key, default))
-    if seconds <= 0:
-        raise InputError(f"metrics.{key}: {quoted(settings[key])} is no time to wait")
-    return seconds
+def seconds_of(settings: Settings, key: str) -> float:
+    """What the setting says; as in Volcano, the usual time where it says none. Reading the file tells so."""
+    seconds = positive_seconds(settings.get(key, ""))
+    return USUAL_SECONDS[key] if seconds is None else seconds

@@ -26,6 +26,15 @@ def read_seconds(text: str) -> float:
     return -total if text.startswith("-") else total
 
 
+def positive_seconds(text: str) -> float | None:
+    """The seconds that the text says; None where it says none, or no time at all."""
+    try:
+        seconds = read_seconds(text)
+    except InputError:
+        return None
+    return seconds if seconds > 0 else None
+
+
 def read_long_span(text: str) -> float:
     """The seconds that the text says, which may begin with days."""
     days = _DAYS.match(text)
