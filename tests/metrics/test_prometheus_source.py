@@ -13,8 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from hekla.errors import InputError
+from hekla.exchange import LARGEST_ANSWER
 from hekla.metrics import NodeLoad, read_load
-from hekla.metrics.prometheus import CPU_QUERY, LARGEST_ANSWER, MEMORY_QUERY, Prometheus, node_named_in
+from hekla.metrics.prometheus import CPU_QUERY, MEMORY_QUERY, Prometheus, node_named_in
 from hekla.model.node import node_of
 from hekla.objects.complaint import Complaint
 from hekla.testing import node
@@ -152,7 +153,7 @@ def test_a_redirection_is_not_followed(stand: Stand) -> None:
 
 def test_silence_ends_with_the_timeout(stand: Stand) -> None:
     stand.answers(lambda handler, _: stand.is_closing.wait(5.0) and None)
-    with pytest.raises(InputError, match=r"no answer within 0\.1 s"):
+    with pytest.raises(InputError, match=r"gave no answer within 0\.1 s"):
         Prometheus(stand.address, timeout=0.1).ask("up")
     stand.is_closing.set()
 
@@ -168,7 +169,7 @@ def test_an_answer_that_trickles_ends_with_the_timeout_too(stand: Stand) -> None
                 return
 
     stand.answers(trickle)
-    with pytest.raises(InputError, match=r"no answer within 0\.2 s"):
+    with pytest.raises(InputError, match=r"gave no answer within 0\.2 s"):
         Prometheus(stand.address, timeout=0.2).ask("up")
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from hekla.conf import read_arguments
+from hekla.exchange import LARGEST_ANSWER
 from hekla.framework.points import Vote
 from hekla.framework.session import Session
 from hekla.model.diagnosis import Code
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.plugins.extender import Extender
-from hekla.plugins.extender_transport import LARGEST_ANSWER, CallFailed, post
+from hekla.plugins.extender_transport import CallFailed, post
 from hekla.testing import Story, check_plugin, job, node, queue, session_of
 from hekla.testing import plugin as entry
 
@@ -389,15 +390,15 @@ def test_a_real_service_is_asked_over_http_within_bounds() -> None:
         answer = json.loads(post(f"{address}/a/b?c=d", b'{"task": 1}', 5.0))
         assert answer == {"path": "/a/b?c=d", "got": {"task": 1}}
         for path, timeout, said in (
-            ("missing", 5.0, "answered with status 404"),
-            ("moved", 5.0, "answered with status 302"),
-            ("large", 5.0, "answered with more than 10485760 bytes"),
-            ("hang", 0.2, "cannot be asked: TimeoutError"),
-            ("trickle", 0.2, "did not finish its answer in time"),
+            ("missing", 5.0, "answered 404"),
+            ("moved", 5.0, "answered 302"),
+            ("large", 5.0, "answered more than 10 MB"),
+            ("hang", 0.2, "gave no answer within 0.2 s"),
+            ("trickle", 0.2, "gave no answer within 0.2 s"),
         ):
             with pytest.raises(CallFailed, match=said):
                 post(f"{address}/{path}", b"{}", timeout)
-    with pytest.raises(CallFailed, match="cannot be asked: ConnectionRefusedError"):
+    with pytest.raises(CallFailed, match=r"cannot be reached: .*refused"):
         post(address, b"{}", 1.0)
 
 

@@ -1,4 +1,4 @@
-"""predicates with enablePredicate: false: volumes are reserved by what was not asked, so nothing is placed."""
+"""predicates with enablePredicate: false: volumes are reserved by what was not asked; nothing is placed."""
 
 from __future__ import annotations
 

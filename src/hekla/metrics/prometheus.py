@@ -8,25 +8,14 @@ from __future__ import annotations
 
 import math
 import ssl
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-)
 
 import msgspec
 
 from hekla.errors import InputError
+from hekla.exchange import ExchangeFailed, exchange
 from hekla.model.load import NodeLoad
 from hekla.objects.complaint import printable, quoted
 
@@ -35,8 +24,6 @@ MEMORY_QUERY = (
     "100 * (1 - avg by (node, instance) (avg_over_time(node_memory_MemAvailable_bytes[10m]))"
     " / avg by (node, instance) (avg_over_time(node_memory_MemTotal_bytes[10m])))"
 )
-LARGEST_ANSWER = 10 * 1024 * 1024
-CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -82,44 +69,12 @@ class Prometheus:
         return answer.data.result
 
     def _fetch(self, url: str) -> bytes:
-        deadline = time.monotonic() + self.timeout
-        request = Request(url, headers={"Accept": "application/json"})  # noqa: S310 - http or https, see above
         try:
-            with self._opener().open(request, timeout=self.timeout) as response:
-                return self._body(response, deadline)
-        except HTTPError as error:
-            with error:
-                raise InputError(f"{self.address}: answered {error.code} {error.reason}") from error
-        except TimeoutError as error:
-            raise self._too_late() from error
-        except URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise self._too_late() from error
-            raise InputError(f"{self.address}: cannot be reached: {error.reason}") from error
-        except (OSError, HTTPException, ValueError) as error:
-            raise InputError(f"{self.address}: cannot be reached: {error or type(error).__name__}") from error
-
-    def _body(self, response: HTTPResponse, deadline: float) -> bytes:
-        """All of the answer, if it is neither too long nor too slow."""
-        body = bytearray()
-        while chunk := response.read1(CHUNK):
-            body += chunk
-            if len(body) > LARGEST_ANSWER:
-                raise InputError(f"{self.address}: answered more than {LARGEST_ANSWER // 2**20} MB")
-            if time.monotonic() > deadline:
-                raise self._too_late()
-        return bytes(body)
-
-    def _too_late(self) -> InputError:
-        return InputError(f"{self.address}: no answer within {self.timeout:g} s")
-
-    def _opener(self) -> OpenerDirector:
-        """Speaks HTTP and HTTPS alone, and follows nobody elsewhere: that would be the wrong address."""
-        opener = OpenerDirector()
-        speech = (ProxyHandler(), HTTPHandler(), HTTPSHandler(context=self._trust()))
-        for handler in (*speech, HTTPErrorProcessor(), HTTPDefaultErrorHandler()):
-            opener.add_handler(handler)
-        return opener
+            return exchange(
+                url, self.timeout, headers={"Accept": "application/json"}, trust=self._trust(), by_proxy=True
+            )
+        except ExchangeFailed as error:
+            raise InputError(f"{self.address}: {error}") from error
 
     def _trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
