@@ -1,14 +1,15 @@
 """Client: one request to the API server, its answer, or the reason why there is none.
 
 A refusal is an answer: it says what the server thinks (`Refused`). No answer at all (`Unreachable`) leaves
-open whether the server did what was asked.
+open whether the server did what was asked. A call has one deadline, from connecting to the last byte, and its
+answer a largest size; nobody is followed elsewhere, least of all with credentials.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
 
 import aiohttp
@@ -19,6 +20,7 @@ from hekla.errors import ClusterError
 from hekla.kube.access import Access
 from hekla.kube.rate import Rate
 from hekla.kube.tide import Tide
+from hekla.objects.complaint import printable
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -26,6 +28,10 @@ APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 CONNECTIONS = 96
 LONGEST_REFUSAL = 64 * 1024
+LARGEST_ANSWER = 256 * 1024 * 1024
+"""In bytes, unpacked: far more than a page of a list, or an event, ever has."""
+LONGEST_WAIT = 30.0
+"""Who wants to be asked again later than that is asked sooner."""
 _TRANSPORT_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
@@ -95,6 +101,7 @@ class Client:
         self.tide = tide or Tide()
         self._access = access
         self._rate = rate or Rate()
+        self._seconds = timeout
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
         self._agent = f"{agent}/{__version__}"
         self._session: aiohttp.ClientSession | None = None
@@ -146,36 +153,57 @@ class Client:
         """The body of the answer. A stale token is read again, once."""
         await self._rate.turn()
         data = None if body is None else msgspec.json.encode(body)
-        for is_last in (False, True):
-            try:
-                async with self._request(method, path, params, data, content_type=content_type) as answer:
-                    if answer.status < 300:
-                        content = await answer.read()
-                        if method == "PUT":
-                            self.tide.wrote(path, content)
-                        return content
-                    refusal = await _refusal_of(answer)
-            except _TRANSPORT_ERRORS as error:
-                raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
-            if refusal.status != 401 or is_last:
-                raise refusal
-            await self._reload()
-        raise AssertionError("a call ends with an answer or a refusal")
+        try:
+            async with asyncio.timeout(self._seconds):
+                content = await self._answer(method, path, params, data, content_type)
+                if isinstance(content, Refused) and content.status == 401:
+                    await self._reload()
+                    content = await self._answer(method, path, params, data, content_type)
+        except _TRANSPORT_ERRORS as error:
+            raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
+        if isinstance(content, Refused):
+            raise content
+        if method == "PUT":
+            self.tide.wrote(path, content)
+        return content
+
+    async def _answer(
+        self, method: str, path: str, params: Mapping[str, str] | None, data: bytes | None, content_type: str
+    ) -> bytes | Refused:
+        async with self._request(method, path, params, data, content_type=content_type) as answer:
+            if answer.status >= 300:
+                return await _refusal_of(answer)
+            pieces, size = [], 0
+            async for piece in answer.content.iter_any():
+                pieces.append(piece)
+                size += len(piece)
+                self._check_size(size)
+            return b"".join(pieces)
+
+    def _check_size(self, size: int) -> None:
+        if size > LARGEST_ANSWER:
+            raise Unreachable(f"{self.server} answered more than {LARGEST_ANSWER // 2**20} MB")
 
     async def lines(self, path: str, params: Mapping[str, str], timeout: float) -> AsyncIterator[bytes]:
         """The lines of an answer that goes on for so long at most; ends when the server ends it.
 
-        The first one is empty: the server has answered, though it may have nothing to say yet.
+        The first one is empty: the server has answered, in the time that every call has, though it may have
+        nothing to say yet.
         """
         rest = b""
         patience = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
         try:
-            async with self._request("GET", path, params, timeout=patience) as answer:
-                if answer.status >= 300:
-                    raise await _refusal_of(answer)
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self._seconds):
+                    answer = await stack.enter_async_context(
+                        self._request("GET", path, params, timeout=patience)
+                    )
+                    if answer.status >= 300:
+                        raise await _refusal_of(answer)
                 yield b""
                 async for chunk in answer.content.iter_any():
                     *complete, rest = (rest + chunk).split(b"\n")
+                    self._check_size(len(rest))
                     for line in complete:
                         yield line
         except _TRANSPORT_ERRORS as error:
@@ -213,10 +241,14 @@ class Client:
             proxy=self._access.proxy,
             server_hostname=self._access.server_name,
             timeout=timeout or self._timeout,
+            allow_redirects=False,
         )
 
 
 async def _refusal_of(answer: aiohttp.ClientResponse) -> Refused:
+    if answer.status < 400:
+        where = printable(answer.headers.get("Location", "nowhere"))
+        return Refused(answer.status, "", f"the server sends the caller on to {where}, which is not followed")
     body = await answer.content.read(LONGEST_REFUSAL)
     try:
         said = msgspec.json.decode(body, type=StatusAnswer)
@@ -226,7 +258,9 @@ async def _refusal_of(answer: aiohttp.ClientResponse) -> Refused:
     wait = float(header) if header.isdecimal() else 0.0
     if said.details is not None:
         wait = max(wait, float(said.details.retry_after_seconds))
-    return Refused(answer.status, said.reason, said.message or str(answer.reason or ""), wait)
+    return Refused(
+        answer.status, said.reason, said.message or str(answer.reason or ""), min(wait, LONGEST_WAIT)
+    )
 
 
 def _said(error: BaseException) -> str:
