@@ -55,7 +55,8 @@ def claim_names(pod: Pod) -> Iterator[ClaimName]:
 
 
 def has_claims(pod: Pod) -> bool:
-    return any(
+    # Most pods have no volumes at all, and this is asked of every pod.
+    return bool(pod.spec.volumes) and any(
         volume.persistent_volume_claim is not None or volume.ephemeral is not None
         for volume in pod.spec.volumes
     )
