@@ -22,7 +22,7 @@ from hekla.cli.looking import (
 )
 from hekla.cli.style import Style
 from hekla.model.queue import DEFAULT_QUEUE
-from hekla.model.resources import read_resources
+from hekla.model.resources import amounts_in
 from hekla.objects import PodGroup, Queue
 
 PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
@@ -104,7 +104,7 @@ def share_of(found: Queue) -> list[dict[str, str | None]]:
     """By resource, what the queue is promised, deserves, may have at most, and has."""
     spec = found.spec
     amounts = [
-        read_resources(each)
+        amounts_in(each)
         for each in (spec.guarantee.resource, spec.deserved, spec.capability, found.status.allocated)
     ]
     names = ("guarantee", "deserved", "capability", "allocated")

@@ -11,7 +11,7 @@ from hekla.errors import InputError
 from hekla.objects import Node, ObjectMeta, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from hekla.objects.meta import Amount, LabelRequirement
 from hekla.objects.pod import NodeSelectorRequirement, NodeSelectorTerm
-from hekla.objects.quantity import exact
+from hekla.objects.quantity import exact, read_integer
 from hekla.objects.selectors import matches, requirement_holds
 from hekla.objects.storage import ClaimReference, CSISource, PersistentVolumeSpec, PhaseStatus
 
@@ -119,9 +119,8 @@ def _holds(wanted: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
     if wanted.operator not in ("Gt", "Lt"):
         same = LabelRequirement(key=wanted.key, operator=wanted.operator, values=wanted.values)
         return requirement_holds(same, labels)
-    try:
-        value, limit = int(labels.get(wanted.key, "")), int("".join(wanted.values[:1]))
-    except ValueError:
+    value, limit = read_integer(labels.get(wanted.key, "")), read_integer("".join(wanted.values[:1]))
+    if value is None or limit is None:
         return False
     return value > limit if wanted.operator == "Gt" else value < limit
 

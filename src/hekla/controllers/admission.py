@@ -16,6 +16,7 @@ from hekla.controllers.queue_tree import Queues, is_open
 from hekla.controllers.template_admission import problems_of_template
 from hekla.objects import HyperNode, Namespace, Pod, PodGroup, Toleration
 from hekla.objects.pod import Affinity, SchedulingGate
+from hekla.objects.quantity import read_count
 from hekla.objects.topology import Member, MemberSelector
 
 
@@ -121,9 +122,8 @@ def _problems_of_budget(annotations: Mapping[str, str]) -> Iterator[Problem]:
 
 def is_share_or_count(text: str) -> bool:
     digits = text.removesuffix("%")
-    if not (digits.isascii() and digits.isdecimal()):
-        return False
-    return 1 <= int(digits) <= 99 if text.endswith("%") else int(digits) > 0
+    number = read_count(digits) or 0
+    return 1 <= number <= 99 if text.endswith("%") else number > 0
 
 
 def problems_of_hyper_node(hyper_node: HyperNode) -> list[Problem]:

@@ -10,6 +10,7 @@ from hekla.controllers import keys
 from hekla.controllers.job_admission import DEFAULT_SCHEDULER
 from hekla.controllers.usage import times, usage_of, written
 from hekla.objects import ObjectMeta, OwnerReference, Pod, PodGroup
+from hekla.objects.quantity import read_count
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec, PodGroupStatus
 
 Annotations = Mapping[str, str]
@@ -83,7 +84,8 @@ def new_pod_group(pod: Pod, name: str, of_owners: Annotations) -> PodGroup:
 def min_member_in(of_owners: Annotations) -> int:
     """The gang minimum a workload asks for; what is no such number counts as one."""
     text = of_owners.get(keys.GROUP_MIN_MEMBER, "").removeprefix("+")
-    return int(text) if text.isascii() and text.isdecimal() else 1
+    number = read_count(text)
+    return 1 if number is None else number
 
 
 def group_annotations(pod: Pod, of_owners: Annotations) -> dict[str, str]:
@@ -107,7 +109,6 @@ def topology_in(annotations: Annotations) -> NetworkTopology | None:
     if mode is None and tier is None:
         return None
     is_soft = mode is not None and mode.lower() == "soft"
-    is_number = tier is not None and tier.isascii() and tier.isdecimal()
     return NetworkTopology(
-        mode="soft" if is_soft else "hard", highest_tier_allowed=int(tier) if tier and is_number else None
+        mode="soft" if is_soft else "hard", highest_tier_allowed=None if tier is None else read_count(tier)
     )

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from hekla.objects import VolcanoJob
 from hekla.objects.pod import Container, ContainerPort, PodSpec
+from hekla.objects.quantity import read_count
 
 KNOWN_PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
 
@@ -48,7 +49,8 @@ def with_plugin_ports(spec: PodSpec, job: VolcanoJob, task_name: str) -> PodSpec
 def port_argument(job: VolcanoJob, plugin: str, name: str, default: int) -> int:
     """A port given as a flag; what is not a number leaves the default."""
     text = argument(job, plugin, name, str(default))
-    return int(text) if text.isdecimal() else default
+    port = read_count(text)
+    return default if port is None else port
 
 
 def opens(*ports: int) -> Callable[[Container], Container]:

@@ -12,6 +12,7 @@ from hekla.controllers.world import is_marked
 from hekla.objects import OwnerReference, Pod, PodGroup, VolcanoJob
 from hekla.objects.batch import TaskSpec
 from hekla.objects.meta import Manifest
+from hekla.objects.quantity import read_count
 
 DEFAULT_TASK_RETRIES = 3
 
@@ -50,7 +51,7 @@ def request_of_pod(pod: Pod, event: Event) -> Request:
         job=f"{meta.namespace}/{owner.name}",
         event=Event.OUT_OF_SYNC if is_marked(pod) else event,
         job_uid=owner.uid,
-        version=int(version) if version.isdecimal() else 0,
+        version=read_count(version) or 0,
         task=task_of(pod),
         pod=meta.name,
         pod_uid=meta.uid,

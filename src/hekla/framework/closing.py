@@ -24,7 +24,7 @@ from hekla.ledger.arrays import Amounts
 from hekla.ledger.demand import sum_of
 from hekla.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
 from hekla.model.queue import ROOT
-from hekla.model.resources import read_resources
+from hekla.model.resources import amounts_in
 from hekla.model.shard import status_of_shard
 from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.model.task import Task
@@ -237,4 +237,4 @@ def _with_ancestors(session: Session, name: str) -> list[str]:
 
 
 def _without_zeros(allocated: ResourceList) -> dict[str, int]:
-    return {name: amount for name, amount in read_resources(allocated).items() if amount}
+    return {name: amount for name, amount in amounts_in(allocated).items() if amount}

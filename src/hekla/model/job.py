@@ -16,6 +16,7 @@ from hekla.model.status import READY_SET, VALID_SET, Status
 from hekla.model.task import PREEMPTABLE, Task, flag
 from hekla.objects import PodGroup, seconds
 from hekla.objects.meta import Amount
+from hekla.objects.quantity import read_count
 from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy
 from hekla.objects.selectors import matches
 
@@ -277,7 +278,7 @@ class Job:
             name = fnv32a(name)
         group = f"{self.uid}/{policy.name}"
         size = 1 if policy.sub_group_size is None else policy.sub_group_size
-        index = int(values[0]) if values[0].isdecimal() else 0
+        index = read_count(values[0]) or 0
         return self._sub_job(f"{group}-{name}", group, lambda: Roster(size), policy.network_topology, index)
 
     def _sub_job(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hekla.model.resources import CPU, MEMORY, PODS, Resources, add, read_resources
+from hekla.model.resources import CPU, MEMORY, PODS, Resources, add, countable, read_resources
 from hekla.model.volumes import offered_attachments
 from hekla.objects import CSINode
 from hekla.objects import node as manifest
+from hekla.objects.quantity import read_count
 
 OVERSUBSCRIBED = {CPU: "volcano.sh/oversubscription-cpu", MEMORY: "volcano.sh/oversubscription-memory"}
 
@@ -48,7 +49,7 @@ def oversubscription(annotations: dict[str, str]) -> Resources:
     """Extra cpu (millicores) and memory (bytes) that the node agent lends out."""
     extra: Resources = {}
     for name, key in OVERSUBSCRIBED.items():
-        text = annotations.get(key, "")
-        if text.isdecimal():
-            extra[name] = int(text)
-    return extra
+        amount = read_count(annotations.get(key, ""))
+        if amount is not None:
+            extra[name] = amount
+    return countable(extra)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hekla.model.resources import Resources, read_resources
+from hekla.model.resources import Resources, read_limits, read_resources
 from hekla.objects import scheduling as manifest
 from hekla.objects import seconds
 
@@ -44,8 +44,8 @@ def queue_of(source: manifest.Queue) -> Queue:
         created=seconds(source.metadata.creation_timestamp),
         priority=spec.priority,
         parent=spec.parent,
-        capability=read_resources(spec.capability),
-        deserved=read_resources(spec.deserved),
+        capability=read_limits(spec.capability),
+        deserved=read_limits(spec.deserved),
         guarantee=read_resources(spec.guarantee.resource),
         annotations=source.metadata.annotations,
         manifest=source,

@@ -5,7 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from hekla.model.resources import CPU, MEMORY, PODS, Resources, add, largest, read_resources, total
+from hekla.model.resources import (
+    CPU,
+    MEMORY,
+    PODS,
+    Resources,
+    add,
+    countable,
+    largest,
+    read_resources,
+    total,
+)
 from hekla.objects.meta import Amount
 from hekla.objects.pod import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 
@@ -82,7 +92,7 @@ def _of_pod(spec: PodSpec, request: Resources) -> Resources:
     if spec.resources is not None:
         named = read_resources(spec.resources.requests)
         request = {**request, **{name: named[name] for name in named if _is_pod_level(name)}}
-    return add(request, read_resources(spec.overhead)) if spec.overhead else request
+    return countable(add(request, read_resources(spec.overhead)) if spec.overhead else request)
 
 
 def _of_containers(pod: Pod, missing: Resources) -> Resources:

@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hekla.errors import InputError
+from hekla.objects.complaint import quoted
 from hekla.objects.meta import Amount, ResourceList
-from hekla.objects.quantity import milli, whole
+from hekla.objects.quantity import LARGEST, milli, whole
 
 CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 EPHEMERAL_STORAGE = "ephemeral-storage"
+
+MOST = LARGEST // 1024
+"""Amounts are added up in 64 bits: what many objects say of a resource has to fit."""
+HIGHEST_LIMIT = LARGEST // 2
+"""What is only compared may be larger, but still has to go through floating point and back."""
 
 Resources = dict[str, int]
 """Amounts by resource name. Absent means "never mentioned", which some comparisons tell from 0."""
@@ -41,13 +47,32 @@ def canonical(name: str, amount: Amount) -> int:
     """The amount in the units that this resource is counted in."""
     value = whole(amount) if is_whole(name) else milli(amount)
     if value < 0:
-        raise InputError(f'{name}: "{amount}" is negative; amounts start at 0')
+        raise InputError(f"{name}: {quoted(amount)} is negative; amounts start at 0")
     return value
 
 
-def read_resources(amounts: ResourceList) -> Resources:
-    """What a manifest's resource list comes to; names that are not counted are left out."""
+def amounts_in(amounts: ResourceList) -> Resources:
+    """What a manifest's resource list comes to, however large; names that are not counted are left out."""
     return {name: canonical(name, amount) for name, amount in amounts.items() if is_counted(name)}
+
+
+def read_resources(amounts: ResourceList) -> Resources:
+    """The same for amounts that are added up with others."""
+    return countable(amounts_in(amounts))
+
+
+def read_limits(amounts: ResourceList) -> Resources:
+    """The same for amounts that are only compared with others."""
+    return countable(amounts_in(amounts), HIGHEST_LIMIT)
+
+
+def countable(resources: Resources, most: int = MOST) -> Resources:
+    """The same amounts; raises InputError where one is too large for 64 bits."""
+    for name, amount in resources.items():
+        if amount > most:
+            given, largest = _quantity(name, amount), _quantity(name, most)
+            raise InputError(f'{name}: "{given}" is too large to be counted; at most "{largest}" can be')
+    return resources
 
 
 def add(left: Mapping[str, int], right: Mapping[str, int]) -> Resources:

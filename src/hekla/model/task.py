@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ from hekla.model.resources import Resources, add, is_empty
 from hekla.model.status import Status, status_of
 from hekla.objects import seconds
 from hekla.objects.pod import Pod
+from hekla.objects.quantity import read_integer
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -25,7 +25,6 @@ QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 DEFAULT_PRIORITY = 1
 NOWHERE = -1
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -253,9 +252,9 @@ def _like(task: Task, pod: Pod) -> Task:
 
 def priority_of(pod: Pod) -> int:
     """The annotation wins over the pod's own priority; neither means 1."""
-    text = pod.metadata.annotations.get(TASK_PRIORITY, "")
-    if _INTEGER.fullmatch(text) and -(2**31) <= int(text) < 2**31:
-        return int(text)
+    stated = read_integer(pod.metadata.annotations.get(TASK_PRIORITY, ""))
+    if stated is not None and -(2**31) <= stated < 2**31:
+        return stated
     return DEFAULT_PRIORITY if pod.spec.priority is None else pod.spec.priority
 
 
@@ -268,6 +267,4 @@ def flag(annotations: dict[str, str], labels: dict[str, str], key: str, *, defau
 def pod_index(name: str) -> int | None:
     """The number at the end of `job-role-3`; None where the name has no such form."""
     parts = name.rsplit("-", 2)
-    if len(parts) < 3 or not _INTEGER.fullmatch(parts[-1]) or int(parts[-1]) >= 2**63:
-        return None
-    return int(parts[-1])
+    return read_integer(parts[-1]) if len(parts) == 3 else None

@@ -30,6 +30,8 @@ def printable(text: str) -> str:
 
 def quoted(value: object) -> str:
     """The value in double quotes, as messages show it."""
+    if isinstance(value, int) and _is_endless(value):
+        return "a number of very many digits"
     return f'"{printable(value if isinstance(value, str) else repr(value))}"'
 
 
@@ -40,7 +42,7 @@ def spoken(value: object) -> str:
             return "nothing"
         case bool():
             return str(value).lower()
-        case int() if abs(value) >= 10**LONGEST_QUOTE:
+        case int() if _is_endless(value):
             return "a number of very many digits"
         case int() | float():
             return f"number {value}"
@@ -51,6 +53,11 @@ def spoken(value: object) -> str:
         case dict():
             return "a map"
     return type(value).__name__
+
+
+def _is_endless(number: int) -> bool:
+    """Python itself refuses to write such numbers down."""
+    return abs(number) >= 10**LONGEST_QUOTE
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

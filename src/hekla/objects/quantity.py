@@ -1,23 +1,31 @@
-"""Quantities: Kubernetes' "500m", "4Gi", "1e3" as whole numbers.
+"""Quantities: Kubernetes' "500m", "4Gi", "1e3" as numbers.
 
-Two readings, both rounded up as Kubernetes does: `whole` (bytes, pods) and `milli`
-(thousandths: millicores, milli-GPUs).
+    quantity: number, then a suffix or none; spaces around it do not count
+    number:   sign or none, then digits with at most one point among, before or after them
+    suffix:   n u m k M G T P E (powers of 1000), Ki Mi Gi Ti Pi Ei (of 1024), or e or E and a whole number
+
+`1E` is an exa, `1E3` a thousand. As Kubernetes does, all readings round away from zero: `exact` to
+billionths, `whole` to units (bytes, pods), `milli` to thousandths (millicores, milli-GPUs).
 """
 
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from decimal import ROUND_UP, Context, Decimal
 from functools import lru_cache
 
 from hekla.errors import InputError
+from hekla.objects.complaint import quoted
 from hekla.objects.meta import Amount
 
 LARGEST = 2**63 - 1
+LONGEST = 1000
+"""How many characters a quantity may have: enough for any number that somebody means."""
 
 _SHAPE = re.compile(
-    r"^\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))((?:[KMGTPE]i)|[numkMGTPE]|(?:[eE][+-]?[0-9]{1,3}))?\s*$"
+    r" *([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)? *", re.ASCII
 )
+_INTEGER = re.compile(r"[+-]?[0-9]{1,100}")
 _FACTOR: dict[str, Decimal] = {
     "": Decimal(1),
     "n": Decimal("1e-9"),
@@ -26,38 +34,60 @@ _FACTOR: dict[str, Decimal] = {
     **{suffix: Decimal(1000) ** power for power, suffix in enumerate("kMGTPE", start=1)},
     **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
 }
+_FARTHEST = 2 * LONGEST
+"""Exponents beyond this make any number too large to be counted, or less than a billionth."""
+_NANO = Decimal("1e-9")
+_EXACTLY = Context(prec=2 * LONGEST, rounding=ROUND_UP)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=65536, typed=True)
 def exact(amount: Amount) -> Decimal:
-    """The quantity as an exact number."""
-    shape = _SHAPE.match(str(amount))
+    """The quantity as a number with at most nine decimals; raises InputError where it is none."""
+    if isinstance(amount, int) and abs(amount) > LARGEST:
+        raise _too_large(amount)
+    text = str(amount)
+    shape = _SHAPE.fullmatch(text) if len(text) <= LONGEST else None
     if shape is None or isinstance(amount, bool):
-        raise InputError(f'"{amount}" is not a quantity; write it like "500m", "2" or "4Gi"')
-    digits, suffix = shape.group(1), shape.group(2) or ""
-    try:
-        # "E" and "Ei" are factors of their own: what else begins with an e is an exponent.
-        if suffix in _FACTOR:
-            return Decimal(digits) * _FACTOR[suffix]
-        return Decimal(digits).scaleb(int(suffix[1:]))
-    except (InvalidOperation, OverflowError) as error:
-        raise InputError(f'"{amount}" is not a quantity that can be counted') from error
+        raise InputError(f'{quoted(text)} is not a quantity; write it like "500m", "2" or "4Gi"')
+    value = _scaled(Decimal(shape[1]), shape[2] or "")
+    if abs(value) > LARGEST:
+        raise _too_large(amount)
+    rounded = _EXACTLY.quantize(value, _NANO)
+    return value if value == rounded else rounded
 
 
-@lru_cache(maxsize=65536)
+def _scaled(number: Decimal, suffix: str) -> Decimal:
+    # "E" and "Ei" are factors of their own: what else begins with an e is an exponent.
+    if suffix in _FACTOR:
+        return _EXACTLY.multiply(number, _FACTOR[suffix])
+    exponent = int(suffix[1:])
+    return _EXACTLY.scaleb(number, max(-_FARTHEST, min(exponent, _FARTHEST)))
+
+
+@lru_cache(maxsize=65536, typed=True)
 def whole(amount: Amount) -> int:
-    """The quantity in whole units, rounded up."""
-    return _bounded(exact(amount), amount)
+    """The quantity in whole units."""
+    return int(exact(amount).to_integral_value(ROUND_UP))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=65536, typed=True)
 def milli(amount: Amount) -> int:
-    """The quantity in thousandths, rounded up."""
-    return _bounded(exact(amount) * 1000, amount)
+    """The quantity in thousandths."""
+    return int((exact(amount) * 1000).to_integral_value(ROUND_UP))
 
 
-def _bounded(value: Decimal, amount: Amount) -> int:
-    number = int(value.to_integral_value(rounding=ROUND_CEILING))
-    if abs(number) > LARGEST // 1024:
-        raise InputError(f'"{amount}" is too large to be counted; the limit is {LARGEST // 1024} units')
-    return number
+def _too_large(amount: Amount) -> InputError:
+    return InputError(f"{quoted(amount)} is too large to be counted; at most {LARGEST} can be")
+
+
+def read_integer(text: str) -> int | None:
+    """A whole number as Go reads it into 64 bits; None where the text is none."""
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    number = int(text)
+    return number if -LARGEST - 1 <= number <= LARGEST else None
+
+
+def read_count(text: str) -> int | None:
+    """The same without a sign."""
+    return read_integer(text) if text[:1] not in ("+", "-") else None

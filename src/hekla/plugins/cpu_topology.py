@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from hekla.errors import InputError
 from hekla.objects.numa import CpuInfo
+from hekla.objects.quantity import read_count
 
 CpuSet = int
 NO_CPUS: CpuSet = 0
@@ -137,9 +138,10 @@ def read_spans(text: str) -> Iterator[range]:
 
 
 def _cpu_id(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
+    number = read_count(text)
+    if number is None:
         raise InputError(f'"{text}" is no CPU id; write ids like "0,2-4"')
-    return int(text)
+    return number
 
 
 def _grouped(pairs: Iterable[tuple[Number, CpuSet]]) -> dict[Number, CpuSet]:

@@ -20,7 +20,7 @@ from hekla.model.diagnosis import Refusal
 from hekla.model.node import Node
 from hekla.model.task import Task
 from hekla.objects.pod import Container
-from hekla.objects.quantity import whole
+from hekla.objects.quantity import read_count, whole
 
 GPU_MEMORY = "volcano.sh/gpu-memory"
 GPU_NUMBER = "volcano.sh/gpu-number"
@@ -157,4 +157,4 @@ def memory_per_card(node: Node) -> int:
 def read_ids(text: str) -> set[int]:
     """The ids in a list such as `0,2`; what is no number is passed over."""
     parts = (part.strip() for part in text.split(","))
-    return {int(part) for part in parts if part.isascii() and part.isdecimal()}
+    return {number for part in parts if (number := read_count(part)) is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,9 +16,9 @@ from hekla.objects.pod import (
     PodSpec,
     PreferredSchedulingTerm,
 )
+from hekla.objects.quantity import read_integer
 
 NODE_NAME = "metadata.name"
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def has_affinity(task: Task) -> bool:
@@ -79,7 +78,7 @@ def meeting(requirement: NodeSelectorRequirement, column: LabelColumn) -> Mask |
             return column.present
         case "DoesNotExist" if not values:
             return ~column.present
-        case "Gt" | "Lt" if len(values) == 1 and (bound := integer(values[0])) is not None:
+        case "Gt" | "Lt" if len(values) == 1 and (bound := read_integer(values[0])) is not None:
             return beyond(bound, column, upwards=requirement.operator == "Gt")
     return None
 
@@ -94,7 +93,7 @@ def naming(requirement: NodeSelectorRequirement, labels: NodeLabels) -> Mask | N
 
 def beyond(bound: int, column: LabelColumn, *, upwards: bool) -> Mask:
     """Nodes whose label is a whole number beyond the bound; -> (N,)"""
-    numbers = {value: integer(value) for value in column.code_of}
+    numbers = {value: read_integer(value) for value in column.code_of}
     return column.where_value(
         {
             value: (number > bound if upwards else number < bound)
@@ -102,14 +101,6 @@ def beyond(bound: int, column: LabelColumn, *, upwards: bool) -> Mask:
             if number is not None
         }
     )
-
-
-def integer(text: str) -> int | None:
-    """A whole number as Go reads it into 64 bits; None where it is none."""
-    if not _INTEGER.fullmatch(text):
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
 
 
 def preference(terms: Sequence[PreferredSchedulingTerm], labels: NodeLabels) -> Counts:

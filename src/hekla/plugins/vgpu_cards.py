@@ -20,7 +20,7 @@ from hekla.errors import InputError
 from hekla.model.node import Node
 from hekla.model.task import GROUP_NAME, Task
 from hekla.objects.pod import Container
-from hekla.objects.quantity import whole
+from hekla.objects.quantity import read_count, whole
 
 NUMBER = "volcano.sh/vgpu-number"
 MEMORY = "volcano.sh/vgpu-memory"
@@ -226,4 +226,4 @@ def _amount(container: Container, resource: str) -> int:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() else 0
+    return read_count(text) or 0

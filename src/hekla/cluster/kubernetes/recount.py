@@ -14,6 +14,7 @@ from hekla.model.resources import canonical, is_counted
 from hekla.objects import CSINode, Manifest, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Container, ContainerStatus
+from hekla.objects.quantity import read_count
 
 Sums = Counter[str]
 EXTRA = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
@@ -82,8 +83,7 @@ def offered(node: Node, disks: Disks) -> Sums:
     sums = _sums(node.status.allocatable or node.status.capacity)
     sums.update(disks.limits(node.metadata.name))
     for name, key in EXTRA:
-        text = node.metadata.annotations.get(key, "")
-        sums[name] += int(text) if text.isdecimal() else 0
+        sums[name] += read_count(node.metadata.annotations.get(key, "")) or 0
     return sums
 
 
