@@ -262,3 +262,9 @@ def test_a_state_nobody_knows_is_told():
     known = tree(queue("q", state="Ajar"))
     [event] = sync_queue("q", known, {})
     assert 'no queue state "Ajar"' in event.message
+
+
+def test_queues_may_be_any_number_deep_and_are_told_how_deep() -> None:
+    chain = [queue(f"q{at}", f"q{at - 1}" if at else "root") for at in range(2000)]
+    (problem,) = problems_of_queue(chain[0], tree(*chain))
+    assert 'the tree would be "2000" levels deep' in problem.message

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from hekla.framework.session import Session
+from hekla.ledger.domain_tree import Domain, DomainTree
 from hekla.ledger.domains import TOP, Domains
 from hekla.objects import HyperNode, LabelSelector
 from hekla.objects.meta import LabelRequirement
@@ -252,6 +254,7 @@ CIRCLE = [
     hypernode("a", tier=1, nodes=["n1"], hypernodes=["b"]),
     hypernode("b", tier=2, nodes=["n2"], hypernodes=["a"]),
 ]
+CIRCLE_END = hypernode("b", tier=3, hypernodes=["a"])
 BROKEN = {
     "two parents": (TWO_PARENTS, 'hypernode b: spec.members: "s0" belongs to "a" already'),
     "a circle": (
@@ -285,6 +288,38 @@ def test_a_broken_tree_is_told_and_only_those_who_need_it_wait(tree: list[HyperN
     assert complaint in [str(c) for c in session.snapshot.complaints]
     notes = [str(note) for note in session.story.jobs["default/close"]]
     assert notes == [f"allocate: the network topology cannot be used: {complaint}"]
+
+
+def test_what_hangs_below_a_circle_is_not_taken_out_of_it() -> None:
+    found = domains(
+        hypernode("below", nodes=["n1"]), hypernode("a", tier=2, hypernodes=["below", "b"]), CIRCLE_END
+    )
+    assert said(found)[0] == [
+        'hypernode a: spec.members: "a" lies inside itself; it is taken out of the circle'
+    ]
+    assert (found.by_name["below"].parent, found.by_name["b"].parent) == ("a", "a")
+
+
+def test_a_tree_of_any_depth_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand tiers: where every way up is gone to its end, that is fifty million steps."""
+    walk, steps = DomainTree._line_from, [0]
+
+    def counted(tree: DomainTree, name: str) -> Iterator[Domain]:
+        for step in walk(tree, name):
+            steps[0] += 1
+            yield step
+
+    monkeypatch.setattr(DomainTree, "_line_from", counted)
+    deep = [
+        hypernode(
+            f"h{tier}", tier=tier, hypernodes=[f"h{tier - 1}"] if tier > 1 else [], nodes=["n1"][tier - 1 :]
+        )
+        for tier in range(1, 10_001)
+    ]
+    found = domains(*deep)
+    assert (found.is_ready, said(found)) == (True, ([], []))
+    assert members(found, "h10000") == ["n1"]
+    assert steps[0] < 5 * len(deep)
 
 
 def test_to_be_named_twice_by_the_same_parent_is_no_harm() -> None:

@@ -302,6 +302,59 @@ def test_a_key_given_twice_is_told_and_the_last_counts() -> None:
     assert complaints(text) == ['some.yaml:5: key "name" is given twice; the last one counts']
 
 
+def json_list(*items: str) -> str:
+    return '{"apiVersion": "v1", "kind": "List",\n "items": [\n' + ",\n".join(items) + "]}"
+
+
+QUEUE = '{"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "%s"}%s}'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            json_list(QUEUE % ("a", ""), QUEUE % ("b", ', "spec": {"weight": 1, "weight": 2}')),
+            'x:4: key "weight"',
+        ),
+        (
+            json_list(QUEUE % ("a", ""), QUEUE % ("b", ', "spec": {"weight": 1,\n "w\\u0065ight": 2}')),
+            'x:5: key "weight"',
+        ),
+        (QUEUE % ("a", "") + "\n" + QUEUE % ("b", ', "spec": {}, "spec": {"weight": 2}'), 'x:2: key "spec"'),
+        (
+            '{"items": [],' + json_list(QUEUE % ("a", ""), QUEUE % ("b", ', "spec": {"weight": 2}'))[1:],
+            'x:2: key "items"',
+        ),
+        (
+            json_list(
+                QUEUE % ("a", ', "spec": {"parent": "\\u0022:"}'),
+                QUEUE % ("b", ', "spec": {"weight": 1, "weight": 2}'),
+            ),
+            'x:4: key "weight"',
+        ),
+    ],
+    ids=[
+        "in an item",
+        "in other letters",
+        "one object per line",
+        "in the list itself",
+        "beside what looks like a key",
+    ],
+)
+def test_a_key_given_twice_in_json_is_told_with_its_line(text: str, told: str) -> None:
+    reading = read_text(text, "x")
+    assert [found.key for found in reading.objects] == ["a", "b"]
+    assert reading.objects[1].spec.weight == 2
+    assert [str(complaint) for complaint in reading.complaints] == [
+        f"{told} is given twice; the last one counts"
+    ]
+
+
+def test_texts_in_json_that_look_like_keys_are_no_keys() -> None:
+    odd = ', "spec": {"parent": "a\\": \\"a\\": \\u0022:", "weight": 2}'
+    assert read_text(json_list(QUEUE % ("a", odd)), "x").complaints == []
+
+
 @pytest.mark.parametrize(("size", "is_told"), [(200_000, False), (1_000_000, True)])
 def test_large_annotations_are_kept_and_told_above_the_limit_of_kubernetes(size: int, is_told: bool) -> None:
     text = json.dumps(pod(metadata={"name": "p", "annotations": {"a": "x" * size}}))

@@ -79,3 +79,40 @@ def test_a_file_that_is_none_says_why(tmp_path: Path, content: object, told: str
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_scenario(tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b'{"conf": "",\n "objects": [{"kind": "\xff"}]}', "not a text in UTF-8 (line 2)"),
+        (b'{"conf": "\xff", "objects": []}', "not a text in UTF-8 (line 1)"),
+        (b'{"conf": "", "objects": [], "now": NaN}', 'now: expected a number, got text "NaN"'),
+        (b'{"conf": "", "objects": [], "now": 1e308}', "now: 1e+308 is no time; write seconds since 1970"),
+    ],
+)
+def test_a_scenario_that_cannot_be_read_is_one_and_says_why(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    file = tmp_path / "case.json"
+    file.write_bytes(content)
+    assert is_scenario(file)
+    with pytest.raises(InputError) as raised:
+        read_scenario(file)
+    assert str(raised.value) == f"{file}: {problem}"
+
+
+def test_a_mark_of_byte_order_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"conf": "", "objects": [POD]}), "utf-8-sig")
+    assert is_scenario(file)
+    assert len(read_scenario(file).objects) == 1
+
+
+def test_a_key_given_twice_is_told(tmp_path: Path) -> None:
+    scenario = read_scenario(
+        written(tmp_path, f'{{"conf": "", "objects": [1],\n"objects": [{json.dumps(POD)}]}}')
+    )
+    assert len(scenario.objects) == 1
+    assert [str(told) for told in scenario.complaints] == [
+        f'{tmp_path / "case.json"}:2: key "objects" is given twice; the last one counts'
+    ]

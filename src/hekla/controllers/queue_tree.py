@@ -28,18 +28,24 @@ def has_children(name: str, queues: Queues) -> bool:
 
 def ancestors_of(queue: Queue, queues: Queues) -> Iterator[Queue]:
     """The queues above, the nearest first, root left out; a circle is walked once."""
-    seen = {queue.metadata.name}
+    seen = {queue.metadata.name, ROOT}
     above = queues.get(parent_of(queue))
-    while above is not None and above.metadata.name not in (*seen, ROOT):
+    while above is not None and above.metadata.name not in seen:
         yield above
         seen.add(above.metadata.name)
         above = queues.get(parent_of(above))
 
 
-def height_of(name: str, queues: Queues, seen: frozenset[str] = frozenset()) -> int:
-    """How many levels of queues hang below; a leaf has none."""
-    below = [child.metadata.name for child in children_of(name, queues) if child.metadata.name not in seen]
-    return max((1 + height_of(child, queues, seen | {name}) for child in below), default=0)
+def height_of(name: str, queues: Queues) -> int:
+    """How many levels of queues hang below; a leaf has none, and a circle is walked once."""
+    children: dict[str, list[str]] = {}
+    for queue in queues.values():
+        children.setdefault(parent_of(queue), []).append(queue.metadata.name)
+    level, seen, height = [name], {name}, 0
+    while level := [child for each in level for child in children.get(each, ()) if child not in seen]:
+        seen.update(level)
+        height += 1
+    return height
 
 
 def is_open(queue: Queue) -> bool:

@@ -15,11 +15,12 @@ from hekla.kube.client import Refused, StatusAnswer, Unreachable
 from hekla.kube.tide import Versioned
 from hekla.objects import Manifest, ObjectMeta
 from hekla.objects.complaint import Complaint, printable
+from hekla.objects.json_text import NOT_JSON, leniently
+from hekla.objects.soundness import faults_of
 from hekla.objects.typed import Misfit, typed, without_nulls
 
 M = TypeVar("M", bound=Manifest)
 T = TypeVar("T")
-_UNREADABLE = (msgspec.MsgspecError, RecursionError)
 
 
 class ListMeta(msgspec.Struct, rename="camel", frozen=True):
@@ -35,6 +36,24 @@ class RawPage(msgspec.Struct, frozen=True):
 class RawEvent(msgspec.Struct, frozen=True):
     type: str
     object: msgspec.Raw
+
+
+class NamedMeta(msgspec.Struct, rename="camel", frozen=True):
+    """Names and versions, where the rest of the metadata does not fit."""
+
+    name: Any = ""
+    namespace: Any = ""
+    uid: Any = ""
+    resource_version: Any = ""
+
+    def readable(self) -> ObjectMeta:
+        texts = (self.name, self.namespace, self.uid, self.resource_version)
+        name, namespace, uid, version = (text if isinstance(text, str) else "" for text in texts)
+        return ObjectMeta(name=name, namespace=namespace, uid=uid, resource_version=version)
+
+
+class Named(msgspec.Struct, frozen=True):
+    metadata: NamedMeta = NamedMeta()
 
 
 @dataclass(frozen=True)
@@ -85,9 +104,10 @@ class Wire(Generic[M]):
     def page(self, data: bytes) -> Page[M]:
         try:
             whole: Any = self._pages.decode(data)
-        except _UNREADABLE:
+        except NOT_JSON:
             return self._page_slowly(data)
-        return Page(whole.items or [], whole.metadata.resource_version, whole.metadata.continue_)
+        items = [self._sound(item) for item in whole.items or ()]
+        return Page(items, whole.metadata.resource_version, whole.metadata.continue_)
 
     def _page_slowly(self, data: bytes) -> Page[M]:
         raw = _decoded(data, RawPage)
@@ -99,11 +119,11 @@ class Wire(Generic[M]):
         """One line; an error that the server sends in a watch is raised as the refusal it is."""
         try:
             whole: Any = self._events.decode(line)
-        except _UNREADABLE:
+        except NOT_JSON:
             return self._event_slowly(line)
         if whole.type == "ERROR":
             return self._event_slowly(line)
-        found: M = whole.object
+        found = self._sound(whole.object)
         return Event(whole.type, found, found.metadata.resource_version)
 
     def _event_slowly(self, line: bytes) -> Event[M]:
@@ -117,15 +137,20 @@ class Wire(Generic[M]):
 
     def _read(self, raw: msgspec.Raw) -> M | Unfit:
         try:
-            return self._objects.decode(raw)
-        except _UNREADABLE:
+            return self._sound(self._objects.decode(raw))
+        except NOT_JSON:
             pass
         try:
             data = without_nulls(msgspec.json.decode(raw))
-            return cast("M", typed(data, self._kind))
-        except (Misfit, msgspec.MsgspecError, RecursionError) as error:
+            return self._sound(cast("M", typed(data, self._kind)))
+        except (Misfit, *NOT_JSON) as error:
             problem = str(error)
         return self._unfit(_meta_of(raw), problem)
+
+    def _sound(self, found: M) -> M | Unfit:
+        """What fits its type may still not be meant: the definitions of custom resources let much through."""
+        faults = faults_of(found)
+        return self._unfit(found.metadata, "; ".join(map(str, faults))) if faults else found
 
     def _unfit(self, meta: ObjectMeta, problem: str) -> Unfit:
         name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
@@ -135,13 +160,18 @@ class Wire(Generic[M]):
 
 def _decoded(data: bytes, type_: type[T]) -> T:
     try:
-        return msgspec.json.decode(data, type=type_)
-    except _UNREADABLE as error:
+        return leniently(lambda text: msgspec.json.decode(text, type=type_), data.decode(errors="replace"))
+    except NOT_JSON as error:
         raise Unreachable(f"an answer cannot be read: {error}") from error
 
 
 def _meta_of(raw: msgspec.Raw) -> ObjectMeta:
+    """As much as can be read of which object this is, and in which version."""
     try:
         return msgspec.json.decode(raw, type=Versioned).metadata
-    except _UNREADABLE:
+    except NOT_JSON:
+        pass
+    try:
+        return msgspec.json.decode(raw, type=Named).metadata.readable()
+    except NOT_JSON:
         return ObjectMeta()

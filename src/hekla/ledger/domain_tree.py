@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
@@ -133,13 +134,19 @@ class DomainTree:
                 parent.children.append(name)
 
     def _refuse_cycles(self) -> None:
+        sound = {""}
+        """Names whose way up is known to end: no way is gone twice, however deep the tree."""
         for name, domain in self.by_name.items():
-            if name in (above.name for above in self._line_from(domain.parent)):
+            way = list(takewhile(lambda above: above.name not in sound, self._line_from(name)))
+            end = way[-1].parent if way else ""
+            if end == name:
                 self._complain(
                     name, f'spec.members: "{name}" lies inside itself; it is taken out of the circle'
                 )
                 self.by_name[domain.parent].children.remove(name)
                 domain.parent = ""
+            if end == name or end in sound:
+                sound.update(above.name for above in way)
 
     def _line_from(self, name: str) -> Iterator[Domain]:
         seen: set[str] = set()

@@ -57,7 +57,7 @@ def spoken(value: object) -> str:
 
 def _is_endless(number: int) -> bool:
     """Python itself refuses to write such numbers down."""
-    return abs(number) >= 10**LONGEST_QUOTE
+    return not -(10**LONGEST_QUOTE) < number < 10**LONGEST_QUOTE
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -68,7 +68,13 @@ def decoded(content: str | bytes) -> str:
         data = content.encode() if isinstance(content, str) else content
         return data.decode("utf-8-sig")
     except UnicodeError as error:
-        raise Unreadable("not a text in UTF-8") from error
+        line = 1 + (error.object[: error.start].count(b"\n") if isinstance(error, UnicodeDecodeError) else 0)
+        raise Unreadable(f"not a text in UTF-8 (line {line})", line) from error
+
+
+def given_twice(key: str) -> str:
+    """What to say of a key that a map has already."""
+    return f"key {quoted(key)} is given twice; the last one counts"
 
 
 def yaml_documents(text: str) -> Iterator[Document | Unreadable]:
@@ -195,9 +201,7 @@ class _Builder:
             raise Unreadable("a key must be a text, got a list or a map", self._line(event))
         text = event.value if isinstance(event, yaml.ScalarEvent) else str(value)
         if text in target:
-            self._remarks.append(
-                (self._line(event), f"key {quoted(text)} is given twice; the last one counts")
-            )
+            self._remarks.append((self._line(event), given_twice(text)))
         around.key, around.has_key = text, True
         self._lines[id(target), text] = self._line(event)
 

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from hekla.objects import KINDS, NAMESPACED, Manifest
 from hekla.objects.complaint import Complaint, printable, quoted, spoken
-from hekla.objects.documents import DEEPEST, Document, Path, Unreadable, decoded, yaml_documents
+from hekla.objects.documents import DEEPEST, Document, Path, Unreadable, decoded, given_twice, yaml_documents
+from hekla.objects.json_text import NOT_JSON, leniently, may_repeat_keys, repeated_keys
 from hekla.objects.soundness import annotations_warning, faults_of
 from hekla.objects.typed import Fault, Misfit, kind_of, typed, without_nulls, written_path
 
@@ -29,7 +30,6 @@ DEFAULT_NAMESPACE = "default"
 LONGEST_NAME = 253
 
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._:]*[A-Za-z0-9])?\Z")
-_NOT_JSON = (msgspec.MsgspecError, RecursionError)
 
 
 @dataclass
@@ -69,6 +69,7 @@ class Header(msgspec.Struct, rename="camel"):
 
 _HEADER = msgspec.json.Decoder(Header)
 _RAW_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_RAW = msgspec.json.Decoder(msgspec.Raw)
 _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in KINDS.values()}
 
 
@@ -114,7 +115,7 @@ class Reader:
         except Unreadable as problem:
             self.complain(source, str(problem))
             return
-        if text.lstrip()[:1] in ("{", "[") and self._json(text.encode(), source):
+        if text.lstrip()[:1] in ("{", "[") and self._json(text, source):
             return
         for document in yaml_documents(text):
             if isinstance(document, Unreadable):
@@ -134,7 +135,7 @@ class Reader:
                 header = around
             kind = KINDS[header.api_version.rpartition("/")[0], header.kind]
             manifest = _DECODERS[kind].decode(raw)
-        except (*_NOT_JSON, KeyError):
+        except (*NOT_JSON, KeyError):
             self._raw_slowly(raw, place, around)
         else:
             self.add(manifest, place, header.kind)
@@ -157,21 +158,28 @@ class Reader:
             self.complain(f"{place.at(('metadata', 'annotations'))}: {subject}", warning)
         self.reading.objects.append(manifest)
 
-    def _json(self, data: bytes, source: str) -> bool:
+    def _json(self, text: str, source: str) -> bool:
         """Read a text as JSON; False, and nothing done, where it is none."""
         try:
-            raws = list(json_documents(data))
-        except _NOT_JSON:
+            raws = leniently(json_documents, text)
+        except NOT_JSON:
             return False
+        self.repeated_keys(raws, text, source)
         for number, raw in enumerate(raws, start=1):
             place = Place(source, number=number if len(raws) > 1 else 0)
             self._json_document(raw, place)
         return True
 
+    def repeated_keys(self, documents: Iterable[msgspec.Raw | bytes], text: str, source: str) -> None:
+        """Complain of the keys that these documents, which make up the text, give twice."""
+        if any(map(may_repeat_keys, documents)):
+            for line, key in repeated_keys(text):
+                self.complain(f"{source}:{line}", given_twice(key))
+
     def _json_document(self, raw: msgspec.Raw | bytes, place: Place) -> None:
         try:
             header = _HEADER.decode(raw)
-        except _NOT_JSON:
+        except NOT_JSON:
             self._raw_slowly(raw, place, None)
             return
         if not header.kind.endswith("List"):
@@ -233,17 +241,14 @@ class Reader:
         self.add(typed(data, found), place, str(kind))
 
 
-def json_documents(data: bytes) -> Iterator[msgspec.Raw | bytes]:
+def json_documents(text: str) -> list[msgspec.Raw]:
     """The objects of a JSON text: one, a list, or one per line."""
-    if data.lstrip()[:1] == b"[":
-        yield from _RAW_ITEMS.decode(data)
-        return
+    if text.lstrip()[:1] == "[":
+        return _RAW_ITEMS.decode(text)
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)
+        return [msgspec.json.decode(text, type=msgspec.Raw)]
     except msgspec.DecodeError:
-        yield from msgspec.json.Decoder(msgspec.Raw).decode_lines(data)
-    else:
-        yield data
+        return _RAW.decode_lines(text)
 
 
 def in_its_namespace(manifest: Manifest) -> Manifest:

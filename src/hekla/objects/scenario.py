@@ -13,11 +13,15 @@ import msgspec
 
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint
+from hekla.objects.documents import Unreadable, decoded
+from hekla.objects.json_text import NOT_JSON, leniently, mended
 from hekla.objects.meta import Manifest
 from hekla.objects.read import Place, Reader
 from hekla.objects.typed import fault_of
 
 MODES = ("hard", "soft")
+LATEST = 253_402_300_800.0
+"""The end of the year 9999, beyond which nothing can be dated."""
 
 
 class Sharding(msgspec.Struct, frozen=True):
@@ -69,8 +73,9 @@ def is_scenario(path: str | Path) -> bool:
     if file.suffix.lower() != ".json" or not file.is_file():
         return False
     try:
-        _OUTLINE.decode(file.read_bytes())
-    except (OSError, msgspec.MsgspecError, RecursionError):
+        # What is no UTF-8 is told by whoever reads it.
+        leniently(_OUTLINE.decode, file.read_bytes().decode("utf-8-sig", "replace"))
+    except (OSError, *NOT_JSON):
         return False
     return True
 
@@ -78,11 +83,15 @@ def is_scenario(path: str | Path) -> bool:
 def read_scenario(path: str | Path) -> Scenario:
     """The scenario in a file; raises InputError where the file is none."""
     source = str(path)
-    file = _decoded(Path(path), source)
+    text = _text_of(Path(path), source)
+    file = _decoded(text, source)
     if file.sharding is not None and file.sharding.mode not in MODES:
         modes = " or ".join(f'"{mode}"' for mode in MODES)
         raise InputError(f'{source}: sharding.mode: expected {modes}, got "{file.sharding.mode}"')
+    if file.now is not None and not 0 <= file.now < LATEST:
+        raise InputError(f"{source}: now: {file.now} is no time; write seconds since 1970")
     reader = Reader()
+    reader.repeated_keys([msgspec.Raw(text)], text, source)
     for index, raw in enumerate(file.objects):
         reader.raw(raw, Place(source, path=("objects", index)))
     reading = reader.reading
@@ -99,14 +108,20 @@ def read_scenario(path: str | Path) -> Scenario:
     )
 
 
-def _decoded(path: Path, source: str) -> _File:
+def _text_of(path: Path, source: str) -> str:
     try:
-        data = path.read_bytes()
-        return _FILE.decode(data)
+        return decoded(path.read_bytes())
     except OSError as error:
         raise InputError(f"{source}: {(error.strerror or 'cannot be read').lower()}") from error
+    except Unreadable as problem:
+        raise InputError(f"{source}: {problem}") from problem
+
+
+def _decoded(text: str, source: str) -> _File:
+    try:
+        return leniently(_FILE.decode, text)
     except msgspec.ValidationError as error:
-        fault = fault_of(str(error), msgspec.json.decode(data))
+        fault = fault_of(str(error), msgspec.json.decode(mended(text)))
         raise InputError(f"{source}: {fault}") from error
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise InputError(f"{source}: not a scenario: {error}") from error

@@ -315,9 +315,11 @@ class LiveState:
             if isinstance(manifest, kind):
                 try:
                     found[key] = read(manifest)
-                except InputError as error:
+                except Exception as error:
+                    # Whatever one object may do to its reader: the others are read.
+                    reason = str(error) if isinstance(error, InputError) else repr(error)
                     subject = f"{kind.__name__.lower()} {key}"
-                    self._faults[kind, key] = Complaint(subject, f"left out: {error}")
+                    self._faults[kind, key] = Complaint(subject, f"left out: {reason}")
         return found
 
     def find(self, kind: type[M], key: str) -> M | None:
