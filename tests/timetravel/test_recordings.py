@@ -348,3 +348,55 @@ def test_numbers_of_changes_are_those_of_objects(tmp_path: Path) -> None:
     path = record(tmp_path / "r", cycles=1)
     (cycle,) = [one for one in Recording(path) if isinstance(one, Cycle)]
     assert cycle.count == len(objects()) + 1, "a cluster makes its root queue itself"
+
+
+class Piece(bytes):
+    """Counts how many bytes are copied when something is put before it."""
+
+    copied = 0
+
+    def __radd__(self, before: bytes) -> bytes:
+        Piece.copied += len(before) + len(self)
+        return bytes(before) + bytes(self)
+
+
+def test_a_long_line_is_put_together_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint of a large cluster is one line of tens of thousands of pieces."""
+    recording = Recording(record(tmp_path / "r", 1))
+    line = b'{"record":"configuration","text":"' + b"x" * 1_000_000 + b'"}'
+    pieces = [Piece(line[at : at + 4096]) for at in range(0, len(line), 4096)]
+    monkeypatch.setattr(recording, "_pieces", lambda: iter([*pieces, Piece(b"\n" + line + b"\n")]))
+    found = list(recording)
+    assert [len(each.text) for each in found if isinstance(each, Configuration)] == [1_000_000] * 2
+    assert Piece.copied <= 3 * len(line)
+
+
+def rewritten(path: Path, old: bytes, new: bytes) -> Path:
+    content = gzip.decompress(path.read_bytes())
+    assert old in content
+    path.write_bytes(gzip.compress(content.replace(old, new)))
+    return path
+
+
+def test_an_object_that_cannot_be_read_costs_one_complaint(tmp_path: Path) -> None:
+    path = rewritten(record(tmp_path / "r", 2), b'"minMember":2', b'"minMember":"two"')
+    recording = Recording(path)
+    cycles = list(replay(recording, BUILTIN))
+    assert [cycle.cycle.number for cycle in cycles] == [1, 2]
+    told = [text for text in recording.complaints if "j0: left out: spec.minMember" in text]
+    assert told[0].startswith(
+        "cycle 1: podgroup default/j0: left out: spec.minMember: expected a whole number"
+    )
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_recordings_are_for_their_owner_alone(tmp_path: Path, is_there: bool) -> None:
+    path = tmp_path / "r"
+    if is_there:
+        path.write_text("something else")
+        path.chmod(0o644)
+    record_unrest(path, 30, limit=4000, checkpoint_every=5)
+    assert older(path).exists()
+    put_aside(path)
+    record(path)
+    assert [file.stat().st_mode & 0o777 for file in (path, older(path))] == [0o600] * 2

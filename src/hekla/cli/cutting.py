@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from hekla.cli.explain import job_named
+from hekla.cli.outputs import write_out
 from hekla.cli.style import Style, echo_data
 from hekla.cli.table import counted
 from hekla.conf import Conf
@@ -41,7 +42,7 @@ def cut_out(
     if given["shrink"]:
         case, more = _shrunk(case, conf, given)
         told |= more
-    _write(save, case.scenario(save.stem if save else f"cycle-{cycle.number}"))
+    write_out(save, case.scenario(save.stem if save else f"cycle-{cycle.number}"))
     if save is not None and style is not Style.TABLE:
         echo_data({**told, "file": str(save)}, style)
     elif save is not None:
@@ -118,13 +119,3 @@ def _sentence(told: dict[str, Any], case: Case, save: Path) -> str:
         f"{told['left']} of {told['objects']} objects left after {told['tries']} tries ({ending}): {what}\n"
         f"wrote {save}; look at it with: hekla explain {save}"
     )
-
-
-def _write(save: Path | None, content: bytes) -> None:
-    if save is None:
-        sys.stdout.buffer.write(content)
-        return
-    try:
-        save.write_bytes(content)
-    except OSError as error:
-        raise InputError(f'cannot write "{save}": {error.strerror}') from error

@@ -1,11 +1,13 @@
-"""Where results are to go, looked at before the work: hours of it are not to end in a name that is no use."""
+"""Where results go; looked at before the work: hours of it are not to end in a name that is no use."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from hekla.errors import InputError
+from hekla.private_files import open_private
 
 HINT = "name a file in a folder that is there and that you may write to"
 
@@ -29,6 +31,18 @@ def require_folder(path: Path) -> None:
         raise _unusable(path, f'"{there}" is no folder')
     if not os.access(there, os.W_OK):
         raise _unusable(path, f'"{there}" may not be written to')
+
+
+def write_out(path: Path | None, content: bytes) -> None:
+    """What tells of a cluster goes into a file for its owner alone, or to standard output."""
+    if path is None:
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        with open_private(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise InputError(f'cannot write "{path}": {error.strerror}') from error
 
 
 def _unusable(path: Path, reason: str) -> InputError:

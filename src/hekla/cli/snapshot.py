@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ from hekla.cli.from_cluster import (
     scheduler_name_option,
 )
 from hekla.cli.options import read_conf_text
+from hekla.cli.outputs import write_out
 from hekla.conf import PRESETS
-from hekla.errors import InputError
 
 if TYPE_CHECKING:
     from hekla.kube.access import Access
@@ -67,7 +66,7 @@ def snapshot(  # noqa: PLR0917 - one parameter per option
     if seed is not None:
         objects, _ = scramble(manifests, objects, seed, conf=conf or "")
     title = "cluster" if out is None else out.stem
-    _write(out, listed(objects) if conf is None else as_scenario(objects, conf, title))
+    write_out(out, listed(objects) if conf is None else as_scenario(objects, conf, title))
     if out is not None:
         click.echo(f"wrote {len(objects)} objects to {out}", err=True)
 
@@ -81,13 +80,3 @@ def conf_text(access: Access, conf_file: Path | None, preset: str | None, place:
     if preset is not None:
         return PRESETS[preset].text
     return None if conf_file is None else read_conf_text(conf_file)
-
-
-def _write(out: Path | None, content: bytes) -> None:
-    if out is None:
-        sys.stdout.buffer.write(content)
-        return
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise InputError(f'cannot write "{out}": {error.strerror}') from error

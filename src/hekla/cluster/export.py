@@ -1,7 +1,8 @@
-"""Export: manifests as files that can be read again, with only what scheduling reads in them.
+"""Export: manifests as they may leave the process, with only what scheduling reads in them.
 
 Manifests are typed, so that what no scheduler looks at (commands, environments, secrets) is not there to
-begin with. Annotations are taken by name, and messages of conditions are left behind.
+begin with. Annotations are taken by name, for other tools keep copies of whole manifests in them, and of
+messages only those that schedulers write. Snapshots leave all messages behind.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from hekla.kube.resources import RESOURCES
-from hekla.objects import Manifest
+from hekla.objects import Manifest, Node, ObjectMeta, Pod, VolcanoJob
+from hekla.objects.batch import JobSpec, JobState
 
 READ_DOMAINS = ("volcano.sh", "scheduling.k8s.io", "hekla.dev", "nvidia.com")
 READ_ANNOTATIONS = frozenset(
@@ -23,6 +26,7 @@ READ_ANNOTATIONS = frozenset(
         "volume.kubernetes.io/selected-node",
     }
 )
+POD_SCHEDULED = "PodScheduled"
 
 
 def is_read(annotation: str) -> bool:
@@ -33,14 +37,50 @@ def is_read(annotation: str) -> bool:
     )
 
 
+def only_what_is_read(manifest: Manifest) -> Manifest:
+    """The manifest without what scheduling does not read; decisions on it are the same."""
+    meta = _filtered(manifest.metadata)
+    kept = manifest if meta is manifest.metadata else replace(manifest, metadata=meta)
+    match kept:
+        case Pod() | Node():
+            return _without_messages(kept)
+        case VolcanoJob():
+            return replace(kept, spec=_bare(kept.spec), status=replace(kept.status, state=JobState()))
+    return kept
+
+
+def _filtered(meta: ObjectMeta) -> ObjectMeta:
+    if all(map(is_read, meta.annotations)):
+        return meta
+    return replace(meta, annotations={key: text for key, text in meta.annotations.items() if is_read(key)})
+
+
+def _without_messages(manifest: Pod | Node) -> Manifest:
+    """Only what a scheduler says itself is compared with what it said before."""
+    status = manifest.status
+    if not any(condition.message for condition in status.conditions):
+        return manifest
+    conditions = tuple(
+        condition if condition.type == POD_SCHEDULED else replace(condition, message="")
+        for condition in status.conditions
+    )
+    return replace(manifest, status=replace(status, conditions=conditions))
+
+
+def _bare(spec: JobSpec) -> JobSpec:
+    """Of a Job's plugins their names, without the arguments."""
+    tasks = tuple(
+        replace(task, template=replace(task.template, metadata=_filtered(task.template.metadata)))
+        for task in spec.tasks
+    )
+    return replace(spec, tasks=tasks, plugins=dict.fromkeys(spec.plugins, ()))
+
+
 def as_data(manifest: Manifest) -> dict[str, Any]:
     """The manifest as plain data, without what scheduling does not read."""
     resource = RESOURCES[type(manifest)]
-    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest))
-    meta = data.get("metadata", {})
-    meta.pop("resourceVersion", None)
-    if annotations := meta.get("annotations"):
-        meta["annotations"] = {key: value for key, value in annotations.items() if is_read(key)}
+    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(only_what_is_read(manifest)))
+    data.get("metadata", {}).pop("resourceVersion", None)
     for condition in data.get("status", {}).get("conditions", ()):
         condition.pop("message", None)
     return {"apiVersion": resource.api_version, "kind": resource.name, **data}

@@ -136,16 +136,19 @@ class Wire(Generic[M]):
         return Event(raw.type, found, meta.resource_version)
 
     def _read(self, raw: msgspec.Raw) -> M | Unfit:
+        found = self.decoded(raw)
+        return found if isinstance(found, Unfit) else self._sound(found)
+
+    def decoded(self, raw: msgspec.Raw) -> M | Unfit:
+        """One object, be it sensible or not."""
         try:
-            return self._sound(self._objects.decode(raw))
+            return self._objects.decode(raw)
         except NOT_JSON:
             pass
         try:
-            data = without_nulls(msgspec.json.decode(raw))
-            return self._sound(cast("M", typed(data, self._kind)))
+            return cast("M", typed(without_nulls(msgspec.json.decode(raw)), self._kind))
         except (Misfit, *NOT_JSON) as error:
-            problem = str(error)
-        return self._unfit(_meta_of(raw), problem)
+            return self._unfit(_meta_of(raw), str(error))
 
     def _sound(self, found: M) -> M | Unfit:
         """What fits its type may still not be meant: the definitions of custom resources let much through."""

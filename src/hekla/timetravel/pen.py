@@ -20,6 +20,7 @@ from hekla.errors import InputError
 from hekla.framework.decisions import Decision
 from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
+from hekla.private_files import open_private
 from hekla.state.live import Noted
 from hekla.timetravel.records import (
     Checkpoint,
@@ -146,14 +147,14 @@ class Pen:
 
     def _opened(self) -> BinaryIO:
         try:
-            return self._path.open("wb")
+            return open_private(self._path)
         except OSError as error:
             raise InputError(f'cannot write "{self._path}": {error.strerror}') from error
 
     def _turn_the_page(self) -> None:
         self._end()
         self._path.replace(older(self._path))
-        self._file = self._path.open("wb")
+        self._file = open_private(self._path)
         self.size = self.page_size = 0
         self.turned += 1
         self._conf = None

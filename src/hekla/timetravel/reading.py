@@ -65,15 +65,19 @@ class Recording:
 
     def _lines(self) -> Iterator[bytes | None]:
         """The lines that are whole; None where some are lost."""
-        rest = b""
+        # A checkpoint is one line of very many pieces: put together once, at its end.
+        begun: list[bytes] = []
         for piece in self._pieces():
             if piece is None:
-                rest = b""
+                begun.clear()
                 yield None
                 continue
-            *lines, rest = (rest + piece).split(b"\n") if b"\n" in piece else (rest + piece,)
-            yield from lines
-        if rest:
+            first, *others = piece.split(b"\n")
+            begun.append(first)
+            for following in others:
+                yield b"".join(begun)
+                begun = [following]
+        if any(begun):
             self._complain("the last record is only half there and left out: was the process killed?")
 
     def _pieces(self) -> Iterator[bytes | None]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from hekla.cluster.export import only_what_is_read
 from hekla.framework.decisions import (
     Bind,
     Decision,
@@ -23,10 +24,12 @@ from hekla.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
+from hekla.kube.wire import Unfit, Wire
 from hekla.model.load import NodeLoad
 from hekla.model.queue import DEFAULT_QUEUE
 from hekla.model.shard import Shard
 from hekla.objects import KINDS, Manifest
+from hekla.objects.complaint import Complaint
 from hekla.state.live import LiveState, Noted
 
 FORMAT = 1
@@ -130,7 +133,7 @@ _ENCODER = msgspec.json.Encoder()
 _LINE: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 _BATCHES = msgspec.json.Decoder(list[list[tuple[str, msgspec.Raw]]])
 _KIND_OF_NAME: Mapping[str, type[Manifest]] = {kind.__name__: kind for kind in KINDS.values()}
-_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in _KIND_OF_NAME.items()}
+_WIRES: Mapping[str, Wire[Manifest]] = {name: Wire(kind) for name, kind in _KIND_OF_NAME.items()}
 _DECISIONS: tuple[type[Decision], ...] = (
     Bind,
     Evict,
@@ -164,24 +167,34 @@ def written_batches(batches: Iterable[Noted]) -> Batches:
 
 
 def _batch(noted: Noted) -> bytes:
-    encode = _ENCODER.encode
     changes = [
-        b'["%b",%b]' % (kind.__name__.encode(), encode(key if manifest is None else manifest))
+        b'["%b",%b]' % (kind.__name__.encode(), _change(key, manifest))
         for kind, of_kind in noted.items()
         for key, manifest in of_kind.items()
     ]
     return b"[" + b",".join(changes) + b"]"
 
 
-def read_batches(batches: Batches, state: LiveState) -> None:
-    """Let the state take the changes in as another one did, batch by batch."""
+def _change(key: str, manifest: Manifest | None) -> bytes:
+    return _ENCODER.encode(key if manifest is None else only_what_is_read(manifest))
+
+
+def read_batches(batches: Batches, state: LiveState) -> list[Complaint]:
+    """Let the state take the changes in as another one did, batch by batch; back come complaints."""
+    complaints = []
     for batch in _BATCHES.decode(batches):
         for name, raw in batch:
             if memoryview(raw)[0] == _QUOTE:
                 state.lose(_KIND_OF_NAME[name], msgspec.json.decode(raw, type=str))
+                continue
+            found = _WIRES[name].decoded(raw)
+            if isinstance(found, Unfit):
+                complaints.append(found.complaint)
+                state.lose(_KIND_OF_NAME[name], found.key)
             else:
-                state.note(_DECODERS[name].decode(raw))
+                state.note(found)
         state.take_in()
+    return complaints
 
 
 # Decisions

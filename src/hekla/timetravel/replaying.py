@@ -26,6 +26,7 @@ from hekla.state.snapshot import Snapshot, snapshot_of
 from hekla.timetravel.differences import Difference, differences
 from hekla.timetravel.reading import Recording
 from hekla.timetravel.records import (
+    Batches,
     Checkpoint,
     Configuration,
     Cycle,
@@ -83,7 +84,9 @@ def _ending(error: str | None) -> str:
 class Replayer:
     """The state as the recording tells it so far, and the other inputs of the latest cycle."""
 
-    def __init__(self, header: Header, registry: Registry) -> None:
+    def __init__(self, header: Header, registry: Registry, complaints: list[str] | None = None) -> None:
+        self.complaints: list[str] = [] if complaints is None else complaints
+        """Told of objects that cannot be read."""
         self.conf: Conf | None = None
         self.shard = Shard()
         self.load: dict[str, NodeLoad] = {}
@@ -148,7 +151,7 @@ class Replayer:
         if cycle.number != self.number + 1:
             self._begin_at(cycle, checkpoint)
         else:
-            read_batches(cycle.changes, self._state)
+            self._read(cycle.changes, cycle)
             self.shard = self.shard if cycle.sharding is None else cycle.sharding.shard()
             self.load = self.load if cycle.load is None else cycle.load
             self.memory = self.memory if cycle.memory is None else cycle.memory
@@ -158,9 +161,13 @@ class Replayer:
         if checkpoint is None or checkpoint.number != cycle.number:
             raise InputError(f"cycles are missing before cycle {cycle.number}, and no checkpoint helps")
         self._state = self._empty_state()
-        read_batches(checkpoint.objects, self._state)
+        self._read(checkpoint.objects, cycle)
         self.shard = checkpoint.sharding.shard()
         self.load, self.memory = checkpoint.load, checkpoint.memory
+
+    def _read(self, batches: Batches, cycle: Cycle) -> None:
+        found = read_batches(batches, self._state)
+        self.complaints += [f"cycle {cycle.number}: {complaint}" for complaint in found]
 
     def _understood(self, text: str) -> Conf:
         """What the text says, be it sensible or not: it was in use."""
@@ -184,7 +191,7 @@ def _without_others(registry: Registry) -> Registry:
 
 def replay(recording: Recording, registry: Registry, conf: Conf | None = None) -> Iterator[Replayed]:
     """Every cycle in turn, each on its recorded inputs."""
-    replayer = Replayer(recording.header, registry)
+    replayer = Replayer(recording.header, registry, recording.complaints)
     for record in recording:
         replayer.take(record)
         if isinstance(record, Cycle):
@@ -193,7 +200,7 @@ def replay(recording: Recording, registry: Registry, conf: Conf | None = None) -
 
 def travel_to(recording: Recording, number: int, registry: Registry) -> tuple[Replayer, Cycle]:
     """Everything as it was when that cycle began, from the checkpoint before it."""
-    replayer = Replayer(recording.header, registry)
+    replayer = Replayer(recording.header, registry, recording.complaints)
     for record in _way_to(recording, number):
         replayer.take(record)
         if isinstance(record, Cycle) and record.number == number:

@@ -13,6 +13,7 @@ from hekla.conf import Catalogue, Conf
 from hekla.errors import InputError
 from hekla.framework.decisions import Decision
 from hekla.objects import Manifest, Pod
+from hekla.private_files import OWNER_ONLY
 from hekla.state.live import Changes, LiveState, Noted
 from hekla.state.snapshot import Snapshot
 from hekla.timetravel.pen import Entry, Pen, older
@@ -130,6 +131,7 @@ def put_aside(path: Path) -> None:
     """A recording that is there already stays, under another name."""
     try:
         if path.exists():
+            path.chmod(OWNER_ONLY)
             path.replace(older(path))
     except OSError as error:
         raise InputError(f'cannot put "{path}" aside: {error.strerror}') from error
