@@ -19,16 +19,26 @@ from hekla.conf import as_data as conf_as_data
 from hekla.framework.decisions import Bind, Evict
 from hekla.kube.resources import RESOURCES
 from hekla.objects import HyperNode, Manifest, Pod
+from hekla.objects.pod import (
+    Affinity,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
 from hekla.objects.read import read_text
 from hekla.objects.scenario import read_scenario
 from hekla.objects.topology import HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.state.snapshot import Snapshot, take_snapshot
+from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import metadata
 from hekla.testing.strategies import NOW, Cluster, clusters
 from properties.effort import examples
+
+NO_ORDER = conf_of("allocate", ("gang", "predicates"))
 
 
 def read_again(objects: list[dict[str, Any]]) -> list[Manifest]:
@@ -104,6 +114,40 @@ def test_no_name_is_given_away() -> None:
     assert "acme" not in json.dumps(objects)
     pods = [found for found in read_again(objects) if isinstance(found, Pod)]
     assert len(pods) == 2
+
+
+def test_numbers_in_labels_are_scrambled_too() -> None:
+    badge = "8675309"
+    secret = job("train", labels={"employee": badge}, node_selector={"rack": badge})
+    manifests = [node("n1", labels={"rack": badge}), queue("default"), *secret.objects]
+    objects, names = scramble(manifests, map(as_data, manifests), 7)
+    assert badge not in json.dumps(objects)
+    assert decided(_cycle(take_snapshot(read_again(objects)), NO_ORDER)) == translated(
+        decided(_cycle(take_snapshot(manifests), NO_ORDER)), names
+    )
+
+
+def test_numbers_that_are_compared_keep_their_order() -> None:
+    requirement = NodeSelectorRequirement(key="generation", operator="Gt", values=("9",))
+    wish = Affinity(
+        node_affinity=NodeAffinity(
+            required=NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
+        )
+    )
+    nodes = [node(f"n{number}", labels={"generation": str(number)}) for number in (8, 9, 10, 100)]
+    manifests = [*nodes, queue("default"), *job("train", tasks=2, affinity=wish).objects]
+    objects, names = scramble(manifests, map(as_data, manifests), 7)
+    found = {
+        d["metadata"]["name"]: d["metadata"]["labels"][names.key("generation")]
+        for d in objects
+        if d["kind"] == "Node"
+    }
+    numbers = [int(found[names.of("node", one.metadata.name)]) for one in nodes]
+    assert numbers == sorted(set(numbers))
+    assert numbers != [8, 9, 10, 100]
+    assert decided(_cycle(take_snapshot(read_again(objects)), NO_ORDER)) == translated(
+        decided(_cycle(take_snapshot(manifests), NO_ORDER)), names
+    )
 
 
 def test_the_plain_form_leaves_out_what_scheduling_does_not_read() -> None:

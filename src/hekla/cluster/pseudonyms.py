@@ -35,17 +35,31 @@ class Pseudonyms:
             return name
         return self._chosen[what][name]
 
-    def settle(self, order: Mapping[str, Callable[[str], str]] | None = None) -> None:
-        """Choose them all; `order` says by what the names of a kind are sorted, if not by themselves."""
+    def settle(
+        self,
+        order: Mapping[str, Callable[[str], str]] | None = None,
+        values: Mapping[str, Callable[[str], int]] | None = None,
+    ) -> None:
+        """Choose them all; `order` says by what the names of a kind are sorted, if not by themselves.
+
+        Names that `values` speaks of are numbers, and so are their pseudonyms.
+        """
         for what, names in sorted(self._announced.items()):
-            by = (order or {}).get(what, str)
-            self._chosen[what] = self._choose(what, names, by)
+            if values and what in values:
+                by_value = sorted(names, key=values[what])
+                self._chosen[what] = dict(zip(by_value, map(str, self._numbers(len(names))), strict=True))
+            else:
+                self._chosen[what] = self._choose(what, names, (order or {}).get(what, str))
         self._is_settled = True
+
+    def _numbers(self, count: int) -> list[int]:
+        """So many in order, with gaps that hide how many names there are and which come next."""
+        found: list[int] = np.cumsum(self._dice.integers(1, LARGEST_GAP, count, endpoint=True)).tolist()
+        return found
 
     def _choose(self, what: str, ending_of: Mapping[str, str], by: Callable[[str], str]) -> dict[str, str]:
         names = sorted(ending_of, key=by)
-        # Numbers have gaps, so that they tell neither how many names there are nor which come next.
-        numbers = np.cumsum(self._dice.integers(1, LARGEST_GAP, len(names), endpoint=True)).tolist()
+        numbers = self._numbers(len(names))
         width = len(str(LARGEST_GAP * len(names)))
         milestones = sorted(self._kept.get(what, ()), key=by)
         chosen = {}

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hekla.cluster.pseudonyms import Pseudonyms
 from hekla.model.task import pod_index
-from hekla.objects import Manifest, Node, Pod
+from hekla.objects import Manifest, Node, Pod, PodGroup
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/-]*")
-PLAIN = re.compile(r"[0-9]+|true|false|\*", re.IGNORECASE)
+PLAIN = re.compile(r"true|false|\*", re.IGNORECASE)
 """Values that are no names."""
+NUMBER = re.compile(r"[0-9]{1,18}")
 
 WELL_KNOWN = ("kubernetes.io", "k8s.io", "volcano.sh", "nvidia.com", "hekla.dev")
 KEPT = {
@@ -94,7 +95,9 @@ GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
 class Names:
     """Other names for what is in the objects given; until they are settled, names are only heard of."""
 
-    def __init__(self, manifests: Iterable[Manifest], seed: int, *, conf: str = "") -> None:
+    def __init__(
+        self, manifests: Iterable[Manifest], seed: int, *, conf: str = "", compared: Collection[str] = ()
+    ) -> None:
         manifests = list(manifests)
         in_conf = frozenset(WORD.findall(conf)) | frozenset(
             part for word in WORD.findall(conf) for part in word.split("/")
@@ -104,11 +107,17 @@ class Names:
         words = dict.fromkeys(("namespace", "node", "queue", "role", "value", "key"), in_conf)
         kept = {what: {*words.get(what, ()), *KEPT.get(what, ())} for what in {*words, *KEPT}}
         self._pseudonyms = Pseudonyms(seed, kept)
+        self._indexed = {
+            key for found in manifests if isinstance(found, PodGroup) for key in _index_keys(found)
+        }
+        """Labels whose numbers count the parts of a job: they tell nothing, and their places matter."""
+        self._compared = compared
+        """Labels whose numbers are compared: others take their places, in the same order."""
 
     def settle(self) -> None:
         """All names have been heard: choose the others."""
         # A namespace is always followed by a slash where it is sorted by.
-        self._pseudonyms.settle({"namespace": lambda name: f"{name}/"})
+        self._pseudonyms.settle({"namespace": lambda name: f"{name}/"}, {"number": int})
 
     def of(self, what: str, name: str) -> str:
         """What the thing of that name is called now."""
@@ -131,7 +140,10 @@ class Names:
         """What the label of that key is worth now."""
         if key in AS_THEY_ARE or PLAIN.fullmatch(value):
             return value
-        return self.of(NAMED_BY_LABEL.get(key, "value"), value)
+        if NUMBER.fullmatch(value) and key in self._indexed:
+            return value
+        what = "number" if NUMBER.fullmatch(value) and key in self._compared else "value"
+        return self.of(NAMED_BY_LABEL.get(key, what), value)
 
     def annotations(self, given: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -168,6 +180,10 @@ class Names:
         except re2.error:
             return []
         return [name for name in self._node_names if compiled.search(name) is not None]
+
+
+def _index_keys(group: PodGroup) -> Iterable[str]:
+    return (key for policy in group.spec.sub_group_policy for key in policy.match_label_keys[:1])
 
 
 def _ephemeral_claims(manifests: Iterable[Manifest]) -> Iterable[tuple[str, tuple[str, str]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from hekla.cluster.scramble.fields import scrambled
@@ -15,8 +15,8 @@ def scramble(
     manifests: Collection[Manifest], objects: Iterable[dict[str, Any]], seed: int, *, conf: str = ""
 ) -> tuple[list[dict[str, Any]], Names]:
     """The objects, which are these manifests as plain data, under other names; and who knows the names."""
-    names = Names(manifests, seed, conf=conf)
     objects = with_uids(objects)
+    names = Names(manifests, seed, conf=conf, compared=set(_compared_keys(objects)))
     for data in objects:
         _renamed(data, names)
     names.settle()
@@ -26,6 +26,18 @@ def scramble(
 def _renamed(data: dict[str, Any], names: Names) -> dict[str, Any]:
     rest = scrambled(RULES[data["kind"]], data, names)
     return {"apiVersion": data["apiVersion"], "kind": data["kind"], **rest}
+
+
+def _compared_keys(data: object) -> Iterator[str]:
+    """The labels and taints that something is said of in numbers: more than, less than."""
+    if isinstance(data, list):
+        for item in data:
+            yield from _compared_keys(item)
+    elif isinstance(data, dict):
+        if data.get("operator") in ("Gt", "Lt"):
+            yield data.get("key", "")
+        for value in data.values():
+            yield from _compared_keys(value)
 
 
 def with_uids(manifests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
