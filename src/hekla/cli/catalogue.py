@@ -10,6 +10,7 @@ import click
 from hekla.cli.options import registry_with
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import table
+from hekla.cli.terminal import echo
 from hekla.conf import describe_arguments
 from hekla.errors import InputError
 from hekla.framework.action import Action
@@ -49,9 +50,9 @@ def _echo(
     if output in (Style.JSON, Style.YAML):
         echo_data(described if name is None else described[0], output)
     elif name is None:
-        click.echo(table(("name", "what it does"), [(row["name"], row["summary"]) for row in described]))
+        echo(table(("name", "what it does"), [(row["name"], row["summary"]) for row in described]))
     else:
-        click.echo(_page(described[0]))
+        echo(_page(described[0]))
 
 
 def describe(found: type[Plugin] | type[Action]) -> dict[str, object]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hekla.cli.options import chosen_conf, plugin_option, registry_with, strict_option, warn
+from hekla.cli.options import chosen_conf, plugin_option, registry_with, strict_option
 from hekla.cli.outputs import require_writable
 from hekla.cli.simulate import (
     INTERRUPTED,
@@ -28,6 +28,7 @@ from hekla.cli.simulate import (
 )
 from hekla.cli.spans import POSITIVE_SPAN
 from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.terminal import echo, warn
 from hekla.cli.workload_options import chosen_workload, workload_options
 from hekla.conf import PRESETS
 
@@ -137,7 +138,7 @@ def compare(  # noqa: PLR0917 - one parameter per option
     tell_account(comparison.account)
     warn(comparison.notes)
     if not comparison.against:
-        click.echo("stopped before two runs of one seed were complete: nothing to compare", err=True)
+        echo("stopped before two runs of one seed were complete: nothing to compare", err=True)
         sys.exit(INTERRUPTED)
     _echo(comparison, output)
     _save(comparison, report_file, save_to)
@@ -243,10 +244,10 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
 
     for path in save_to:
         save_comparison(comparison, path)
-        click.echo(f"wrote {path}", err=True)
+        echo(f"wrote {path}", err=True)
     if report_file is not None:
         write_comparison_report(comparison, report_file)
-        click.echo(f"wrote {report_file}", err=True)
+        echo(f"wrote {report_file}", err=True)
 
 
 def _echo(comparison: Comparison, output: Style | None) -> None:
@@ -255,7 +256,7 @@ def _echo(comparison: Comparison, output: Style | None) -> None:
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)
     else:
-        click.echo("\n".join(comparison_lines(comparison)))
+        echo("\n".join(comparison_lines(comparison)))
 
 
 def is_for_machines(output: Style | None) -> bool:

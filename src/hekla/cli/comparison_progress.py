@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hekla.cli.simulation_progress import REFRESH_SECONDS, interruptible
 from hekla.clock import stopwatch
 from hekla.measures.words import spoken_seconds
+from hekla.safe_text import escaped
 from hekla.sim.simulate import Progress
 
 Show = Callable[[int, Progress], None]
@@ -36,6 +37,7 @@ def progress_bars(names: Sequence[str], first_seed: int, *, quiet: bool = False)
         yield lambda _number, _progress: None
         return
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.markup import escape  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn  # noqa: PLC0415
     from rich.progress import Progress as Bars  # noqa: PLC0415
 
@@ -56,7 +58,7 @@ def progress_bars(names: Sequence[str], first_seed: int, *, quiet: bool = False)
             shown[number] = now
             if number not in tasks:
                 seed, name = first_seed + number // len(names), names[number % len(names)]
-                tasks[number] = bars.add_task(f"{name}, seed {seed}", total=None, told="")
+                tasks[number] = bars.add_task(f"{escape(escaped(name))}, seed {seed}", total=None, told="")
             told = f"jobs  {spoken_seconds(progress.now)} simulated"
             bars.update(tasks[number], completed=progress.finished, total=progress.count, told=told)
 

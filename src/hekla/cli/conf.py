@@ -10,6 +10,7 @@ import click
 from hekla.cli.options import chosen_conf, read_text, registry_with
 from hekla.cli.style import Style, echo_data
 from hekla.cli.table import counted, table
+from hekla.cli.terminal import echo
 from hekla.conf import PRESETS, as_data, effective, read_conf
 
 plugin_option = click.option(
@@ -30,12 +31,12 @@ def check(file: Path, strict: bool, plugins: tuple[str, ...]) -> None:
     """Look for mistakes in FILE (- for standard input); exit 1 where it could not be used."""
     _, mistakes = read_conf(read_text(file), str(file), registry_with(plugins).catalogue())
     for mistake in mistakes:
-        click.echo(f"{mistake.severity}: {mistake}")
+        echo(f"{mistake.severity}: {mistake}")
     errors = sum(mistake.severity == "error" for mistake in mistakes)
     if not mistakes:
-        click.echo(f"{'standard input' if str(file) == '-' else file}: no mistakes")
+        echo(f"{'standard input' if str(file) == '-' else file}: no mistakes")
     else:
-        click.echo(f"{counted(errors, 'error')}, {counted(len(mistakes) - errors, 'warning')}")
+        echo(f"{counted(errors, 'error')}, {counted(len(mistakes) - errors, 'warning')}")
     if errors or (strict and mistakes):
         sys.exit(1)
 
@@ -53,7 +54,7 @@ def show(file: Path | None, preset: str | None, strict: bool, output: str, plugi
     if output == "json":
         echo_data(as_data(chosen), Style.JSON)
     else:
-        click.echo(effective(chosen, registry.catalogue()), nl=False)
+        echo(effective(chosen, registry.catalogue()), nl=False)
 
 
 @conf.command()
@@ -61,6 +62,6 @@ def show(file: Path | None, preset: str | None, strict: bool, output: str, plugi
 def presets(name: str | None) -> None:
     """List the built-in configurations, or print the file behind one."""
     if name is None:
-        click.echo(table(("name", "what for"), [(p.name, p.title) for p in PRESETS.values()]))
+        echo(table(("name", "what for"), [(p.name, p.title) for p in PRESETS.values()]))
     else:
-        click.echo(PRESETS[name].text, nl=False)
+        echo(PRESETS[name].text, nl=False)

@@ -14,6 +14,7 @@ from hekla.cli.explain import job_named
 from hekla.cli.outputs import write_out
 from hekla.cli.style import Style, echo_data
 from hekla.cli.table import counted
+from hekla.cli.terminal import echo
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError
 from hekla.framework.registry import Registry
@@ -46,10 +47,10 @@ def cut_out(
     if save is not None and style is not Style.TABLE:
         echo_data({**told, "file": str(save)}, style)
     elif save is not None:
-        click.echo(_sentence(told, case, save))
+        echo(_sentence(told, case, save))
     elif not told.get("complete", True):
         left = f"{told['left']} of {told['objects']} objects left after {told['tries']} tries"
-        click.echo(f"{left} ({LIMITED}); raise --tries or --seconds", err=True)
+        echo(f"{left} ({LIMITED}); raise --tries or --seconds", err=True)
 
 
 def _shrunk(case: Case, conf: Conf | None, given: dict[str, Any]) -> tuple[Case, dict[str, Any]]:
@@ -105,7 +106,7 @@ class _Ticker:
 
     def __exit__(self, *_: object) -> None:
         if self._is_shown:
-            click.echo("", err=True)
+            echo("", err=True)
 
 
 def _sentence(told: dict[str, Any], case: Case, save: Path) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from hekla.cli.from_cluster import conf_for, facts_for, ignored_provisioners_option, live_options, reach
-from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf, warn
+from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.render import echo_outcome
-from hekla.cli.style import Style, output_option
+from hekla.cli.style import Style, as_json, output_option
+from hekla.cli.terminal import echo, warn
 from hekla.clock import WallClock, stopwatch
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError
@@ -181,11 +182,9 @@ def load_scenario(
 def echo_failure(file: Path, error: HeklaError, style: Style) -> None:
     """A line in place of the answer, so that the lines still match the files."""
     if style is Style.JSON:
-        import json  # noqa: PLC0415 - only failures need it
-
-        click.echo(json.dumps({"name": file.stem, "error": str(error)}))
+        echo(as_json({"name": file.stem, "error": str(error)}))
     else:
-        click.echo(f"error: {error}", err=True)
+        echo(f"error: {error}", err=True)
 
 
 def after_cycles(

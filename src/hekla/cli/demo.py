@@ -14,6 +14,7 @@ from hekla.cli.embedding import Embedded, embed
 from hekla.cli.options import registry_with, usable_conf
 from hekla.cli.outputs import require_writable
 from hekla.cli.run import echo_summary
+from hekla.cli.terminal import echo
 from hekla.cli.watch import watch
 from hekla.errors import InputError
 from hekla.objects import Node
@@ -82,8 +83,8 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     echo_summary(chronicle)
     echo_lessons(chronicle)
     write_report(witness.testify("hekla demo", CONF), report_file)
-    click.echo(f"\nall of it as a page, to open in a browser: {report_file}")
-    click.echo(f"\n{NEXT}")
+    echo(f"\nall of it as a page, to open in a browser: {report_file}")
+    echo(f"\n{NEXT}")
 
 
 def export(folder: Path) -> None:
@@ -94,8 +95,8 @@ def export(folder: Path) -> None:
             (folder / name).write_text((HERE / name).read_text("utf-8"), "utf-8")
     except OSError as error:
         raise InputError(f'cannot write to "{folder}": {error.strerror}') from error
-    click.echo(f"wrote {CLUSTER}, {CONF} and {PLUGIN} to {folder}; run them with")
-    click.echo(f"  hekla run {folder}/{CLUSTER} --conf {folder}/{CONF} --plugin {folder}/{PLUGIN}:Drain")
+    echo(f"wrote {CLUSTER}, {CONF} and {PLUGIN} to {folder}; run them with")
+    echo(f"  hekla run {folder}/{CLUSTER} --conf {folder}/{CONF} --plugin {folder}/{PLUGIN}:Drain")
 
 
 class Maintenance:
@@ -112,7 +113,7 @@ class Maintenance:
 
 
 def echo_lessons(chronicle: Chronicle) -> None:
-    click.echo("\nwhat each action did")
+    echo("\nwhat each action did")
     for action, lesson in SHOWN.items():
         count = chronicle.deeds[action]
-        click.echo(f"  {action:9} {count:>3} {'time ' if count == 1 else 'times'}  {lesson}")
+        echo(f"  {action:9} {count:>3} {'time ' if count == 1 else 'times'}  {lesson}")

@@ -12,6 +12,7 @@ from hekla.cli.from_cluster import ignored_provisioners_option, live_options
 from hekla.cli.options import chosen_conf, configuration, registry_with
 from hekla.cli.render import as_mapping
 from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.terminal import echo
 from hekla.errors import InputError
 from hekla.framework.explain import explain as explain_job
 from hekla.model.job import Job
@@ -60,9 +61,9 @@ def explain(  # noqa: PLR0917 - one parameter per option
     if output in (Style.JSON, Style.YAML):
         echo_data([as_mapping(explanation) for explanation in told], output)
     elif told:
-        click.echo("\n\n".join(str(explanation) for explanation in told))
+        echo("\n\n".join(str(explanation) for explanation in told))
     else:
-        click.echo("nothing waits")
+        echo("nothing waits")
 
 
 def job_named(report: CycleReport, name: str) -> Job:

@@ -16,10 +16,11 @@ import click
 
 from hekla.cli.decide import checked_source
 from hekla.cli.from_cluster import conf_for, live_options, reach, read_live
-from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf, warn
+from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.simulate import INTERRUPTED
 from hekla.cli.spans import POSITIVE_SPAN, SPAN
 from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.terminal import echo, warn
 from hekla.cli.workload_options import chosen_workload, workload_options
 from hekla.errors import InputError
 from hekla.objects.scenario import is_scenario, read_scenario
@@ -115,7 +116,7 @@ def ending_when_interrupted() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("interrupted: nothing is told of a forecast that is not complete", err=True)
+        echo("interrupted: nothing is told of a forecast that is not complete", err=True)
         sys.exit(INTERRUPTED)
 
 
@@ -331,14 +332,14 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
         echo_data({**data, "jobs": [start.as_data(found.now) for start in starts]}, output)
         return
     if not starts:
-        click.echo("nothing waits")
+        echo("nothing waits")
         return
     from hekla.cli.table import table  # noqa: PLC0415
 
     heads = ("job", "queue", "waited", "p50", "p90", "waits for")
-    click.echo(table(heads, [row_of(start, found) for start in starts]))
+    echo(table(heads, [row_of(start, found) for start in starts]))
     for line in remarks(found, starts):
-        click.echo(line)
+        echo(line)
 
 
 def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
@@ -391,11 +392,11 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
 
     rows = [calibration_row(trust) for trust in (*found.by_horizon, found.overall)]
     heads = ("start ahead", "forecasts", "open", "never", "by p50", "by p90", "in band", "mean error", "bias")
-    click.echo(table(heads, rows))
-    click.echo(f"\n{counted(found.moments, 'moment')}; run times: {found.knowledge.value}")
-    click.echo(found.verdict)
+    echo(table(heads, rows))
+    echo(f"\n{counted(found.moments, 'moment')}; run times: {found.knowledge.value}")
+    echo(found.verdict)
     if found.caveat:
-        click.echo(found.caveat)
+        echo(found.caveat)
 
 
 def calibration_row(trust: Trust) -> tuple[str, ...]:

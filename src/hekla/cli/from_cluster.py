@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hekla.cli.terminal import warn
 from hekla.errors import InputError
 from hekla.objects import Manifest, VolcanoJob
 
@@ -118,11 +119,6 @@ def read_live(access: Access, kinds: Sequence[type[Manifest]], **options: Any) -
         reading = read_cluster(access, kinds, on_progress=say, **options)
     warn(map(str, reading.complaints))
     return reading
-
-
-def warn(messages: Iterable[str]) -> None:
-    for message in messages:
-        click.echo(f"warning: {message}", err=True)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from hekla.cli.options import CONF_HELP, read_text, registry_with, usable_conf, warn
+from hekla.cli.options import CONF_HELP, read_text, registry_with, usable_conf
+from hekla.cli.terminal import echo, warn
 from hekla.conf import configuration_in
 from hekla.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
 from hekla.errors import InputError
@@ -73,7 +74,7 @@ def install(  # noqa: PLR0917 - one parameter per option
     if is_applied:
         apply_to_cluster(installation, kubeconfig, context)
     else:
-        click.echo(as_yaml(installation.objects()), nl=False)
+        echo(as_yaml(installation.objects()), nl=False)
 
 
 def checked(conf_file: Path) -> str:
@@ -98,4 +99,4 @@ async def _apply(installation: Installation, kubeconfig: Path | None, context: s
 
     async with Client(find_access(kubeconfig, context), agent="hekla-install") as client:
         async for line in apply(client, installation.objects()):
-            click.echo(line)
+            echo(line)

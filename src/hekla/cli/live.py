@@ -14,6 +14,7 @@ from hekla.ledger.axis import CPU_COLUMN
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.model.task import NOWHERE, Task
+from hekla.safe_text import escaped
 from hekla.scheduler.cycle import CycleReport
 
 BAR = 16
@@ -41,12 +42,12 @@ class Screen:
         for action, sentence in lines:
             line = Text(f"t+{moment - self._start:>5.0f}s  ", style="dim")
             line.append(f"{action:12}", style=STYLES.get(action, ""))
-            line.append(sentence)
+            line.append(escaped(sentence))
             self._lines.append(line)
 
     def picture(self, report: CycleReport) -> RenderableType:
         session = report.session
-        heading = Text(f"{self._title}   t+{session.now - self._start:.0f}s", style="bold")
+        heading = Text(f"{escaped(self._title)}   t+{session.now - self._start:.0f}s", style="bold")
         columns = Table.grid(expand=True, padding=(0, 2))
         columns.add_row(self._jobs(report), Group(self._queues(report), self._nodes(report)))
         told = Group(*self._lines) if self._lines else Text("nothing yet", style="dim")
@@ -61,7 +62,7 @@ class Screen:
         )
         for job in jobs[:ROWS]:
             ready = f"{job.roster.ready}/{job.minimum}"
-            grid.add_row(job.title, job.queue, job.phase or "Pending", ready, _dots(job))
+            grid.add_row(_word(job.title), _word(job.queue), _word(job.phase or "Pending"), ready, _dots(job))
         if len(jobs) > ROWS:
             grid.add_row(f"and {len(jobs) - ROWS} more", "", "", "", "")
         return grid
@@ -78,7 +79,7 @@ class Screen:
                 for task in session.tasks
                 if is_there(task) and task.job in session.jobs and session.jobs[task.job].queue == name
             )
-            grid.add_row(name, bar(used, total), f"{used / 1000:g} of {total / 1000:g}")
+            grid.add_row(_word(name), bar(used, total), f"{used / 1000:g} of {total / 1000:g}")
         return grid
 
     def _nodes(self, report: CycleReport) -> Table:
@@ -90,11 +91,18 @@ class Screen:
             used, total = int(nodes.used[row, CPU_COLUMN]), int(nodes.allocatable[row, CPU_COLUMN])
             mark = " (cordoned)" if nodes.nodes[row].manifest.spec.unschedulable else ""
             grid.add_row(
-                name, bar(used, total), f"{sum(map(is_there, nodes.tasks_on[row].values()))} pods{mark}"
+                _word(name),
+                bar(used, total),
+                f"{sum(map(is_there, nodes.tasks_on[row].values()))} pods{mark}",
             )
         if len(nodes) > ROWS:
             grid.add_row(f"and {len(nodes) - ROWS} more", "", "")
         return grid
+
+
+def _word(text: str) -> Text:
+    """As it is: no codes, and no markup."""
+    return Text(escaped(text))
 
 
 def is_there(task: Task) -> bool:

@@ -11,6 +11,7 @@ import click
 from hekla.cli.from_cluster import access_options, reach, read_live
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import table
+from hekla.cli.terminal import echo
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.model.resources import CPU, MEMORY, PODS, is_whole
@@ -67,9 +68,9 @@ def echo_list(rows: Sequence[Row], headers: Mapping[str, str], nothing: str, out
         echo_data(list(rows), output)
     elif rows:
         cells = [[shown(row.get(key)) for key in headers] for row in rows]
-        click.echo(table(list(headers.values()), cells))
+        echo(table(list(headers.values()), cells))
     else:
-        click.echo(nothing, err=True)
+        echo(nothing, err=True)
 
 
 def echo_details(data: Mapping[str, Any], sections: Iterable[str], output: Style | None) -> None:
@@ -80,7 +81,7 @@ def echo_details(data: Mapping[str, Any], sections: Iterable[str], output: Style
     plain = {key: value for key, value in data.items() if not isinstance(value, list | dict)}
     width = max(map(len, plain)) + 1
     lines = [f"{_spoken(key) + ':':{width + 1}} {shown(value)}" for key, value in plain.items()]
-    click.echo("\n\n".join(["\n".join(lines), *filter(None, sections)]))
+    echo("\n\n".join(["\n".join(lines), *filter(None, sections)]))
 
 
 def section(title: str, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import Any
 
 import click
 
 from hekla import __version__
+from hekla.cli.terminal import echo, safe_complaints
 from hekla.errors import ConfError, HeklaError
+from hekla.safe_text import escaped
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
@@ -59,6 +62,16 @@ SUMMARIES = {
 class LazyGroup(click.Group):
     """Lists its commands without importing them."""
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with safe_complaints():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with safe_complaints():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return sorted(COMMANDS)
 
@@ -86,8 +99,8 @@ def main() -> None:
     try:
         cli(prog_name="hekla")
     except ConfError as error:
-        click.echo(str(error), err=True)  # each line says how bad it is
+        echo(str(error), err=True)  # each line says how bad it is
         sys.exit(1)
     except HeklaError as error:
-        click.echo(f"error: {error}", err=True)
+        echo(f"error: {escaped(str(error))}", err=True)
         sys.exit(1)

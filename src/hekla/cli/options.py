@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hekla.cli.terminal import warn
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, configuration_in, read_conf, require
 from hekla.errors import ConfError, InputError
 from hekla.framework.registry import Registry
@@ -105,8 +106,3 @@ class Teller:
         news = [text for text in map(str, complaints) if text not in self._told]
         self._told.update(news)
         warn(dict.fromkeys(news))
-
-
-def warn(messages: Iterable[str]) -> None:
-    for message in messages:
-        click.echo(f"warning: {message}", err=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hekla.errors import InputError
 from hekla.private_files import open_private
+from hekla.safe_text import escaped_json
 
 HINT = "name a file in a folder that is there and that you may write to"
 
@@ -34,9 +35,9 @@ def require_folder(path: Path) -> None:
 
 
 def write_out(path: Path | None, content: bytes) -> None:
-    """What tells of a cluster goes into a file for its owner alone, or to standard output."""
+    """JSON that tells of a cluster goes into a file for its owner alone, or to standard output."""
     if path is None:
-        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.write(escaped_json(content.decode()).encode())
         return
     try:
         with open_private(path) as file:

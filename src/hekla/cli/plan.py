@@ -13,7 +13,9 @@ import click
 from hekla.cli.from_cluster import live_options
 from hekla.cli.options import configuration
 from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.terminal import echo, warn
 from hekla.errors import InputError
+from hekla.safe_text import escaped
 
 if TYPE_CHECKING:
     from hekla.framework.registry import Registry
@@ -61,7 +63,7 @@ def plan(  # noqa: PLR0917 - one parameter per option
     Exit codes: 0 it would start, now or after evictions; 4 it would not; 1 a file cannot be used; 2 the
     command was called wrongly.
     """
-    from hekla.cli.options import registry_with, warn  # noqa: PLC0415 - --help stays quick
+    from hekla.cli.options import registry_with  # noqa: PLC0415 - --help stays quick
     from hekla.cli.planned import told  # noqa: PLC0415
 
     registry = registry_with(plugins)
@@ -77,7 +79,7 @@ def plan(  # noqa: PLR0917 - one parameter per option
     if output in (Style.JSON, Style.YAML):
         echo_data([each.as_data() for each in plans], output)
     else:
-        click.echo("\n\n".join(map(told, plans)))
+        echo("\n\n".join(map(told, plans)))
     if not all(each.starts for each in plans):
         sys.exit(WOULD_NOT_START)
 
@@ -119,7 +121,7 @@ def planner_on_files(
     state: Sequence[Path], registry: Registry, *, conf_file: Path | None, preset: str | None, strict: bool
 ) -> Planner:
     """A scenario is taken as it stands, conf, time and all; manifests as a cluster would admit them."""
-    from hekla.cli.options import chosen_conf, warn  # noqa: PLC0415 - --help stays quick
+    from hekla.cli.options import chosen_conf  # noqa: PLC0415 - --help stays quick
     from hekla.objects.scenario import is_scenario  # noqa: PLC0415
     from hekla.planning import Planner, admitted_state  # noqa: PLC0415
 
@@ -133,7 +135,7 @@ def planner_on_files(
 
 
 def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: bool) -> Planner:
-    from hekla.cli.options import usable_conf, warn  # noqa: PLC0415 - --help stays quick
+    from hekla.cli.options import usable_conf  # noqa: PLC0415 - --help stays quick
     from hekla.model.shard import Shard  # noqa: PLC0415
     from hekla.objects.scenario import read_scenario  # noqa: PLC0415
     from hekla.planning import Planner  # noqa: PLC0415
@@ -150,7 +152,6 @@ def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: boo
 
 def manifests_in(files: Sequence[Path]) -> list[Manifest]:
     """What the files hold; what cannot be used of them is told on standard error."""
-    from hekla.cli.options import warn  # noqa: PLC0415 - --help stays quick
     from hekla.objects.read import read_manifests  # noqa: PLC0415
 
     for file in files:
@@ -171,7 +172,8 @@ def progress(tries: int) -> Iterator[OnTry | None]:
         return
 
     def say(count: int, change: str) -> None:
-        click.echo(f"\r\x1b[Ktrying changes: {count} of at most {tries}: {change[:40]}", nl=False, err=True)
+        told = f"trying changes: {count} of at most {tries}: {escaped(change)[:40]}"
+        click.echo(f"\r\x1b[K{told}", nl=False, err=True)
 
     try:
         yield say

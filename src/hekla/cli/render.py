@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from hekla.cli.profile import profile_table
 from hekla.cli.style import Style, echo_data
 from hekla.cli.table import table
+from hekla.cli.terminal import echo
 from hekla.framework.explain import Explanation
 from hekla.model.status import Status
 from hekla.scheduler.cycle import CycleReport
@@ -36,7 +35,7 @@ def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
     sections.append(summary(outcome, waiting))
     if outcome.profile is not None:
         sections.append(f"where the time went\n{profile_table(outcome.profile)}")
-    click.echo("\n\n".join(section for section in sections if section))
+    echo("\n\n".join(section for section in sections if section))
 
 
 def summary(outcome: Outcome, waiting: list[Explanation]) -> str:

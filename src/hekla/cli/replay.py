@@ -84,7 +84,7 @@ def _check(given: dict[str, Any]) -> None:
 def _warn_of_header(recording: Recording, plugins: tuple[str, ...]) -> None:
     """What may make cycles come out otherwise than they did."""
     from hekla import __version__  # noqa: PLC0415 - --help stays quick
-    from hekla.cli.options import warn  # noqa: PLC0415
+    from hekla.cli.terminal import warn  # noqa: PLC0415
 
     header = recording.header
     if header.hekla != __version__:

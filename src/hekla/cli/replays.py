@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 
 import click
 
-from hekla.cli.options import Teller, warn
+from hekla.cli.options import Teller
 from hekla.cli.render import as_mapping
 from hekla.cli.style import Style, echo_data
 from hekla.cli.table import counted
+from hekla.cli.terminal import echo, warn
 from hekla.conf import Conf
 from hekla.framework.registry import Registry
 from hekla.scheduler.cycle import CycleReport
@@ -31,7 +32,7 @@ def listing(recording: Recording, registry: Registry, conf: Conf | None, style: 
     """A line per cycle as it is decided; whether all came out as recorded, where that was the question."""
     is_table = style is Style.TABLE
     if is_table:
-        click.echo(HEADS)
+        echo(HEADS)
     rows, teller = [], Teller()
     for replayed in replay(recording, registry, conf):
         found = replayed.differences(only_pods=True) if conf is not None else _unlike(replayed)
@@ -43,7 +44,7 @@ def listing(recording: Recording, registry: Registry, conf: Conf | None, style: 
     same = sum(not row["differences"] for row in rows)
     if is_table:
         word = "decided alike" if conf is not None else "identical"
-        click.echo(f"\n{counted(len(rows), 'cycle')}: {same} {word}, {len(rows) - same} not")
+        echo(f"\n{counted(len(rows), 'cycle')}: {same} {word}, {len(rows) - same} not")
     else:
         data = {"cycles": rows, "identical": same, "different": len(rows) - same}
         echo_data({**data, "complaints": list(recording.complaints)}, style)
@@ -84,7 +85,7 @@ def _echo_line(replayed: Replayed, found: list[Difference], *, is_compared: bool
     if replayed.error is not None:
         outcome += f"; failed: {replayed.error}"
     counts = f"{cycle.count:>7}  {replayed.binds:>6}  {replayed.evictions:>7}"
-    click.echo(f"{cycle.number:>6}  {_time(cycle.now):20}  {counts}  {outcome}")
+    echo(f"{cycle.number:>6}  {_time(cycle.now):20}  {counts}  {outcome}")
     _echo_some(map(str, found), DIFFERENCES_SHOWN, " " * 8)
     if replayed.report is not None:
         _echo_some(map(str, breaches(replayed.report)), DIFFERENCES_SHOWN, " " * 8 + "broken: ")
@@ -93,9 +94,9 @@ def _echo_line(replayed: Replayed, found: list[Difference], *, is_compared: bool
 def _echo_some(lines: Iterable[str], most: int, before: str) -> None:
     known = list(lines)
     for line in known[:most]:
-        click.echo(before + line)
+        echo(before + line)
     if len(known) > most:
-        click.echo(f"{before}and {len(known) - most} more")
+        echo(f"{before}and {len(known) - most} more")
 
 
 def _time(now: float) -> str:
@@ -132,19 +133,19 @@ def _whole(replayed: Replayed) -> dict[str, object]:
 
 def _echo_head(replayed: Replayed) -> bool:
     cycle = replayed.cycle
-    click.echo(f"cycle {cycle.number} at {_time(cycle.now)}, after {counted(cycle.count, 'change')}")
+    echo(f"cycle {cycle.number} at {_time(cycle.now)}, after {counted(cycle.count, 'change')}")
     if replayed.report is not None:
         session = replayed.report.session
         tasks = counted(len(session.tasks), "pod")
         nodes, jobs = counted(len(session.nodes.names), "node"), counted(len(session.jobs), "pod group")
-        click.echo(f"{nodes}, {jobs}, {tasks}, {counted(len(session.queues), 'queue')}")
+        echo(f"{nodes}, {jobs}, {tasks}, {counted(len(session.queues), 'queue')}")
     return True
 
 
 def _echo_acts(replayed: Replayed, *, in_steps: bool) -> bool:
     """Action by action; False where somebody has seen enough."""
     if replayed.report is None:
-        click.echo(f"\nthe cycle failed: {replayed.error}")
+        echo(f"\nthe cycle failed: {replayed.error}")
         return True
     acts = acts_of(replayed.report)
     waits_for_keys = in_steps and is_terminal()
@@ -168,7 +169,7 @@ def _goes_on(following: str) -> bool:
 
 
 def _echo_act(act: Act, most: int | None) -> None:
-    click.echo(f"\n{act.action}" + ("" if act.decided or act.remarks else ": nothing"))
+    echo(f"\n{act.action}" + ("" if act.decided or act.remarks else ": nothing"))
     for lines in (act.decided, act.remarks):
         _echo_some(lines, len(lines) if most is None else most, "  ")
 
@@ -176,18 +177,18 @@ def _echo_act(act: Act, most: int | None) -> None:
 def _echo_end(replayed: Replayed, found: list[Difference], *, is_compared: bool) -> None:
     if replayed.report is not None:
         _echo_why(replayed.report)
-    click.echo("")
+    echo("")
     if not found:
         word = "decided alike under this configuration" if is_compared else "identical to what was recorded"
-        click.echo(word)
+        echo(word)
         return
-    click.echo(f"{counted(len(found), 'difference')} from what was recorded")
+    echo(f"{counted(len(found), 'difference')} from what was recorded")
     _echo_some(map(str, found), LINES_SHOWN, "  ")
 
 
 def _echo_why(report: CycleReport) -> None:
     waiting = explanations(report)
     if waiting:
-        click.echo("\nwhy they wait\n" + "\n".join(map(str, waiting)))
+        echo("\nwhy they wait\n" + "\n".join(map(str, waiting)))
     for breach in breaches(report):
-        click.echo(f"\nbroken: {breach}")
+        echo(f"\nbroken: {breach}")

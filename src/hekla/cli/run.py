@@ -17,6 +17,7 @@ from hekla.cli.options import chosen_conf, configuration, named_conf, registry_w
 from hekla.cli.outputs import require_writable
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import counted
+from hekla.cli.terminal import echo
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
@@ -148,8 +149,8 @@ def recorded(
 
 def echo_summary(chronicle: Chronicle) -> None:
     """What became of every job, and why some still wait."""
-    click.echo(f"\n{chronicle.table()}")
+    echo(f"\n{chronicle.table()}")
     deeds = ", ".join(f"{action} {count}" for action, count in chronicle.deeds.items() if count)
-    click.echo(f"\n{counted(chronicle.cycles, 'cycle')}; decisions: {deeds or 'none'}")
+    echo(f"\n{counted(chronicle.cycles, 'cycle')}; decisions: {deeds or 'none'}")
     if chronicle.waiting:
-        click.echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in chronicle.waiting))
+        echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in chronicle.waiting))

@@ -18,6 +18,8 @@ from hekla.cli.from_cluster import (
     scheduler_name_option,
 )
 from hekla.cli.spans import SPAN
+from hekla.cli.style import as_json
+from hekla.cli.terminal import echo
 from hekla.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def shadow(**given: Any) -> None:
     data = {"began": began, "ended": _now(), **ended.summary()}
     if given["report"] is not None:
         write_report(given["report"], data, ended)
-    click.echo(json.dumps(data) if given["output"] == "json" else summary_table(data))
+    echo(as_json(data) if given["output"] == "json" else summary_table(data))
 
 
 def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
@@ -112,17 +114,17 @@ class Teller:
         self._is_alone = is_alone
 
     def difference(self, verdict: Verdict) -> None:
-        click.echo(self._line(verdict), err=self._err)
+        echo(self._line(verdict), err=self._err)
 
     def _line(self, verdict: Verdict) -> str:
         if self._style == "json":
-            return json.dumps(verdict.as_data())
+            return as_json(verdict.as_data())
         time = datetime.fromtimestamp(verdict.at, UTC).strftime("%H:%M:%S")
         lane = "" if self._is_alone else f"{verdict.lane:9}  "
         return f"{time}  {lane}{verdict.kind.value:15}  {verdict}"
 
     def remark(self, text: str) -> None:
-        click.echo(json.dumps({"remark": text}) if self._style == "json" else text, err=True)
+        echo(as_json({"remark": text}) if self._style == "json" else text, err=True)
 
 
 def summary_table(data: Mapping[str, Any]) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with, warn
+from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.outputs import require_folder, require_writable
 from hekla.cli.spans import POSITIVE_SPAN, SPAN
 from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.terminal import echo, warn
 from hekla.cli.workload_options import chosen_workload, workload_options
 
 if TYPE_CHECKING:
@@ -164,12 +165,12 @@ def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
 
     for path in save_to:
         for written in save(run, path):
-            click.echo(f"wrote {written}", err=True)
+            echo(f"wrote {written}", err=True)
     if report_file is not None:
         from hekla.report import write_report  # noqa: PLC0415
 
         write_report(run, report_file)
-        click.echo(f"wrote {report_file}", err=True)
+        echo(f"wrote {report_file}", err=True)
 
 
 def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
@@ -179,10 +180,10 @@ def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
         echo_data(run_data(run), output)
         return
     if not run.is_complete:
-        click.echo("not complete: what happened up to the moment at which it was stopped\n")
-    click.echo("\n".join(summary_lines(run)))
+        echo("not complete: what happened up to the moment at which it was stopped\n")
+    echo("\n".join(summary_lines(run)))
     if lists_jobs:
-        click.echo("\n" + _job_table(run))
+        echo("\n" + _job_table(run))
 
 
 def _job_table(run: Run) -> str:

@@ -17,6 +17,7 @@ from hekla.cli.from_cluster import (
 )
 from hekla.cli.options import read_conf_text
 from hekla.cli.outputs import write_out
+from hekla.cli.terminal import echo
 from hekla.conf import PRESETS
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def snapshot(  # noqa: PLR0917 - one parameter per option
     title = "cluster" if out is None else out.stem
     write_out(out, listed(objects) if conf is None else as_scenario(objects, conf, title))
     if out is not None:
-        click.echo(f"wrote {len(objects)} objects to {out}", err=True)
+        echo(f"wrote {len(objects)} objects to {out}", err=True)
 
 
 def conf_text(access: Access, conf_file: Path | None, preset: str | None, place: str | None) -> str | None:

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
+from hekla.cli.terminal import echo
+from hekla.safe_text import escaped_json
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -32,19 +35,19 @@ def output_option(command: Command) -> Command:
 
 def echo_data(data: object, style: Style) -> None:
     if style is Style.JSON:
-        click.echo(as_json(data))
+        echo(as_json(data))
         return
     import yaml  # noqa: PLC0415 - rarely needed, and not quick to import
 
-    click.echo(yaml.safe_dump(data, sort_keys=False), nl=False)
+    echo(yaml.safe_dump(data, sort_keys=False), nl=False)
 
 
 def as_json(data: object) -> str:
     """The data as JSON, which has no word for what has no end: it is null."""
     try:
-        return json.dumps(data, allow_nan=False)
+        return escaped_json(json.dumps(data, allow_nan=False))
     except ValueError:
-        return json.dumps(finite(data), allow_nan=False)
+        return escaped_json(json.dumps(finite(data), allow_nan=False))
 
 
 def finite(data: object) -> object:

@@ -6,13 +6,18 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
+from hekla.safe_text import escaped
+
 GAP = "   "
 SHORTEST = 8
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
     """Rows under their headers; the last column gives way where the terminal is narrow."""
-    cells = [[header.upper() for header in headers], *([str(cell) for cell in row] for row in rows)]
+    cells = [
+        [escaped(header.upper()) for header in headers],
+        *([escaped(str(cell)) for cell in row] for row in rows),
+    ]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
     limit = width if width is not None else terminal_width()
     if limit is not None:

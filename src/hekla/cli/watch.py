@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import click
-
 from hekla.cli.chronicle import Chronicle
 from hekla.cli.embedding import Embedded
 from hekla.cli.options import Teller
+from hekla.cli.terminal import echo
 from hekla.clock import WallClock
 from hekla.objects import VolcanoJob
 from hekla.scheduler.cycle import CycleReport
@@ -40,7 +39,7 @@ def watch(
         def spectator(report: CycleReport) -> None:
             for action, sentence in chronicle.record(report):
                 if not quiet:
-                    click.echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
+                    echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
             teller.tell(report.session.snapshot.complaints)
             before_pause(report)
 

@@ -13,6 +13,7 @@ import click
 
 from hekla.cli.spans import SPAN
 from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.terminal import echo
 from hekla.cli.workload_options import chosen_workload, workload_options
 from hekla.errors import InputError
 
@@ -58,7 +59,7 @@ def show(file: Path, output: Style | None, **given: Any) -> None:
 
     data = Summary(chosen_workload(file, given)).as_data()
     if output is None or output is Style.TABLE:
-        click.echo(as_text(data))
+        echo(as_text(data))
     else:
         echo_data(data, output)
 
@@ -116,9 +117,9 @@ def write(made: Workload, out: Path | None, to: str | None) -> None:
     with opened(out) as file:
         lost = WRITERS[form](made, file)
     for note in (*made.account.notes(), *(f"{count} not written: {what}" for what, count in lost.items())):
-        click.echo(note, err=True)
+        echo(note, err=True)
     if out is not None:
-        click.echo(f"wrote {counted(made.account.taken, 'job')} to {out}", err=True)
+        echo(f"wrote {counted(made.account.taken, 'job')} to {out}", err=True)
 
 
 def form_of(out: Path | None) -> str:

@@ -18,9 +18,11 @@ from hekla.measures.records import (
     use_columns,
     values_of,
 )
+from hekla.safe_text import escaped
 from hekla.sim.run import Run
 
 TABLE_FORMS = ("csv", "parquet")
+FORMULA_STARTS = ("=", "+", "-", "@")
 FOLDER = "folder"
 
 
@@ -84,5 +86,13 @@ def _save_csv(columns: Columns, path: Path) -> None:
     rows = zip(*(values_of(column) for column in columns.values()), strict=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer: Any = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerow(map(_cell, columns))
+        writer.writerows(map(_cell, row) for row in rows)
+
+
+def _cell(value: object) -> object:
+    """A text that a spreadsheet takes for a formula stands behind an apostrophe; numbers stay numbers."""
+    if not isinstance(value, str):
+        return value
+    text = escaped(value)
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text

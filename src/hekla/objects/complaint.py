@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from hekla.safe_text import escaped
+
 LONGEST_QUOTE = 80
 """Longer values are cut in messages: a message is for reading, whatever the input."""
 
@@ -24,8 +26,7 @@ class Complaint:
 def printable(text: str) -> str:
     """The text on one line, cut where it becomes too long to read."""
     cut = text[:LONGEST_QUOTE]
-    line = cut if cut.isprintable() else repr(cut)[1:-1]
-    return f"{line}…" if len(text) > LONGEST_QUOTE else line
+    return f"{escaped(cut)}…" if len(text) > LONGEST_QUOTE else escaped(cut)
 
 
 def quoted(value: object) -> str:

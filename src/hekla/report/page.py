@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -23,7 +22,7 @@ from hekla.measures.words import spoken_part, spoken_seconds
 from hekla.report.headline import Card, cards, queue_table, side_by_side
 from hekla.report.pictures import Shown, page_data
 from hekla.report.queue_groups import queue_groups
-from hekla.report.tables import Table, table_html
+from hekla.report.tables import Table, escape, table_html
 from hekla.report.units import shown_units
 from hekla.sim.run import Run
 

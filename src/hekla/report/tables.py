@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from hekla.safe_text import escaped
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,11 @@ class Table:
     caption: str = ""
     leading: frozenset[int] = frozenset()
     """Rows that lead those below them, up to the next one; none: all rows are alike."""
+
+
+def escape(text: str) -> str:
+    """The text as HTML that shows all of it and is none itself."""
+    return html.escape(escaped(text))
 
 
 def table_html(table: Table) -> str:

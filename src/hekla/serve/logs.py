@@ -6,6 +6,8 @@ import json
 import logging
 from datetime import UTC, datetime
 
+from hekla.safe_text import escaped, escaped_json
+
 
 class JsonLines(logging.Formatter):
     """One object per line; messages of other people's objects are escaped by JSON itself."""
@@ -19,7 +21,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             said["error"] = self.formatException(record.exc_info)
-        return json.dumps(said)
+        return escaped_json(json.dumps(said))
 
 
 class Lines(logging.Formatter):
@@ -28,9 +30,13 @@ class Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         message = record.getMessage()
-        line = message if message.isprintable() else repr(message)[1:-1]
-        text = f"{time} {record.levelname.lower():7} {record.name.removeprefix('hekla.'):8} {line}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        text = (
+            f"{time} {record.levelname.lower():7} {record.name.removeprefix('hekla.'):8} {escaped(message)}"
+        )
+        if not record.exc_info:
+            return text
+        # Lines that are set in cannot be taken for records, whatever the exception says.
+        return "\n    ".join([text, *map(escaped, self.formatException(record.exc_info).split("\n"))])
 
 
 def set_up_logs(style: str, level: str) -> None:

@@ -15,6 +15,7 @@ from hekla.cluster.export import as_data
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, PriorityClass, Queue
 from hekla.objects.batch import PodTemplate
+from hekla.safe_text import escaped_json
 from hekla.workloads.cluster_form import queue_of
 from hekla.workloads.fields import Spot
 from hekla.workloads.model import Fault, Hazards, NodeFails, NodesAdded, Restart, Role, Submission, Workload
@@ -55,7 +56,7 @@ WRITERS: dict[str, Callable[[Workload, TextIO], Counter[str]]] = {
 
 
 def written(form: Form) -> str:
-    return json.dumps(form, ensure_ascii=False)
+    return escaped_json(json.dumps(form, ensure_ascii=False))
 
 
 def head_of(workload: Workload) -> Form:
