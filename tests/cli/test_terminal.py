@@ -34,9 +34,8 @@ CONF = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: p
 JOBS = """
 nodes: 2 x cpu=4,memory=8Gi
 jobs:
-- {name: j1, queue: "qQ", user: "uQ", cpu: 1, run: 10s, pods: 2, labels: {"lQ": "vQ"}}
-- {name: j2, cpu: 99, run: 10s, annotations: {"aQ": "bQ"}}
-- {name: "j3Q", cpu: 1, run: 10s}
+- {name: j1, user: "uQ", cpu: 1, duration: 10s, pods: 2, labels: {"lQ": "vQ"}}
+- {name: j2, cpu: 99, duration: 10s, annotations: {"aQ": "bQ"}}
 """.replace("Q", json.dumps(EVIL)[1:-1])
 
 
@@ -113,8 +112,8 @@ def manifests(folder: Path) -> Path:
       "annotations": {{"a{text}": "v{text}", "volcano.sh/task-spec": "r{text}",
       "scheduling.k8s.io/group-name": "g%d"}}}},
       "spec": {{"schedulerName": "volcano", "nodeSelector": {{"l{text}": "v{text}"}},
-      "priorityClassName": "c{text}",
-      "containers": [{{"name": "c{text}", "image": "i{text}",
+      "priorityClassName": "%s",
+      "containers": [{{"name": "c", "image": "i{text}",
       "resources": {{"requests": {{"cpu": "1", "example.com/r{text}": "1"}}}}}}]}},
       "status": {{"phase": "Pending", "conditions": [{{"type": "x{text}", "message": "m{text}"}}]}}}}"""
     group = f"""{{"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
@@ -135,7 +134,7 @@ def manifests(folder: Path) -> Path:
         group % (2, f"q{text}", "Inqueue"),
         group % (3, "default", f"P{text}"),
     ]
-    pods = [pod % (at, at) for at in (1, 2, 3)]
+    pods = [pod % (at, at, "" if at < 3 else text) for at in (1, 2, 3)]
     file.write_text("[" + ",\n".join([nodes, queues, *groups, *pods, odd, bad]) + "]")
     return file
 
@@ -154,11 +153,12 @@ FILES = [
     "run FILE --record RECORD --until 3",
     "simulate WORK",
     "simulate WORK -o json",
+    "simulate FILE --until 20 --lenient",
     "simulate FILE --until 20",
     "simulate WORK --report REPORT",
     "compare WORK --conf CONF --preset default --seeds 2",
     "forecast FILE",
-    "plan WORK --state FILE",
+    "plan FILE --state FILE",
     "workload show WORK",
     "workload convert WORK",
     "workload show FILE",
@@ -170,7 +170,7 @@ FILES = [
     "replay OLD",
     "replay OLD --at 1",
     "replay OLD --at 1 -o json",
-    "replay OLD --at 1 --preset hpc",
+    "replay OLD --at 1 --preset basic",
     "replay OLD --at 1 --save CASE",
     "replay OLD --at 9",
     "demo --EVIL",
