@@ -66,6 +66,11 @@ async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 async def ready(server: Server) -> None:
+    await until_status(server, "/readyz", 200)
+
+
+async def until_status(server: Server, path: str, status: int) -> None:
+    """Ask until the answer has this status."""
     async with asyncio.timeout(10):
-        while (await ask(server, "/readyz"))[0] != 200:
+        while (await ask(server, path))[0] != status:
             await asyncio.sleep(0.02)

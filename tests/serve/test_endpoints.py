@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hekla.scheduler.builtin import BUILTIN
 from hekla.serve.endpoints import Address, read_address
 from hekla.serve.server import Server
 from hekla.testing import job, node, queue, stamped
-from serve.serving import ANY, ask, ready, serving, until
+from serve.serving import ANY, ask, ready, serving, until, until_status
 
 OBJECTS: Sequence[Manifest] = stamped(
     [queue("root"), queue("default"), node("n1"), *job("a", tasks=2, cpu=1).objects]
@@ -77,8 +78,8 @@ def test_readiness_waits_for_the_first_lists_and_says_for_which() -> None:
                 assert await ask(server, "/readyz") == (200, "ok\n")
                 assert await ask(server, "/readyz?verbose") == (
                     200,
-                    "[+]in-sync ok\n[+]api-server ok\n[+]permissions ok\n[+]cycle ok\n[+]configuration ok\n"
-                    "[+]leadership ok: leads\nreadyz check passed\n",
+                    "[+]in-sync ok\n[+]api-server ok\n[+]permissions ok\n[+]cycle ok\n[+]objects ok\n"
+                    "[+]recording ok\n[+]configuration ok\n[+]leadership ok: leads\nreadyz check passed\n",
                 )
 
     play(part())
@@ -186,28 +187,64 @@ def test_health_is_answered_while_a_long_cycle_runs(tmp_path: Path) -> None:
         file = tmp_path / "scheduler.conf"
         file.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: slow\n')
         async with HttpApi(*OBJECTS) as api, serving(api, BUILTIN.with_class(Slow), conf_file=file) as server:
-            await until(lambda: server.cycle_began is not None)
+            await until(lambda: server.cluster.lock.locked())
             began = stopwatch()
             for _ in range(3):
                 assert (await ask(server, "/livez"))[0] == 200
-            assert server.cycle_began is not None
+            assert server.cluster.lock.locked()
             assert stopwatch() - began < 0.9
 
     play(part())
 
 
-def test_an_engine_that_hangs_is_not_alive() -> None:
+class Hanging(Plugin):
+    name = "slow"
+    lets_go = threading.Event()
+
+    def on_open(self) -> None:
+        self.lets_go.wait(20)
+
+
+def test_an_engine_that_hangs_is_not_alive(tmp_path: Path) -> None:
     async def part() -> None:
-        async with HttpApi(*OBJECTS) as api, serving(api, period=60.0) as server:
-            await ready(server)
-            await until(lambda: server.cycles > 0 and server.cycle_began is None)
-            server.cycle_began = stopwatch() - 700
-            assert await ask(server, "/livez") == (
-                503,
-                "[-]engine failed: a cycle has been under way for 700 s\nlivez check failed\n",
-            )
+        file = tmp_path / "scheduler.conf"
+        file.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: slow\n')
+        Hanging.lets_go.clear()
+        registry = BUILTIN.with_class(Hanging)
+        async with (
+            HttpApi(*OBJECTS) as api,
+            serving(api, registry, conf_file=file, stall_limit=0.2) as server,
+        ):
+            try:
+                await until_status(server, "/livez", 503)
+                for path in ("/livez", "/healthz", "/readyz"):
+                    status, text = await ask(server, path)
+                    assert (status, "no cycle has ended for 0 s" in text) == (503, True)
+            finally:
+                Hanging.lets_go.set()
+            await until_status(server, "/livez", 200)
 
     play(part())
+
+
+def test_who_stands_by_or_cannot_trust_the_facts_is_alive() -> None:
+    async def part(lease: LeaseOptions | None, staleness: float) -> None:
+        async with HttpApi(*OBJECTS) as api:
+            api.absent.add("leases")
+            options = {"lease": lease, "staleness_limit": staleness, "stall_limit": 0.1}
+            async with serving(api, **options) as server:
+                await until(lambda: server.moved_at is not None)
+                for reflector in server.cluster.reflectors.values():
+                    reflector._heard = lambda: ""  # type: ignore[method-assign]
+                    reflector.pulse.trouble = "no answer from the server"
+                await asyncio.sleep(0.1)
+                cycles = server.cycles
+                await asyncio.sleep(0.5)
+                assert server.cycles == cycles
+                assert (await ask(server, "/livez"))[0] == 200
+
+    play(part(LeaseOptions(retry_period=0.05), 60.0))
+    play(part(None, -1.0))
 
 
 def test_nobody_can_send_anything() -> None:

@@ -79,6 +79,10 @@ def _ignored_options(command: click.Command) -> click.Command:
 @click.option("--enable-metrics/--no-enable-metrics", default=True, show_default=True)
 @click.option("--healthz-address", default="127.0.0.1:11251", show_default=True, help="/healthz and /readyz.")
 @click.option("--enable-healthz/--no-enable-healthz", default=True, show_default=True)
+@click.option(
+    "--stall-limit", default=300.0, show_default="5m", type=SPAN,
+    help="Without the end of a cycle for so long, health says no.",
+)  # fmt: skip
 @click.option("--audit-period", default=300.0, show_default="5m", type=SPAN, help="Between self-audits.")
 @click.option("--watch-timeout", default=240.0, show_default="4m", type=SPAN, help="How long a watch lasts.")
 @click.option("--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="A plugin of your own.")
@@ -144,6 +148,7 @@ def options_from(given: dict[str, Any]) -> Any:
         plugins=tuple(given["plugins"]),
         record=given["record"],
         record_limit=given["record_limit"],
+        stall_limit=given["stall_limit"],
     )
 
 

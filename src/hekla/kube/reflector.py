@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from hekla.clock import stopwatch
-from hekla.errors import ClusterError
+from hekla.errors import ClusterError, said_by
 from hekla.kube.client import Client, Refused, Unreachable
 from hekla.kube.resources import Resource
 from hekla.kube.wire import Event, Page, Unfit, Wire
@@ -117,6 +117,15 @@ class Reflector(Generic[M]):
 
     async def run(self) -> None:
         """List and follow, for ever; trouble is waited out."""
+        try:
+            await self._run()
+        except Exception as error:
+            # Nobody hears of the kind any more: the longer that lasts, the less its objects can be relied on.
+            self.pulse.trouble = f"following failed: {said_by(error)}"
+            self.pulse.breaks += 1
+            raise
+
+    async def _run(self) -> None:
         pause, version = self._patience.first_pause, ""
         while True:
             began = stopwatch()
@@ -249,6 +258,13 @@ class Reflector(Generic[M]):
         return event.version
 
     def _take(self, found: M | Unfit, listed_at: int | None = None) -> None:
+        """Tell of an object; one that cannot be told of stops no other."""
+        try:
+            self._tell_of(found, listed_at)
+        except Exception:
+            logger.exception("%s %s: cannot be taken in", self._resource.plural, found.key)
+
+    def _tell_of(self, found: M | Unfit, listed_at: int | None) -> None:
         if isinstance(found, Unfit):
             self._facts.complain(found.complaint)
             self._facts.drop(self._kind, found.key)

@@ -6,7 +6,7 @@ import logging
 from types import TracebackType
 
 from hekla.conf import Conf
-from hekla.errors import HeklaError, PluginError
+from hekla.errors import PluginError, said_by
 from hekla.framework.action import Action
 from hekla.framework.lineup import Step, steps_of
 from hekla.framework.registry import Registry
@@ -69,7 +69,7 @@ def _taken_in(step: Step) -> Action:
         action = step.action(step.arguments)
         action.initialize()
     except Exception as error:
-        raise PluginError(f'action "{step.name}" could not be initialized: {_said(error)}') from error
+        raise PluginError(f'action "{step.name}" could not be initialized: {said_by(error)}') from error
     return action
 
 
@@ -79,8 +79,4 @@ def _let_go(actions: dict[str, Action]) -> None:
         try:
             action.uninitialize()
         except Exception as error:
-            logger.error('action "%s" failed in uninitialize: %s', name, _said(error))
-
-
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, HeklaError) else f"{type(error).__name__}: {error}"
+            logger.error('action "%s" failed in uninitialize: %s', name, said_by(error))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hekla.clock import stopwatch
 from hekla.collector import without_collector
 from hekla.conf import Conf
-from hekla.errors import HeklaError, PluginError
+from hekla.errors import HeklaError, PluginError, said_by
 from hekla.framework.closing import close_session
 from hekla.framework.decisions import Decision
 from hekla.framework.lineup import lineup_of
@@ -157,4 +157,4 @@ class Watch:
 
 def fault_of(who: str, error: Exception) -> PluginError:
     """An exception that is not ours, told as the fault of whoever raised it."""
-    return PluginError(f"{who} failed: {type(error).__name__}: {error}")
+    return PluginError(f"{who} failed: {said_by(error)}")

@@ -136,7 +136,8 @@ class Loop:
             return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
 
     def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:
-        witness, memory = self.witness, self._memory
+        # A cycle that fails has decided nothing, and its plugins have nothing to remember.
+        witness, memory = self.witness, dict(self._memory)
         if witness is not None:
             witness.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
         try:
@@ -155,6 +156,7 @@ class Loop:
             if witness is not None:
                 witness.cycle_fails(error)
             raise
+        self._memory = memory
         if witness is not None:
             witness.cycle_ends(report.decisions)
         return report

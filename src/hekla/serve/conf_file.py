@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hekla.conf import BUILT_IN_DEFAULT, Conf, read_conf, require
-from hekla.errors import ConfError, InputError, PluginError
+from hekla.errors import ConfError, said_by
 from hekla.framework.registry import Registry
 
 logger = logging.getLogger("hekla.conf")
@@ -37,7 +37,7 @@ class ConfFile:
     def refresh(self, use: Callable[[Conf], None] = lambda _conf: None) -> bool:
         """Take in a changed file; whether another configuration holds from now on.
 
-        `use` is called with it first, and may refuse it by a PluginError.
+        `use` is called with it first, and may refuse it by a PluginError; whatever fails, the old one stays.
         """
         if self._path is None:
             return False
@@ -48,8 +48,8 @@ class ConfFile:
                 return False
             conf = self._understood(text)
             use(conf)
-        except (InputError, PluginError) as error:
-            self._refuse(str(error))
+        except Exception as error:
+            self._refuse(said_by(error))
             return False
         self.conf, self.hash, self.is_good, self.mistake = conf, _hash(text), True, ""
         self.reloads += 1

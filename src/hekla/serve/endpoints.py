@@ -86,7 +86,7 @@ class Endpoints:
         return wanted
 
     async def _listen(self, address: Address, routes: dict[str, Handler]) -> None:
-        application = web.Application(client_max_size=LARGEST_REQUEST)
+        application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=[_answer_in_any_case])
         for path, handler in routes.items():
             application.router.add_get(path, handler)
         runner = web.AppRunner(
@@ -112,6 +112,18 @@ class Endpoints:
 
     async def _readyz(self, request: web.Request) -> web.Response:
         return _answer("readyz", readiness(self._server), request)
+
+
+@web.middleware
+async def _answer_in_any_case(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """What cannot be answered is told here and there, and later questions are answered."""
+    try:
+        return await handler(request)
+    except web.HTTPException:
+        raise
+    except Exception:
+        logger.exception("%s could not be answered", request.path)
+        return web.Response(status=500, text="failed in an unforeseen way, see the log\n")
 
 
 def _answer(title: str, checks: list[Check], request: web.Request) -> web.Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hekla.clock import stopwatch
@@ -13,8 +14,6 @@ from hekla.objects import Manifest
 if TYPE_CHECKING:
     from hekla.serve.server import Server
 
-LONGEST_CYCLE = 600.0
-"""Seconds after which a cycle counts as one that will never end."""
 MOST_NAMED = 5
 
 
@@ -40,7 +39,7 @@ class Check:
 
 def liveness(server: Server) -> list[Check]:
     """Whoever answers, lives, unless the engine hangs."""
-    return [Check("event-loop"), Check("engine", _endless_cycle(server))]
+    return [Check("event-loop"), Check("engine", _stall(server))]
 
 
 def readiness(server: Server) -> list[Check]:
@@ -49,7 +48,9 @@ def readiness(server: Server) -> list[Check]:
         Check("in-sync", not_in_sync(_pulses(server))),
         Check("api-server", silence(_pulses(server), server.options.staleness_limit)),
         Check("permissions", "; ".join(_not_allowed(server))),
-        Check("cycle", server.failure or _endless_cycle(server)),
+        Check("cycle", server.failure or _stall(server)),
+        Check("objects", "; ".join(_put_aside(server)), is_warning=True),
+        Check("recording", server.scribe.trouble if server.scribe is not None else "", is_warning=True),
         Check("configuration", server.conf_file.mistake, is_warning=True),
         Check("leadership", remark="leads" if server.leads else "stands by"),
     ]
@@ -96,7 +97,16 @@ def _not_allowed(server: Server) -> Iterator[str]:
         yield server.cluster.binding.forbidden
 
 
-def _endless_cycle(server: Server) -> str:
-    began = server.cycle_began
-    lasted = stopwatch() - began if began is not None else 0.0
-    return f"a cycle has been under way for {lasted:.0f} s" if lasted > LONGEST_CYCLE else ""
+def _put_aside(server: Server) -> Iterator[str]:
+    reasons = server.cluster.aside.reasons
+    for kind, key in islice(reasons, MOST_NAMED):
+        yield f"{kind.__name__.lower()} {key} is put aside: {reasons[kind, key]}"
+    if len(reasons) > MOST_NAMED:
+        yield f"{len(reasons) - MOST_NAMED} more are put aside"
+
+
+def _stall(server: Server) -> str:
+    """Cycles have begun, and none has ended for too long; rounds without one count as well."""
+    options, stalled = server.options, 0.0 if server.moved_at is None else stopwatch() - server.moved_at
+    limit = options.stall_limit + options.period
+    return f"no cycle has ended for {stalled:.0f} s" if stalled > limit else ""

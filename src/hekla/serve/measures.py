@@ -180,6 +180,15 @@ OWN = (
     Measure("hekla_is_leader", "gauge", "1 while this replica leads"),
     Measure("hekla_cycles_total", "counter", "cycles that came to an end"),
     Measure("hekla_cycle_failures_total", "counter", "cycles that failed"),
+    Measure(
+        "hekla_put_aside", "gauge", "objects that cycles failed on, left out until they change", ("kind",)
+    ),
+    Measure(
+        "hekla_background_failures_total",
+        "counter",
+        "how often a background task failed in an unforeseen way and was begun again",
+        ("task",),
+    ),
     Measure("hekla_binds_total", "counter", "binds that came to an end, by what came of them", ("outcome",)),
     Measure("hekla_intents_total", "counter", "binds that were begun"),
     Measure("hekla_open_intents", "gauge", "binds that have no end yet"),

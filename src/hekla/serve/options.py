@@ -45,3 +45,5 @@ class ServeOptions:
     """How many bytes recordings may take, about."""
     staleness_limit: float = 60.0
     """Silence of the API server after which nothing is decided: the facts may have changed."""
+    stall_limit: float = 300.0
+    """Time without the end of a cycle after which health says no."""

@@ -21,6 +21,10 @@ def figures_of(server: Server) -> Figures:
         "hekla_is_leader": {(): server.leads},
         "hekla_cycles_total": {(): server.cycles},
         "hekla_cycle_failures_total": {(): server.failures},
+        "hekla_put_aside": {(kind,): count for kind, count in server.cluster.aside.counts().items()},
+        "hekla_background_failures_total": {
+            (task,): count for task, count in server.cluster.background.failures.items()
+        },
         "hekla_config_last_reload_success": {(): conf.is_good},
         "hekla_config_reloads_total": {(): conf.reloads},
         "hekla_config_info": {(conf.hash,): 1},

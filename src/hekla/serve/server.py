@@ -8,6 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 from hekla import __version__
 from hekla.clock import Clock, WallClock, stopwatch
@@ -15,7 +16,7 @@ from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.binder import End, Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.collector import spare_what_is_there, without_collector
-from hekla.errors import ClusterError, HeklaError
+from hekla.errors import ClusterError, GaveUp, said_by
 from hekla.framework.registry import Registry
 from hekla.kube.access import Access
 from hekla.kube.client import Client
@@ -26,16 +27,20 @@ from hekla.kube.tide import Tide
 from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
+from hekla.scheduler.suspects import is_foreseen, suspects_of
 from hekla.serve.conf_file import ConfFile
 from hekla.serve.endpoints import Endpoints
 from hekla.serve.metrics import Metrics
 from hekla.serve.options import ServeOptions
 from hekla.serve.permissions import Permission, Permissions, needed
+from hekla.serve.recording import RecordingGuard
 from hekla.serve.standing import ensure_queues
 from hekla.timetravel import Scribe, header
 from hekla.timetravel.scribe import put_aside
 
 logger = logging.getLogger("hekla.serve")
+MOST_IN_VAIN = 10
+"""Cycles in a row that fail on nothing that could be put aside; then the process ends."""
 
 
 class Server:
@@ -60,8 +65,10 @@ class Server:
         """Why no cycle could be run, if the last one could not."""
         self.failure = ""
         """Why the last cycle that was run failed, if it did."""
-        self.cycle_began: float | None = None
-        """Since when a cycle has been under way, by the stopwatch."""
+        self.moved_at: float | None = None
+        """When a cycle last ended, or a round of one who does not decide; None until the first begins."""
+        self._in_vain = 0
+        """How many cycles have failed in a row without anybody to blame."""
         self.scribe: Scribe | None = None
         self.metrics = Metrics()
         self.endpoints = Endpoints(self)
@@ -83,6 +90,7 @@ class Server:
         loop = asyncio.get_running_loop()
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self.stop)
+        loop.set_exception_handler(_tell_of_stray)
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(self._client(self.options.qps, self.options.burst))
             # Leases and health must not wait behind a thousand binds.
@@ -149,26 +157,33 @@ class Server:
         return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout, tide=self._tide)
 
     async def _work(self) -> None:
+        """Everything at once, until it is told to stop or something ends that must not."""
         logger.info("following %s", self._access.server)
+        keep = self.cluster.background.keep
         scheduling = asyncio.create_task(self._schedule())
-        renewing = asyncio.create_task(self._lead())
-        asking = asyncio.create_task(self.permissions.run())
-        running = [asyncio.create_task(self.cluster.run()), scheduling, renewing, asking]
+        leading = asyncio.create_task(keep("lease renewal", self._lead))
+        running = [
+            scheduling,
+            leading,
+            asyncio.create_task(self.cluster.run()),
+            asyncio.create_task(keep("permissions check", self.permissions.run)),
+        ]
         if self.controllers is not None:
-            running.append(asyncio.create_task(self.controllers.run()))
+            running.append(asyncio.create_task(keep("controllers", self.controllers.run)))
         stop = asyncio.create_task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait([*running, stop], return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            self.stop()
             logger.info("stopping: no new decisions")
             scheduling.cancel()
             await self.cluster.outbox.drain(self.options.drain_seconds)
-            await self._let_go(renewing)
+            await self._let_go(leading)
         finally:
-            for task in running:
+            for task in (*running, stop):
                 task.cancel()
             await asyncio.gather(*running, stop, return_exceptions=True)
+        for task in done - {stop}:
+            raise _surrender(task)
 
     async def _lead(self) -> None:
         if self.leadership is None:
@@ -176,11 +191,11 @@ class Server:
         else:
             await self.leadership.run(self._note_leadership)
 
-    async def _let_go(self, renewing: asyncio.Task[None]) -> None:
+    async def _let_go(self, leading: asyncio.Task[None]) -> None:
         """Give the lease back, once nobody renews it any more."""
         if self.leadership is not None:
-            renewing.cancel()
-            await asyncio.wait([renewing])
+            leading.cancel()
+            await asyncio.wait([leading])
             try:
                 async with asyncio.timeout(self.options.drain_seconds):
                     await self.leadership.release()
@@ -197,7 +212,11 @@ class Server:
         spare_what_is_there()
         logger.info("in sync: %s", ", ".join(self._holdings()))
         engine = Loop(
-            self.cluster, self.conf_file.conf, self.clock, registry=self._registry, witness=self.scribe
+            self.cluster,
+            self.conf_file.conf,
+            self.clock,
+            registry=self._registry,
+            witness=None if self.scribe is None else RecordingGuard(self.scribe),
         )
         await asyncio.to_thread(engine.open)
         try:
@@ -208,6 +227,7 @@ class Server:
 
     async def _run_cycles(self, engine: Loop) -> None:
         is_prepared = False
+        self.moved_at = stopwatch()
         while True:
             if self.leads and self._is_fresh():
                 if not is_prepared:
@@ -216,13 +236,15 @@ class Server:
             else:
                 await self._keep_up()
             await self._pause()
-            await asyncio.to_thread(self.conf_file.refresh, engine.use)
+            if await asyncio.to_thread(self.conf_file.refresh, engine.use):
+                self.cluster.aside.try_all_again()
 
     async def _keep_up(self) -> None:
         """Who does not decide takes note all the same, so that changes do not pile up."""
         self.cluster.changed.clear()
         async with self.cluster.lock:
             await asyncio.to_thread(self.cluster.up_to_date)
+        self.moved_at = stopwatch()
 
     def _holdings(self) -> list[str]:
         reflectors = self.cluster.reflectors
@@ -238,25 +260,50 @@ class Server:
 
     async def _cycle(self, engine: Loop) -> None:
         self.cluster.changed.clear()
-        began = self.cycle_began = stopwatch()
+        began = stopwatch()
         try:
             async with self.cluster.lock:
+                if self.cluster.state.is_torn:
+                    self._start_over()
                 report = await asyncio.to_thread(engine.decide)
                 seconds = stopwatch() - began
                 await self.cluster.carry_out(report.decisions)
                 # Last of all, and before anybody touches what the session stands on.
                 await asyncio.to_thread(self.metrics.cycle_ended, report, seconds)
-        except HeklaError as error:
-            self.failures += 1
-            self.trouble = self.failure = str(error)
-            logger.error("cycle failed: %s", error)
+            self._tell(report, stopwatch() - began)
+        except Exception as error:
+            self._cycle_failed(engine.cycles, error)
             return
-        finally:
-            self.cycle_began = None
-        self.failure = ""
+        self.failure, self._in_vain = "", 0
         self.cycles += 1
-        self._took = stopwatch() - began
-        self._tell(report, self._took)
+        self.moved_at = stopwatch()
+        self._took = self.moved_at - began
+
+    def _start_over(self) -> None:
+        """What the engine knows cannot be relied on: it gets everything anew."""
+        logger.warning("the engine's state is made anew")
+        self.cluster.start_over()
+        if self.scribe is not None:
+            self.scribe.follow_anew(self.cluster.state)
+
+    def _cycle_failed(self, number: int, error: Exception) -> None:
+        """Go on without whatever the cycle failed on; end where that cannot be told, time and again."""
+        self.failures += 1
+        self.trouble = self.failure = reason = said_by(error)
+        details = None if is_foreseen(error) else error
+        culprit = self.cluster.put_aside(suspects_of(error), reason)
+        if culprit is not None:
+            name = f"{type(culprit).__name__.lower()} {culprit.key}"
+            logger.error("cycle %d failed, %s is put aside: %s", number, name, reason, exc_info=details)
+            self._in_vain = 0
+            self.cluster.changed.set()
+            return
+        logger.error("cycle %d failed: %s", number, reason, exc_info=details)
+        if details is not None:
+            self._in_vain += 1
+            self.cluster.state.is_torn = True
+        if self._in_vain >= MOST_IN_VAIN:
+            raise GaveUp(f"{self._in_vain} cycles in a row failed, the last one with: {reason}")
 
     def _tell(self, report: CycleReport, seconds: float) -> None:
         for complaint in report.session.snapshot.complaints:
@@ -276,6 +323,20 @@ class Server:
         gap = max(self.options.shortest_gap, min(self._took, self.options.period)) - (stopwatch() - began)
         if gap > 0:
             await asyncio.sleep(gap)
+
+
+def _surrender(task: asyncio.Task[Any]) -> GaveUp:
+    """Why the process ends, when a task has ended that must not."""
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, GaveUp):
+        return error
+    logger.error("a task ended that must not", exc_info=error)
+    return GaveUp(f"a task ended that must not: {said_by(error) if error else task.get_name()}")
+
+
+def _tell_of_stray(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What fails in a timer, or in a task that nobody waits for."""
+    logger.error("%s", context["message"], exc_info=context.get("exception"))
 
 
 async def _first_of(wait: Callable[[], Awaitable[object]], seconds: float) -> None:

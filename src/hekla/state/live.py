@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from hekla.collector import spare_what_is_there, without_collector
-from hekla.errors import InputError
+from hekla.errors import said_by
 from hekla.ledger.arrays import Amounts
 from hekla.ledger.axis import Axis
 from hekla.ledger.demand import sum_of
@@ -92,6 +92,8 @@ class LiveState:
         self._domain_tree: DomainTree | None = None
         self._derived: dict[object, object] = {}
         self._is_lent = False
+        self.is_torn = False
+        """Taking in was broken off: what is known is half old and half new, and good for nothing."""
         self._released: dict[str, Task] = {}
         self._quiet: list[Job] = []
         self.door = Door()
@@ -231,10 +233,12 @@ class LiveState:
     def take_in(self) -> None:
         """Bring everything up to what was noted."""
         is_large = sum(map(len, self._noted.values())) >= MANY_OBJECTS
+        self.is_torn = True
         with without_collector():
             followed = self._follow(self._noted.get(Pod, {}))
             self.rewind()
             self._take_in(followed)
+        self.is_torn = False
         if is_large:
             spare_what_is_there()
 
@@ -316,10 +320,9 @@ class LiveState:
                 try:
                     found[key] = read(manifest)
                 except Exception as error:
-                    # Whatever one object may do to its reader: the others are read.
-                    reason = str(error) if isinstance(error, InputError) else repr(error)
+                    # Whatever is wrong with one object, the others are read.
                     subject = f"{kind.__name__.lower()} {key}"
-                    self._faults[kind, key] = Complaint(subject, f"left out: {reason}")
+                    self._faults[kind, key] = Complaint(subject, f"left out: {said_by(error)}")
         return found
 
     def find(self, kind: type[M], key: str) -> M | None:

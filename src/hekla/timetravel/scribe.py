@@ -49,6 +49,7 @@ class Scribe:
         self._tell = on_trouble
         self._pen = Pen(path, header, catalogue, self._note_trouble)
         self._number = 0
+        self._state: LiveState | None = None
         self._batches: list[Noted] = []
         self._entry: Entry | None = None
         self._checkpoint_at = 1
@@ -59,7 +60,24 @@ class Scribe:
 
     def follow(self, state: LiveState) -> None:
         """Hear of all changes to the state; before its first cycle, or some are missing."""
+        self._state = state
         state.on_take_in = self._hear
+
+    def follow_anew(self, state: LiveState) -> None:
+        """Another state takes the place of the one before; a checkpoint after a gap says what is in it."""
+        if self._state is not None:
+            self._number += 1
+            self._lacks_cycles = True
+            self._batches.clear()
+            self.follow(state)
+
+    def give_up(self, trouble: str) -> None:
+        """Nothing is recorded from now on."""
+        self._note_trouble(trouble)
+        if self._state is not None:
+            self._state.on_take_in = None
+            self._state = None
+        self._batches.clear()
 
     def _hear(self, noted: Noted) -> None:
         self._batches.append(noted)

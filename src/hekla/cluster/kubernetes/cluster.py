@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from hekla.clock import Clock
 from hekla.cluster.interest import Interest, is_visible, says_the_same
+from hekla.cluster.kubernetes.aside import PutAside
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.audit import Audit
+from hekla.cluster.kubernetes.background import Background
 from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.binder import Binder
 from hekla.cluster.kubernetes.binding import Binding, why_not_bind
@@ -114,7 +116,8 @@ class KubernetesCluster:
         self.assumptions = Assumptions()
         self.changed = asyncio.Event()
         """Something happened that another cycle might decide differently on."""
-        self.outbox = Outbox(self.options.in_flight)
+        self.background = Background()
+        self.outbox = Outbox(self.options.in_flight, self.background)
         self.writer = Writer(client, self.facts, clock, may_write)
         self.writer.on_missing = Doubts(self.store, client.tide.fall).missing
         self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write)
@@ -125,6 +128,7 @@ class KubernetesCluster:
             ignored_provisioners=self.options.ignored_provisioners,
         )
         self._inbox = Inbox()
+        self.aside = PutAside(self.store, self.show, self.changed.set)
         self._back_off = BackOff(
             self.options.first_back_off, self.options.longest_back_off, self._rest, self._wake
         )
@@ -163,11 +167,12 @@ class KubernetesCluster:
 
     async def run(self) -> None:
         """Follow the API server and write to it, for ever."""
+        keep = self.background.keep
         async with asyncio.TaskGroup() as group:
-            for reflector in self.reflectors.values():
-                group.create_task(reflector.run())
+            for kind, reflector in self.reflectors.items():
+                group.create_task(keep(f"watch of {RESOURCES[kind].plural}", reflector.run))
             group.create_task(self.outbox.run())
-            group.create_task(self.audit.run())
+            group.create_task(keep("audit", self.audit.run))
 
     async def synced(self) -> None:
         """Wait until every kind has been listed: no cycle sees half a cluster."""
@@ -177,6 +182,21 @@ class KubernetesCluster:
     def state(self) -> LiveState:
         """What the engine goes by, without what waits in the inbox."""
         return self._live
+
+    def start_over(self) -> None:
+        """The engine gets a new state, made of everything that is known; only for who holds the lock."""
+        self._live = LiveState(default_queue=self.options.default_queue)
+        self._inbox = Inbox()
+        for manifest in self.store:
+            self.show(manifest)
+
+    def put_aside(self, suspects: Iterable[tuple[type[Manifest], str]], reason: str) -> Manifest | None:
+        """Hide from the engine the first of these that it sees; which one that is."""
+        manifest = self.aside.put(suspects, reason)
+        if manifest is not None:
+            message = f"put aside until it changes, the scheduler failed on it: {reason}"
+            self.recorder.tell(manifest, "Warning", "PutAside", message)
+        return manifest
 
     def up_to_date(self) -> LiveState:
         """The engine's state with all that was heard of noted; only for who holds the lock."""
@@ -204,6 +224,7 @@ class KubernetesCluster:
         self._pass_on(manifest, manifest)
 
     def _heed(self, before: Manifest | None, after: Manifest | None) -> None:
+        self.aside.heed(before, after)
         old = self._view(before) if before is not None else None
         if after is None and before is not None:
             was_resting = before.key in self.assumptions.resting
@@ -228,8 +249,9 @@ class KubernetesCluster:
         """Let the engine know of a change, as far as it concerns it."""
         view = self._view(after) if after is not None else None
         self.rooms.heed(before, view)
-        if view is not None and self._interest.concerns(view):
-            self._inbox.put(view, is_there=True)
+        seen = self.aside.view(view) if view is not None else None
+        if seen is not None and self._interest.concerns(seen):
+            self._inbox.put(seen, is_there=True)
         elif before is not None:
             self._inbox.put(before, is_there=False)
 

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from itertools import count
 
+from hekla.cluster.kubernetes.background import Background
+
 logger = logging.getLogger("hekla.cluster")
 MOST_EVENTS = 50_000
 """Events that wait; when there are more, new ones are dropped and counted."""
@@ -34,8 +36,9 @@ Write = Callable[[], Awaitable[None]]
 class Outbox:
     """Takes writes at any time; `run` makes them."""
 
-    def __init__(self, in_flight: int) -> None:
+    def __init__(self, in_flight: int, background: Background | None = None) -> None:
         self._in_flight = in_flight
+        self._background = background or Background()
         self._line: asyncio.PriorityQueue[tuple[Rank, int, str]] = asyncio.PriorityQueue()
         self._writes: dict[str, Write] = {}
         self._numbers = count()
@@ -64,7 +67,7 @@ class Outbox:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             for _ in range(self._in_flight):
-                group.create_task(self._work())
+                group.create_task(self._background.keep("outbox", self._work))
 
     async def _work(self) -> None:
         while True:
