@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from typing import Any
 
 import pytest
 
 from hekla.clock import VirtualClock
+from hekla.errors import InputError
 from hekla.kube import lease as leases
 from hekla.kube.client import Refused, Unreachable
 from hekla.kube.lease import Leadership, LeaseOptions
@@ -42,6 +44,12 @@ class LeaseServer:
         if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
             raise Refused(409, "Conflict", "somebody was quicker")
         return self._keep(body, int(self.lease["metadata"]["resourceVersion"]) + 1)
+
+    def give_to(self, holder: str) -> None:
+        """Another replica has taken the Lease."""
+        assert self.lease is not None
+        spec = self.lease["spec"] | {"holderIdentity": holder, "renewTime": "later"}
+        self._keep({**self.lease, "spec": spec}, int(self.lease["metadata"]["resourceVersion"]) + 1)
 
     def _keep(self, body: dict[str, Any], version: int) -> bytes:
         self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
@@ -135,3 +143,77 @@ def test_time_during_an_outage_counts_against_the_leader(time: list[float]) -> N
     assert attempt(one)
     time[0] += 1.5
     assert not attempt(one)
+
+
+class SlowLeaseServer(LeaseServer):
+    """Stores a write at once, and takes its time to say so."""
+
+    def __init__(self, time: list[float], seconds: float) -> None:
+        super().__init__()
+        self._time = time
+        self._seconds = seconds
+
+    def _keep(self, body: dict[str, Any], version: int) -> bytes:
+        answer = super()._keep(body, version)
+        self._time[0] += self._seconds
+        return answer
+
+
+def test_a_lease_is_valid_from_the_request_not_from_the_answer(time: list[float]) -> None:
+    one = contender(SlowLeaseServer(time, 4), "one")
+    for _ in ("made", "renewed"):
+        began = time[0]
+        assert attempt(one)
+        time[0] = began + OPTIONS.renew_deadline - 0.1
+        assert one.leads
+        time[0] = began + OPTIONS.renew_deadline + 0.1
+        assert not one.leads
+
+
+def test_a_leader_that_sees_another_holder_stops_at_once(time: list[float]) -> None:
+    server = LeaseServer()
+    one = contender(server, "one")
+    assert attempt(one)
+    server.give_to("two")
+    assert not attempt(one)
+    assert one.holder == "two"
+
+
+def test_a_leader_whose_renewal_is_refused_for_another_holder_stops_at_once(time: list[float]) -> None:
+    server = LeaseServer()
+    one = contender(server, "one")
+    assert attempt(one)
+    put = server.put
+
+    async def too_late(path: str, body: dict[str, Any]) -> bytes:
+        server.give_to("two")
+        return await put(path, body)
+
+    server.put = too_late  # type: ignore[method-assign]
+    assert not attempt(one)
+    assert one.holder == "two"
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ((10, 10, 2), 'the lease duration "10s" must be longer than the renew deadline "10s"'),
+        ((5, 10, 2), 'the lease duration "5s" must be longer than the renew deadline "10s"'),
+        ((15, 2, 2), 'the renew deadline "2s" must be longer than the retry period "2s" times 1.2'),
+        ((15, 2.4, 2), 'the renew deadline "2.4s" must be longer than the retry period "2s" times 1.2'),
+        ((15, 10, 0), 'the retry period "0s" must be longer than 0s'),
+    ],
+)
+def test_times_that_contradict_each_other_are_refused(times: tuple[float, float, float], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        LeaseOptions("here", "volcano", *times)
+
+
+def test_others_wait_for_whole_seconds_and_never_for_less_than_the_leader_counts_on(
+    time: list[float],
+) -> None:
+    server = LeaseServer()
+    options = LeaseOptions(duration=2.9, renew_deadline=2.5, retry_period=1)
+    attempt(Leadership(server, "one", options, VirtualClock(1000.0)))  # type: ignore[arg-type]
+    assert server.lease is not None
+    assert server.lease["spec"]["leaseDurationSeconds"] == 3

@@ -187,7 +187,7 @@ def test_health_is_answered_while_a_long_cycle_runs(tmp_path: Path) -> None:
         file = tmp_path / "scheduler.conf"
         file.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: slow\n')
         async with HttpApi(*OBJECTS) as api, serving(api, BUILTIN.with_class(Slow), conf_file=file) as server:
-            await until(lambda: server.cluster.lock.locked())
+            await until(server.cluster.lock.locked)
             began = stopwatch()
             for _ in range(3):
                 assert (await ask(server, "/livez"))[0] == 200

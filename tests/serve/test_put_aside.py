@@ -128,8 +128,9 @@ def test_a_job_that_cycles_fail_on_stops_no_other(
 
 def test_many_bad_jobs_are_put_aside_one_by_one() -> None:
     async def part() -> None:
-        bad = [[poisoned(group), one] for n in range(12) for group, one in [job(f"bad{n}", cpu=1).objects]]
-        objects = stamped([*STANDING, *sum(bad, []), *job("good", cpu=1).objects])
+        jobs = [job(f"bad{n}", cpu=1).objects for n in range(12)]
+        bad = [manifest for group, one in jobs for manifest in (poisoned(group), one)]
+        objects = stamped([*STANDING, *bad, *job("good", cpu=1).objects])
         async with HttpApi(*objects) as api, serving(api, with_plugin(RaisesWhenOpened)) as server:
             await until(lambda: is_bound(api, "good-0"))
             assert server.failures == len(put_aside(server)) == 12
@@ -224,5 +225,5 @@ def test_where_nothing_can_be_named_the_process_ends() -> None:
             await until(lambda: server.is_stopping)
             assert server.failures == servers.MOST_IN_VAIN
 
-    with pytest.raises(GaveUp, match='10 cycles in a row failed, .*"gang" failed: RuntimeError: no idea'):
+    with pytest.raises(GaveUp, match=r'10 cycles in a row failed, .*"gang" failed: RuntimeError: no idea'):
         play(part())

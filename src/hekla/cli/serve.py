@@ -118,13 +118,15 @@ def options_from(given: dict[str, Any]) -> Any:
     from hekla.serve.options import ServeOptions  # noqa: PLC0415
 
     names = tuple(given["names"])
-    lease = LeaseOptions(
-        namespace=given["leader_elect_resource_namespace"],
-        name=given["leader_elect_resource_name"] or names[0],
-        duration=given["leader_elect_lease_duration"],
-        renew_deadline=given["leader_elect_renew_deadline"],
-        retry_period=given["leader_elect_retry_period"],
-    )
+    lease = None
+    if given["leader_elect"]:
+        lease = LeaseOptions(
+            namespace=given["leader_elect_resource_namespace"],
+            name=given["leader_elect_resource_name"] or names[0],
+            duration=given["leader_elect_lease_duration"],
+            renew_deadline=given["leader_elect_renew_deadline"],
+            retry_period=given["leader_elect_retry_period"],
+        )
     return ServeOptions(
         cluster=KubernetesOptions(
             scheduler_names=names,
@@ -136,7 +138,7 @@ def options_from(given: dict[str, Any]) -> Any:
             audit_period=given["audit_period"],
             patience=Patience(watch=given["watch_timeout"]),
         ),
-        lease=lease if given["leader_elect"] else None,
+        lease=lease,
         conf_file=given["scheduler_conf"],
         period=given["schedule_period"],
         metrics_address=given["listen_address"] if given["enable_metrics"] else "",

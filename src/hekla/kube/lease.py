@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from hekla.clock import Clock, stopwatch
-from hekla.errors import ClusterError
+from hekla.errors import ClusterError, InputError
 from hekla.kube.client import Client, Refused
 from hekla.objects.meta import Manifest, ObjectMeta, Part
 
@@ -34,15 +35,36 @@ class LeaseObject(Manifest):
     spec: LeaseSpec = LeaseSpec()
 
 
+JITTER = 1.2
+"""Retries may come later than asked for by this factor, as in client-go."""
+
+
 @dataclass(frozen=True)
 class LeaseOptions:
-    """Where the Lease stands, and the times of Volcano's: seconds."""
+    """Where the Lease stands, and the times of Volcano's: seconds.
+
+    A leader must be able to try again before its deadline, and must have stopped before others may lead.
+    """
 
     namespace: str = "hekla-system"
     name: str = "volcano"
     duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.retry_period <= 0:
+            raise InputError(f'lease: the retry period "{self.retry_period:g}s" must be longer than 0s')
+        if self.renew_deadline <= JITTER * self.retry_period:
+            raise InputError(
+                f'lease: the renew deadline "{self.renew_deadline:g}s" must be longer than the retry period '
+                f'"{self.retry_period:g}s" times {JITTER:g}'
+            )
+        if self.duration <= self.renew_deadline:
+            raise InputError(
+                f'lease: the lease duration "{self.duration:g}s" must be longer than the renew deadline '
+                f'"{self.renew_deadline:g}s"'
+            )
 
 
 class Leadership:
@@ -96,6 +118,7 @@ class Leadership:
     async def _try(self) -> None:
         began = stopwatch()
         lease = await self._read()
+        self._heed(lease)
         if lease is None:
             await self._create()
         elif lease.spec.holder_identity == self.identity:
@@ -103,11 +126,16 @@ class Leadership:
         elif self._is_free(lease):
             await self._write(lease, is_new=True)
         else:
-            self.holder = lease.spec.holder_identity
             return
         self.holder = self.identity
         # Counted from before the request: the server may have stored it that early.
         self._valid_until = began + self.options.renew_deadline
+
+    def _heed(self, lease: LeaseObject | None) -> None:
+        """Whoever sees another holder leads no longer, however long the own lease would have lasted."""
+        if lease is not None and lease.spec.holder_identity != self.identity:
+            self.holder = lease.spec.holder_identity
+            self._valid_until = 0.0
 
     def _is_free(self, lease: LeaseObject) -> bool:
         """Whether the holder has let go, or has not been heard of for as long as it said."""
@@ -140,7 +168,12 @@ class Leadership:
                 spec, acquire_time="", lease_transitions=spec.lease_transitions + 1
             )
         body = self._body(lease.metadata, spec, holder=holder, duration=duration)
-        await self._client.put(f"{self._path}/{self.options.name}", body)
+        try:
+            await self._client.put(f"{self._path}/{self.options.name}", body)
+        except Refused as refusal:
+            if refusal.status == 409:
+                self._heed(await self._read())
+            raise
 
     def _body(
         self, meta: ObjectMeta, spec: LeaseSpec, *, holder: str | None = None, duration: float = 0.0
@@ -156,7 +189,7 @@ class Leadership:
             },
             "spec": {
                 "holderIdentity": self.identity if holder is None else holder,
-                "leaseDurationSeconds": int(duration or self.options.duration),
+                "leaseDurationSeconds": math.ceil(duration or self.options.duration),
                 "acquireTime": spec.acquire_time or now,
                 "renewTime": now,
                 "leaseTransitions": spec.lease_transitions,
