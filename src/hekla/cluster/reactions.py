@@ -97,6 +97,8 @@ class Reactions:
     def _count_group(self, before: Manifest | None, after: Manifest | None) -> None:
         if isinstance(before, PodGroup):
             self._groups_by_queue[before.spec.queue] -= 1
+            if not self._groups_by_queue[before.spec.queue]:
+                del self._groups_by_queue[before.spec.queue]
         if isinstance(after, PodGroup):
             self._groups_by_queue[after.spec.queue] += 1
 

@@ -78,6 +78,10 @@ class Rooms:
         used = self._used.setdefault(node, {})
         for name, amount in request.items():
             used[name] = used.get(name, 0) + sign * amount
+            if not used[name]:
+                del used[name]
+        if not used:
+            del self._used[node]
 
     def used_by_node(self) -> dict[str, Resources]:
         """What is taken of every node; for whoever checks the books."""

@@ -75,8 +75,8 @@ def laid_anew(table: Amounts, rows: Indices) -> Amounts:
     return fresh
 
 
-def widened(table: Amounts, columns: Sequence[int], width: int) -> Amounts:
-    """The table with its columns moved to these places among more. (N, R) -> (N, width)"""
+def widened(table: Amounts, before: Sequence[int], after: Sequence[int], width: int) -> Amounts:
+    """The table with these of its columns moved to those places among others. (N, R) -> (N, width)"""
     fresh = np.zeros((len(table), width), dtype=np.int64, order="F")
-    fresh[:, columns] = table
+    fresh[:, after] = table[:, before]
     return fresh

@@ -23,6 +23,11 @@ class Axis:
     def __len__(self) -> int:
         return len(self.names)
 
+    def moves_from(self, before: Axis) -> tuple[list[int], list[int]]:
+        """Columns that both have: where they stood, and where they stand."""
+        shared = [name for name in before.names if name in self.column_of]
+        return [before.column_of[name] for name in shared], [self.column_of[name] for name in shared]
+
     def vector(self, resources: Mapping[str, int]) -> Amounts:
         """Amounts by column; names that nobody in the cluster knows are left out."""
         row = np.zeros(len(self.names), dtype=np.int64)

@@ -24,11 +24,9 @@ class Books(Protocol):
 
 def minimum_of(books: Books, job: Job) -> Amounts:
     """The job's `minResources`; zero where it names none. Do not change the array."""
-    known = job.min_vector
-    # Resources are only ever added, so that axes of one length are the same.
-    if known is None or len(known) != len(books.axis):
-        known = job.min_vector = books.axis.vector(job.min_resources or {})
-    return known
+    if job.min_vector is None:
+        job.min_vector = books.axis.vector(job.min_resources or {})
+    return job.min_vector
 
 
 def elastic(books: Books, job: Job) -> Amounts:

@@ -104,12 +104,12 @@ class NodeLedger:
         return stranded
 
     def widen(self, axis: Axis) -> None:
-        """There are more resources than before."""
-        columns = [axis.column_of[name] for name in self.axis.names]
+        """There are other resources than before."""
+        moves = axis.moves_from(self.axis)
         self.axis = axis
-        self._take(*(widened(table, columns, len(axis)) for table in (self.idle, self.used, self.future)))
+        self._take(*(widened(table, *moves, len(axis)) for table in (self.idle, self.used, self.future)))
         self.allocatable, self.releasing, self.pipelined = (
-            widened(table, columns, len(axis)) for table in (self.allocatable, self.releasing, self.pipelined)
+            widened(table, *moves, len(axis)) for table in (self.allocatable, self.releasing, self.pipelined)
         )
         self._sum_up()
 

@@ -67,12 +67,12 @@ class PodLedger:
         self.pods_on = [{} if row == NOWHERE else self.pods_on[row] for row in rows.tolist()]
 
     def widen(self, axis: Axis) -> None:
-        """There are more resources than before."""
-        columns = [axis.column_of[name] for name in self._axis.names]
+        """There are other resources than before."""
+        moves = axis.moves_from(self._axis)
         self._axis = axis
         self._derived.clear()
-        self.allocatable = widened(self.allocatable, columns, len(axis))
-        self._take(widened(self.requested, columns, len(axis)), self._others)
+        self.allocatable = widened(self.allocatable, *moves, len(axis))
+        self._take(widened(self.requested, *moves, len(axis)), self._others)
 
     def _take(self, requested: Amounts, others: Amounts) -> None:
         self.states, (self.requested, self._others) = side_by_side(requested, others)

@@ -86,7 +86,7 @@ class Job:
     number: int = 0
     """Its place in the order of arrival."""
     min_vector: npt.NDArray[np.int64] | None = None
-    """Its minimum resources by column, once somebody has asked for them."""
+    """Its minimum resources by column, once somebody has asked for them, until columns move."""
 
     def __repr__(self) -> str:
         return f"Job({self.uid})"

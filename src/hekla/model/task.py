@@ -53,7 +53,17 @@ def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]
 class Weight:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
-    __slots__ = ("among_pods", "amounts", "asked", "kind", "nonzero", "on_node", "wanted")
+    __slots__ = (
+        "__weakref__",
+        "among_pods",
+        "amounts",
+        "asked",
+        "kind",
+        "nonzero",
+        "on_node",
+        "vector",
+        "wanted",
+    )
 
     def __init__(
         self,
@@ -64,12 +74,14 @@ class Weight:
         nonzero_on_node: Scored | None = None,
     ) -> None:
         on_node = nonzero if nonzero_on_node is None else nonzero_on_node
+        self.vector = vector
+        """What it asks for, by column."""
         self.on_node = np.concatenate([-vector, vector, -vector])
         """Of what is idle, used, and idle once releases are done."""
         self.among_pods = np.array([*vector, *on_node, 1], dtype=np.int64)
         """Of what is requested, of what scores see of that, and of pods."""
         self.amounts: list[int] = vector.tolist()
-        """What it asks for, in plain numbers."""
+        """The same in plain numbers."""
         self.nonzero = nonzero
         """What scores see of that."""
         self.wanted = wanted_of(vector, pods)

@@ -78,7 +78,10 @@ class Ground:
             self.pods.remove(task, task.node)
             self.nodes.lift(task)
         else:
-            self._adrift.get(task.pod.spec.node_name, {}).pop(task.key, None)
+            adrift = self._adrift.get(task.pod.spec.node_name, {})
+            adrift.pop(task.key, None)
+            if not adrift:
+                self._adrift.pop(task.pod.spec.node_name, None)
 
     def complaints(self) -> Iterator[Complaint]:
         for name, tasks in self._adrift.items():

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from hekla.collector import spare_what_is_there, without_collector
 from hekla.errors import said_by
-from hekla.ledger.arrays import Amounts
 from hekla.ledger.axis import Axis
 from hekla.ledger.demand import sum_of
 from hekla.ledger.domain_tree import DomainTree
@@ -48,6 +48,8 @@ from hekla.state.settled import Settled, is_at_rest, says_all
 from hekla.state.tasks import TaskBook
 
 MANY_OBJECTS = 10_000
+MANY_RESOURCES = 64
+"""Columns; those of resources that nobody speaks of any more are then given up."""
 STAYING = (Status.BOUND, Status.RUNNING)
 
 M = TypeVar("M", bound=Manifest)
@@ -81,7 +83,8 @@ class LiveState:
         self._faults: dict[tuple[type[Manifest], str], Complaint] = {}
         self._touched: dict[str, None] = {}
         """Jobs that something happened to, by UID."""
-        self._layouts: dict[Hashable, tuple[Amounts, tuple[int, ...], Weight]] = {}
+        self._weights: WeakValueDictionary[Hashable, Weight] = WeakValueDictionary()
+        """By what is asked for, as long as there is a task that does."""
         self._value_of_class: dict[str, int] = {}
         self._usual_priority = 0
         self.beneficiaries: set[str] = set()
@@ -367,27 +370,34 @@ class LiveState:
         return self._value_of_class.get(group.spec.priority_class_name, self._usual_priority)
 
     def _widen(self, names: set[str]) -> None:
-        """Resources that were never heard of before get columns."""
+        """Resources that were never heard of before get columns; where there are many, others lose theirs."""
         if names <= self.axis.column_of.keys():
             return
-        self.axis = Axis({*self.axis.names, *names})
+        is_crowded = len(names.union(self.axis.names)) > MANY_RESOURCES
+        self.axis = Axis(names.union(self._resources_in_use() if is_crowded else self.axis.names))
         self._derived.clear()
         self._ground.widen(self.axis)
         self.looks.start_anew()
-        self._layouts.clear()
+        self._weights.clear()
         for task in self.tasks:
             self._lay_out(task)
+        for job in self.jobs.values():
+            job.min_vector = None
         self._touched.update(dict.fromkeys(self.jobs))
+
+    def _resources_in_use(self) -> set[str]:
+        nodes = {node.name: node for node in self.nodes.nodes}
+        return resources_in(nodes, self.queues, self.jobs, {task.key: task for task in self.tasks})
 
     def _lay_out(self, task: Task) -> None:
         """Amounts by name become a vector; tasks that ask for the same share one."""
         shape = (*task.request.items(), task.nonzero, task.nonzero_on_node)
-        known = self._layouts.get(shape)
-        if known is None:
+        weight = self._weights.get(shape)
+        if weight is None:
             vector, asked = self.axis.vector(task.request), self.axis.compared(task.request)
             weight = Weight(vector, task.nonzero, asked, self.axis.pods, task.nonzero_on_node)
-            known = self._layouts[shape] = (vector, asked, weight)
-        task.vector, task.asked, task.weight = known
+            self._weights[shape] = weight
+        task.vector, task.asked, task.weight = weight.vector, weight.asked, weight
 
     def _take_in_nodes(self, changed: Mapping[str, Node | None]) -> None:
         for name, node in changed.items():
@@ -456,7 +466,7 @@ class LiveState:
                 self._volumes.forget(key)
             else:
                 self._touched[task.job] = None
-                if old is not None and len(task.vector) == len(self.axis):
+                if old is not None and task.weight is old.weight:
                     self._rolls.renew(old, task)
                     continue
                 self._lay_out(task)
