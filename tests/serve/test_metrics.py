@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from itertools import pairwise
+from time import process_time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -194,3 +195,27 @@ def test_a_plugin_that_miscounts_stops_nobody(caplog: pytest.LogCaptureFixture) 
     report = run_cycle(take_snapshot([queue("default")]), conf, registry=registry)
     Metrics().cycle_ended(report, 0.1)
     assert "could not be taken" in caplog.text
+
+
+def test_a_page_about_many_queues_and_jobs_is_written_in_a_fraction_of_a_second() -> None:
+    """As the processor counts, so that others on the machine do not matter."""
+    metrics = Metrics()
+    groups = [job(f"j{n}", queue=f"q{n % 1000}", tasks=0, phase="Running").objects[0] for n in range(10_000)]
+    snapshot = take_snapshot([node("n1"), *(queue(f"q{n}") for n in range(1000)), *groups])
+    report = run_cycle(snapshot, PROPORTION, now=1000.0)
+    metrics._history.placed_at = dict.fromkeys(report.session.jobs, 1000.0)
+    began = process_time()
+    metrics.cycle_ended(report, 0.1)
+    observed, began = process_time() - began, process_time()
+    page = page_of(metrics)
+    written = process_time() - began
+    assert page.count("\n") > 60_000
+    assert page.count('volcano_e2e_job_scheduling_last_time{job_name="j') == 10_000
+    assert (observed < 1.0, written < 0.5) == (True, True)
+
+
+def test_a_label_may_hold_anything() -> None:
+    figures = {"hekla_config_info": {('a"b\\c\nd',): 1.0}}
+    page = asyncio.run(Metrics().page(figures)).decode()
+    family = next(f for f in text_string_to_metric_families(page) if f.name == "hekla_config_info")
+    assert [sample.labels for sample in family.samples] == [{"hash": 'a"b\\c\nd'}]

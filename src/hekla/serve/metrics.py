@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -18,7 +18,7 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.metrics_core import Metric
+from prometheus_client.utils import floatToGoString
 
 from hekla.clock import stopwatch
 from hekla.cluster.kubernetes.binder import End, Outcome
@@ -26,7 +26,7 @@ from hekla.framework.decisions import Bind, Decision, Evict, Tell
 from hekla.model.job import Job
 from hekla.scheduler.cycle import CycleReport
 from hekla.serve.measures import MEASURES, Measure
-from hekla.serve.observation import Figures, JobHistory, observed
+from hekla.serve.observation import Figures, JobHistory, Series, observed
 
 logger = logging.getLogger("hekla.serve")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -160,43 +160,25 @@ class Metrics:
             return await asyncio.to_thread(self._written, figures)
 
     def _written(self, figures: Figures) -> bytes:
-        text = generate_latest(_Page(figures)) + generate_latest(self._registry)
-        for name in figures:
-            if _is_plain_counter(MEASURES[name]):
-                text = text.replace(f"# TYPE {name} gauge\n".encode(), f"# TYPE {name} counter\n".encode())
-        return text
+        families = [text_of(MEASURES[name], series) for name, series in sorted(figures.items()) if series]
+        return "".join(families).encode() + generate_latest(self._registry)
 
     def _observe(self, name: str, seconds: float, *labels: str) -> None:
         histogram = self._histograms[name]
         (histogram.labels(*labels) if labels else histogram).observe(1000 * seconds)
 
 
-class _Page:
-    """Plain numbers as prometheus-client takes them."""
-
-    def __init__(self, figures: Figures) -> None:
-        self._figures = figures
-
-    def collect(self) -> Iterable[Metric]:
-        for name, series in sorted(self._figures.items()):
-            if series:
-                yield _family(MEASURES[name], series.items())
-
-
-def _family(measure: Measure, series: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
-    name, type_ = measure.name, measure.type
-    if _is_plain_counter(measure):
-        # prometheus-client would write the name with `_total`, which Volcano's does not have.
-        type_ = "gauge"
-    metric = Metric(name.removesuffix("_total") if type_ == "counter" else name, measure.meaning, type_)
-    for labels, value in series:
-        metric.add_sample(name, dict(_pairs(measure, labels)), value)
-    return metric
+def text_of(measure: Measure, series: Series) -> str:
+    """A metric with all its series; of tens of thousands prometheus-client would make an object each."""
+    name = measure.name
+    places = sorted((key, place) for place, key in enumerate(measure.labels))
+    lines = [f"# HELP {name} {measure.meaning}", f"# TYPE {name} {measure.type}"]
+    for labels, value in series.items():
+        pairs = ",".join([f'{key}="{_escaped(labels[place])}"' for key, place in places])
+        number = floatToGoString(value)  # type: ignore[no-untyped-call]
+        lines.append(f"{name}{{{pairs}}} {number}" if pairs else f"{name} {number}")
+    return "\n".join(lines) + "\n"
 
 
-def _pairs(measure: Measure, labels: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    return zip(measure.labels, labels, strict=True)
-
-
-def _is_plain_counter(measure: Measure) -> bool:
-    return measure.type == "counter" and not measure.name.endswith("_total")
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
