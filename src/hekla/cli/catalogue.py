@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import click
 
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import registry_with
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.table import table
@@ -22,7 +23,7 @@ plugin_option = click.option(
 )
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("name", required=False)
 @plugin_option
 @output_option
@@ -31,7 +32,7 @@ def plugins(name: str | None, own: tuple[str, ...], output: Style | None) -> Non
     _echo("plugin", registry_with(own).plugins, name, output)
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("name", required=False)
 @plugin_option
 @output_option

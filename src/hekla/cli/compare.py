@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import chosen_conf, plugin_option, registry_with, strict_option
 from hekla.cli.outputs import require_writable
 from hekla.cli.simulate import (
@@ -44,7 +45,7 @@ LOOKED_AT = 100
 """Jobs that tell whether a workload is generated: they are others with another seed."""
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
 @click.option(
     "--conf", "conf_files", multiple=True, type=click.Path(path_type=Path),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.options import chosen_conf, read_text, registry_with
 from hekla.cli.style import Style, echo_data
 from hekla.cli.table import counted, table
@@ -18,7 +19,7 @@ plugin_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=GoSwitchGroup)
 def conf() -> None:
     """Check and show scheduler configurations."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from hekla.cli.from_cluster import conf_for, facts_for, ignored_provisioners_option, live_options, reach
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.render import echo_outcome
 from hekla.cli.style import Style, as_json, output_option
@@ -30,7 +31,7 @@ from hekla.state.snapshot import Snapshot, take_snapshot
 DAY = 86_400.0
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @configuration
 @live_options

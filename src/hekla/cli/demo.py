@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hekla.cli.chronicle import Chronicle
 from hekla.cli.drain import Drain
 from hekla.cli.embedding import Embedded, embed
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import registry_with, usable_conf
 from hekla.cli.outputs import require_writable
 from hekla.cli.run import echo_summary
@@ -43,7 +44,7 @@ what to try next
   hekla conf show             the configuration in effect, with every default"""
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.option("--pace", default=0.15, show_default=True, help="Seconds to look at each cycle, on a terminal.")
 @click.option(
     "--export",

@@ -9,6 +9,7 @@ import click
 
 from hekla.cli.decide import after_cycles, checked_source, cycle_on_live, load_scenario
 from hekla.cli.from_cluster import ignored_provisioners_option, live_options
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import chosen_conf, configuration, registry_with
 from hekla.cli.render import as_mapping
 from hekla.cli.style import Style, echo_data, output_option
@@ -21,7 +22,7 @@ from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.outcome import explanations
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--job", "name", help="Only this job or pod group: namespace/name, or a name that is unique.")
 @configuration

@@ -16,6 +16,7 @@ import click
 
 from hekla.cli.decide import checked_source
 from hekla.cli.from_cluster import conf_for, live_options, reach, read_live
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.simulate import INTERRUPTED
 from hekla.cli.spans import POSITIVE_SPAN, SPAN
@@ -37,7 +38,7 @@ MOST_PROCESSES = 8
 KNOWLEDGE = ("exact", "estimates", "history")
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @configuration
 @live_options

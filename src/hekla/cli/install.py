@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import CONF_HELP, read_text, registry_with, usable_conf
 from hekla.cli.terminal import echo, warn
 from hekla.conf import configuration_in
@@ -18,7 +19,7 @@ CONTROLLERS_DELETE = (
 )
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.option(
     "--standalone/--drop-in",
     "is_alone",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.looking import (
     all_of,
     conditions_of,
@@ -42,7 +43,7 @@ COLUMNS = {
 }
 
 
-@click.group()
+@click.group(cls=GoSwitchGroup)
 def job() -> None:
     """Look at the jobs of a Kubernetes cluster."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.looking import (
     all_of,
     date_of,
@@ -38,7 +39,7 @@ COLUMNS = {
 }
 
 
-@click.group()
+@click.group(cls=GoSwitchGroup)
 def node() -> None:
     """Look at the nodes of a Kubernetes cluster."""
 

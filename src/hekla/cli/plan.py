@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hekla.cli.from_cluster import live_options
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import configuration
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.terminal import echo, warn
@@ -28,7 +29,7 @@ WOULD_NOT_START = 4
 DEFAULT_TRIES = 100
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="JOB...")
 @click.option(
     "-s", "--state", multiple=True, type=click.Path(path_type=Path),

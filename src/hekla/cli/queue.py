@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.looking import (
     all_of,
     date_of,
@@ -35,7 +36,7 @@ COLUMNS = {
 }
 
 
-@click.group()
+@click.group(cls=GoSwitchGroup)
 def queue() -> None:
     """Look at the queues of a Kubernetes cluster."""
 

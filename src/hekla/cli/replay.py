@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.spans import SPAN
 from hekla.cli.style import Style, output_option
 from hekla.conf.presets import PRESETS
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 NEEDS_A_CYCLE = ("step", "shrink", "save", "job", "pod", "keep")
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--at", type=click.IntRange(1), metavar="N", help="Look at this cycle alone, action by action.")
 @click.option("--conf", "conf_file", type=click.Path(path_type=Path), help="Decide under another one.")

@@ -13,6 +13,7 @@ import click
 from hekla import __version__
 from hekla.cli.chronicle import Chronicle
 from hekla.cli.embedding import START, Embedded, embed
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.outputs import require_writable
 from hekla.cli.style import Style, echo_data, output_option
@@ -39,7 +40,7 @@ class Seconds(click.FloatRange):
         return seconds
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @configuration
 @click.option("--wall", is_flag=True, help="Real time instead of virtual time.")

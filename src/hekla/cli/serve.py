@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +106,17 @@ def serve(**given: Any) -> None:
     from hekla.serve.server import Server  # noqa: PLC0415
 
     set_up_logs(given["log_format"], given["log_level"])
+    if ignored := without_effect(given):
+        logging.getLogger("hekla.serve").info("without effect here: %s", ", ".join(ignored))
     registry = registry_with(given["plugins"])
     access = find_access(given["kubeconfig"], given["context"], given["master"])
     asyncio.run(Server(access, options_from(given), registry).run())
+
+
+def without_effect(given: dict[str, Any]) -> list[str]:
+    """The options of Volcano's scheduler that were given and change nothing."""
+    name_of = {name.lstrip("-").replace("-", "_"): name for name in IGNORED}
+    return [name for param, name in name_of.items() if given[param] is not None]
 
 
 def options_from(given: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from hekla.cli.from_cluster import (
     ignored_provisioners_option,
     scheduler_name_option,
 )
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.spans import SPAN
 from hekla.cli.style import as_json
 from hekla.cli.terminal import echo
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 CURRENT, CANDIDATE = "current", "candidate"
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @access_options
 @click.option("--conf", "conf_file", type=click.Path(path_type=Path), help="The configuration in use.")
 @conf_from_cluster_option

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.outputs import require_folder, require_writable
 from hekla.cli.spans import POSITIVE_SPAN, SPAN
@@ -50,7 +51,7 @@ def stage_options(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
 @nodes_option
 @configuration

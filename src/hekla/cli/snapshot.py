@@ -15,6 +15,7 @@ from hekla.cli.from_cluster import (
     reach,
     scheduler_name_option,
 )
+from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import read_conf_text
 from hekla.cli.outputs import write_out
 from hekla.cli.terminal import echo
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from hekla.kube.access import Access
 
 
-@click.command()
+@click.command(cls=GoSwitches)
 @access_options
 @click.option("-O", "--out", type=click.Path(path_type=Path), help="Where to write; else standard output.")
 @click.option("--scramble", "seed", type=int, metavar="SEED", help="Replace all names by pseudonyms.")

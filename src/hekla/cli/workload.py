@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.spans import SPAN
 from hekla.cli.style import Style, echo_data, output_option
 from hekla.cli.terminal import echo
@@ -39,7 +40,7 @@ def out_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return out(to(command))
 
 
-@click.group()
+@click.group(cls=GoSwitchGroup)
 def workload() -> None:
     """Look at workloads, make them up, and turn one form into another.
 
