@@ -45,6 +45,7 @@ ONLY_WORDS = {
         "claims that wait for their first pod": OF_A_RUNNING_PROCESS,
         "claims of Jobs (`--controllers`)": OF_A_RUNNING_PROCESS,
         "defaults (`--controllers`)": OF_A_RUNNING_PROCESS,
+        "a cycle that fails": OF_A_RUNNING_PROCESS,
         "losing the lease": OF_A_RUNNING_PROCESS,
     },
     "Annotations and labels: On others": {
