@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from hekla.serve import server as servers
 from hekla.serve.server import Server
 from hekla.state.live import LiveState
 from hekla.testing import job, node, pod, queue, stamped
+from hekla.timetravel import Recording, replay
 from serve.serving import ask, serving, until
 
 POISON = {"example.com/poison": "yes"}
@@ -187,7 +189,10 @@ def test_a_queue_that_cycles_fail_on_waits() -> None:
     play(part())
 
 
-def test_a_state_that_could_not_take_something_in_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_could_not_take_something_in_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The recording goes on with the new state: what was decided on it is decided again."""
     lay_out = LiveState._lay_out
 
     def raise_over_poison(state: LiveState, task: Task) -> None:
@@ -196,19 +201,26 @@ def test_a_state_that_could_not_take_something_in_is_made_anew(monkeypatch: pyte
         lay_out(state, task)
 
     async def part() -> None:
-        group, one = job("bad", cpu=1).objects
-        objects = stamped([*STANDING, *job("good", cpu=1).objects, group, poisoned(one)])
-        monkeypatch.setattr(LiveState, "_lay_out", raise_over_poison)
-        async with HttpApi(*objects) as api, serving(api) as server:
+        objects = stamped([*STANDING, *job("good", cpu=1).objects])
+        async with HttpApi(*objects) as api, serving(api, record=file) as server:
             first = server.cluster.state
             await until(lambda: is_bound(api, "good-0"))
+            group, one = job("bad", cpu=1).objects
+            api.put(*stamped([group, poisoned(one), *job("next", cpu=1).objects]))
+            await until(lambda: is_bound(api, "next-0"))
             assert put_aside(server) == {("PodGroup", "default/bad")}
             assert server.cluster.state is not first
             await until(lambda: not server.cluster.binding.open)
             await server.cluster.audit.check_books()
             assert not server.cluster.audit.differences.total()
 
-    play(part())
+    file = tmp_path / "cycles.gz"
+    with monkeypatch.context() as patch:
+        patch.setattr(LiveState, "_lay_out", raise_over_poison)
+        play(part())
+    cycles = list(replay(Recording(file), BUILTIN))
+    assert sum(cycle.binds for cycle in cycles) == 2
+    assert [cycle.differences() for cycle in cycles if not cycle.is_identical] == []
 
 
 class RaisesAlways(Plugin):
