@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from fakes.http_api import HttpApi
-from hekla.errors import GaveUp
+from hekla.errors import BrokenPromise, GaveUp
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import JOB_ORDER, answers
 from hekla.framework.registry import Registry
@@ -221,6 +221,28 @@ def test_a_state_that_could_not_take_something_in_is_made_anew(
     cycles = list(replay(Recording(file), BUILTIN))
     assert sum(cycle.binds for cycle in cycles) == 2
     assert [cycle.differences() for cycle in cycles if not cycle.is_identical] == []
+
+
+class BreaksPromises(Plugin):
+    name = "gang"
+
+    def on_open(self) -> None:
+        for one in self.session.jobs.values():
+            if is_poisoned(one.pod_group):
+                raise BrokenPromise("the accounts are wrong")
+
+
+def test_a_state_whose_accounts_are_wrong_is_made_anew() -> None:
+    async def part() -> None:
+        group, one = job("bad", cpu=1).objects
+        objects = stamped([*STANDING, poisoned(group), one, *job("good", cpu=1).objects])
+        async with HttpApi(*objects) as api, serving(api, with_plugin(BreaksPromises)) as server:
+            first = server.cluster.state
+            await until(lambda: is_bound(api, "good-0"))
+            assert put_aside(server) == {("PodGroup", "default/bad")}
+            assert server.cluster.state is not first
+
+    play(part())
 
 
 class RaisesAlways(Plugin):

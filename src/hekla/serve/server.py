@@ -16,7 +16,7 @@ from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.binder import End, Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.collector import spare_what_is_there, without_collector
-from hekla.errors import ClusterError, GaveUp, said_by
+from hekla.errors import BrokenPromise, ClusterError, GaveUp, said_by
 from hekla.framework.registry import Registry
 from hekla.kube.access import Access
 from hekla.kube.client import Client
@@ -292,6 +292,8 @@ class Server:
         self.trouble = self.failure = reason = said_by(error)
         details = None if is_foreseen(error) else error
         culprit = self.cluster.put_aside(suspects_of(error), reason)
+        if isinstance(error, BrokenPromise) or (culprit is None and details is not None):
+            self.cluster.state.is_torn = True
         if culprit is not None:
             name = f"{type(culprit).__name__.lower()} {culprit.key}"
             logger.error("cycle %d failed, %s is put aside: %s", number, name, reason, exc_info=details)
@@ -301,7 +303,6 @@ class Server:
         logger.error("cycle %d failed: %s", number, reason, exc_info=details)
         if details is not None:
             self._in_vain += 1
-            self.cluster.state.is_torn = True
         if self._in_vain >= MOST_IN_VAIN:
             raise GaveUp(f"{self._in_vain} cycles in a row failed, the last one with: {reason}")
 
