@@ -228,6 +228,8 @@ class FakeApi:
     def _delete(self, path: str, body: Body | None) -> Body:
         """What runs on a node is only marked: it goes when the kubelet has stopped it."""
         self._must_be(path, (body or {}).get("preconditions", {}).get("uid"))
+        if (body or {}).get("dryRun"):
+            return self.objects[path]
         if self.objects[path].get("spec", {}).get("nodeName"):
             return self.put_at(path, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
         self._remove(path)

@@ -9,7 +9,7 @@ from hekla.framework import points
 from hekla.framework.action import Action
 from hekla.framework.session import Session
 from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.model.task import EVICTION_REFUSED, Task
 
 
 @dataclass(frozen=True)
@@ -36,4 +36,6 @@ class Shuffle(Action):
                 session.evict_at_once(task, f"{self.name}: {who_says_so}")
 
     def _may_move(self, task: Task) -> bool:
+        if EVICTION_REFUSED in task.pod.metadata.annotations:
+            return False
         return task.is_preemptable or not self.arguments.respects_preemptable

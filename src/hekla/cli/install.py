@@ -37,6 +37,12 @@ CONTROLLERS_DELETE = (
 )
 @click.option("--eviction/--no-eviction", default=True, help="Whether it may evict pods (default: yes).")
 @click.option(
+    "--eviction-api/--no-eviction-api",
+    "keeps_budgets",
+    default=False,
+    help="Whether it evicts through the API that keeps PodDisruptionBudgets (default: no, it deletes).",
+)
+@click.option(
     "--scheduling-gates/--no-scheduling-gates",
     "gates",
     default=False,
@@ -53,6 +59,7 @@ def install(  # noqa: PLR0917 - one parameter per option
     scheduler_name: str,
     conf_file: Path | None,
     eviction: bool,
+    keeps_budgets: bool,
     gates: bool,
     crds: bool | None,
     is_applied: bool,
@@ -68,6 +75,7 @@ def install(  # noqa: PLR0917 - one parameter per option
         has_definitions=is_alone if crds is None else crds,
         has_controllers=is_alone,
         may_evict=eviction,
+        keeps_budgets=keeps_budgets,
         may_open_gates=gates,
     )
     if is_alone and not eviction:

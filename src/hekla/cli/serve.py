@@ -65,6 +65,17 @@ def _ignored_options(command: click.Command) -> click.Command:
 @click.option("--kube-api-burst", default=2000, show_default=True, help="Calls at once.")
 @click.option("--kube-api-timeout", default=30.0, show_default="30s", type=SPAN, help="For one answer.")
 @click.option("--bind-in-flight", default=48, show_default=True, help="Writes that are under way at once.")
+@click.option(
+    "--eviction-api/--no-eviction-api",
+    help="Evict through the API that keeps PodDisruptionBudgets, instead of deleting.",
+)
+@click.option(
+    "--partial-gang", default="release", show_default=True, type=click.Choice(["keep", "release"]),
+    help="What becomes of bound pods of a gang that stays below its minimum because binds are refused.",
+)  # fmt: skip
+@click.option(
+    "--partial-gang-timeout", default=300.0, show_default="5m", type=SPAN, help="When that happens."
+)
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader of many.")
 @click.option("--leader-elect-resource-namespace", default="hekla-system", show_default=True)
 @click.option("--leader-elect-resource-name", help="The Lease's name; by default that of the scheduler.")
@@ -144,6 +155,9 @@ def options_from(given: dict[str, Any]) -> Any:
             shard_mode=given["shard_mode"],
             shard_name=given["shard_name"],
             in_flight=given["bind_in_flight"],
+            keeps_budgets=given["eviction_api"],
+            releases_gangs=given["partial_gang"] == "release",
+            gang_patience=given["partial_gang_timeout"],
             audit_period=given["audit_period"],
             patience=Patience(watch=given["watch_timeout"]),
         ),

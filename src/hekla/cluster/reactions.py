@@ -190,11 +190,15 @@ class Reactions:
 
     def failed(self, key: str, request: Request, undo: Callable[[], None]) -> None:
         """What the Job's request led to could not be done; `undo` takes it back, which is no news."""
+        self.give_up(undo)
+        self._hands.carry_out(self._controller.failed(self._store, key, self._now(), request))
+        self.drain()
+
+    def give_up(self, undo: Callable[[], None]) -> None:
+        """What could not be done is taken back, and not tried again."""
         self._is_deaf = True
         undo()
         self._is_deaf = False
-        self._hands.carry_out(self._controller.failed(self._store, key, self._now(), request))
-        self.drain()
 
     def close_queue(self, name: str) -> None:
         self._hands.carry_out(close_queue(name, self._store.queues(), self._groups_by_queue))

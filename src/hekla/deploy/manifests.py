@@ -31,6 +31,8 @@ class Installation:
     has_definitions: bool = True
     has_controllers: bool = True
     may_evict: bool = True
+    keeps_budgets: bool = False
+    """Evictions go through the API that heeds PodDisruptionBudgets."""
     may_open_gates: bool = False
 
     def __post_init__(self) -> None:
@@ -58,7 +60,8 @@ class Installation:
         """The folders of the manifests that are wanted. The process comes last: it looks for the rest."""
         wanted = {
             "crds": self.has_definitions,
-            "evictions": self.may_evict,
+            "evictions": self.may_evict and not self.keeps_budgets,
+            "eviction-api": self.may_evict and self.keeps_budgets,
             "scheduling-gates": self.may_open_gates,
             "controllers": self.has_controllers,
             "base": True,
@@ -73,6 +76,10 @@ class Installation:
         ]
         if self.has_controllers:
             container["args"].append("--controllers")
+        if not self.may_evict:
+            container["args"].append("--partial-gang=keep")
+        elif self.keeps_budgets:
+            container["args"].append("--eviction-api")
 
     def _fit_lease(self, rules: list[Object]) -> None:
         """The Lease has the name of the scheduler."""

@@ -8,7 +8,8 @@ answer a largest size; nobody is followed elsewhere, least of all with credentia
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
 
@@ -35,8 +36,20 @@ LONGEST_WAIT = 30.0
 _TRANSPORT_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
+DISRUPTION_BUDGET = "DisruptionBudget"
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""Causes, as refusals name them."""
+_LACKS_PERMISSION = re.compile(r'[^ ]+(?: "[^"]*")? is forbidden: User ".*" cannot ')
+"""How the API server words a lack of permission; admission words its refusals otherwise."""
+
+
+class StatusCause(msgspec.Struct):
+    reason: str = ""
+
+
 class StatusDetails(msgspec.Struct, rename="camel"):
     retry_after_seconds: int = 0
+    causes: list[StatusCause] = []
 
 
 class StatusAnswer(msgspec.Struct, rename="camel"):
@@ -51,11 +64,19 @@ class StatusAnswer(msgspec.Struct, rename="camel"):
 class Refused(ClusterError):
     """The API server answered, and the answer is no."""
 
-    def __init__(self, status: int, reason: str, message: str, retry_after: float = 0.0) -> None:
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        retry_after: float = 0.0,
+        causes: Collection[str] = (),
+    ) -> None:
         super().__init__(message or reason or f"HTTP {status}")
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
+        self.causes = causes
 
     @property
     def is_expired(self) -> bool:
@@ -65,7 +86,9 @@ class Refused(ClusterError):
     @property
     def is_busy(self) -> bool:
         """The server did nothing, and wants to be asked again later."""
-        return self.status == 429 or (self.status in (503, 504) and self.retry_after > 0)
+        if self.status == 429:
+            return DISRUPTION_BUDGET not in self.causes
+        return self.status in (503, 504) and self.retry_after > 0
 
     @property
     def leaves_doubt(self) -> bool:
@@ -75,6 +98,16 @@ class Refused(ClusterError):
     @property
     def is_forbidden(self) -> bool:
         return self.status in (401, 403)
+
+    @property
+    def lacks_permission(self) -> bool:
+        """A role or a valid token is missing. Admission forbids as well, but one object at a time."""
+        return self.status == 401 or (self.status == 403 and bool(_LACKS_PERMISSION.match(str(self))))
+
+    @property
+    def is_namespace_ending(self) -> bool:
+        """Nothing new is taken in a namespace that is being deleted."""
+        return NAMESPACE_TERMINATING in self.causes
 
 
 class Unreachable(ClusterError):
@@ -256,11 +289,10 @@ async def _refusal_of(answer: aiohttp.ClientResponse) -> Refused:
         said = StatusAnswer(message=body[:200].decode("utf-8", "replace").strip())
     header = answer.headers.get("Retry-After", "")
     wait = float(header) if header.isdecimal() else 0.0
-    if said.details is not None:
-        wait = max(wait, float(said.details.retry_after_seconds))
-    return Refused(
-        answer.status, said.reason, said.message or str(answer.reason or ""), min(wait, LONGEST_WAIT)
-    )
+    details = said.details or StatusDetails()
+    wait = min(max(wait, float(details.retry_after_seconds)), LONGEST_WAIT)
+    causes = [cause.reason for cause in details.causes]
+    return Refused(answer.status, said.reason, said.message or str(answer.reason or ""), wait, causes)
 
 
 def _said(error: BaseException) -> str:

@@ -19,6 +19,8 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
+EVICTION_REFUSED = "hekla.dev/eviction-refused"
+"""Laid over a pod by the cluster, for the scheduler alone: the API server does not let it go, for now."""
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
@@ -169,7 +171,7 @@ def task_of(pod: Pod, attachments: Resources | None = None) -> Task:
         created=seconds(meta.creation_timestamp),
         index=pod_index(meta.name),
         is_best_effort=is_empty(request),
-        is_preemptable=flag(notes, meta.labels, PREEMPTABLE, default=True),
+        is_preemptable=flag(notes, meta.labels, PREEMPTABLE, default=True) and EVICTION_REFUSED not in notes,
         is_gated=bool(gates),
         has_only_queue_gate=len(gates) == 1 and gates[0].name == QUEUE_GATE,
         opens_queue_gate=notes.get(QUEUE_GATE) == "true",

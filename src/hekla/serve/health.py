@@ -93,8 +93,8 @@ def silence(pulses: dict[type[Manifest], Pulse], limit: float) -> str:
 
 def _not_allowed(server: Server) -> Iterator[str]:
     yield from (f"may not {permission}" for permission in server.permissions.missing)
-    if server.cluster.binding.forbidden:
-        yield server.cluster.binding.forbidden
+    if server.permissions.rejection:
+        yield server.permissions.rejection
 
 
 def _put_aside(server: Server) -> Iterator[str]:

@@ -192,6 +192,13 @@ OWN = (
     Measure("hekla_binds_total", "counter", "binds that came to an end, by what came of them", ("outcome",)),
     Measure("hekla_intents_total", "counter", "binds that were begun"),
     Measure("hekla_open_intents", "gauge", "binds that have no end yet"),
+    Measure(
+        "hekla_evictions_total",
+        "counter",
+        "evictions that came to an end, by what came of them",
+        ("outcome",),
+    ),
+    Measure("hekla_open_evictions", "gauge", "evictions that have no end yet"),
     Measure("hekla_writes_waiting", "gauge", "writes that wait for their turn, by rank", ("rank",)),
     Measure("hekla_writes_under_way", "gauge", "writes that wait for the API server's answer", ("rank",)),
     Measure(

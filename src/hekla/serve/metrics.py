@@ -21,7 +21,7 @@ from prometheus_client import (
 from prometheus_client.utils import floatToGoString
 
 from hekla.clock import stopwatch
-from hekla.cluster.kubernetes.binder import End, Outcome
+from hekla.cluster.kubernetes.intents import End, Outcome
 from hekla.framework.decisions import Bind, Decision, Evict, Tell
 from hekla.model.job import Job
 from hekla.scheduler.cycle import CycleReport

@@ -24,6 +24,8 @@ from hekla.objects import Manifest
 logger = logging.getLogger("hekla.serve")
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 AT_ONCE = 8
+SHORTEST_GAP = 1.0
+"""Seconds between two rounds of questions, however often something is forbidden."""
 EVICTING = frozenset({"preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
 SCHEDULING, BATCH, SHARD = "scheduling.volcano.sh", "batch.volcano.sh", "shard.volcano.sh"
 
@@ -79,8 +81,13 @@ def needed(
     *,
     is_sharded: bool = False,
     with_controllers: bool = False,
+    evicts: bool = False,
+    keeps_budgets: bool = False,
 ) -> list[Permission]:
-    """Everything that a process takes that is configured like this, each once."""
+    """Everything that a process takes that is configured like this, each once.
+
+    `evicts`: also where no action does, for gangs that stay incomplete.
+    """
     found = [
         *(Permission(verb, _plural(kind), _group(kind)) for kind in kinds for verb in ("list", "watch")),
         Permission("get", "pods"),
@@ -94,8 +101,8 @@ def needed(
         Permission("create", "events"),
         Permission("patch", "events"),
     ]
-    if EVICTING & set(conf.actions):
-        found.append(Permission("delete", "pods"))
+    if evicts or EVICTING & set(conf.actions):
+        found.append(Permission("create", "pods/eviction") if keeps_budgets else Permission("delete", "pods"))
     if opens_gates(conf):
         found.append(Permission("patch", "pods"))
     if is_sharded:
@@ -151,22 +158,35 @@ class Permissions:
     """Knows what is missing; `run` keeps asking while something is, or when something new is needed."""
 
     def __init__(
-        self, client: Client, needs: Callable[[], list[Permission]], *, period: float = 60.0
+        self, client: Client, needs: Callable[[], list[Permission]], *, period: float = 15.0
     ) -> None:
         self._client = client
         self._needs = needs
         self._period = period
         self._asked: list[Permission] = []
+        self._in_doubt = asyncio.Event()
         self.missing: list[Permission] = []
         self.trouble = ""
         """Why the question could not be asked, if it could not."""
+        self.rejection = ""
+        """Why the server takes this process for no user of its own, if it does not."""
+
+    def doubt(self) -> None:
+        """The server forbade something: find out soon whether a permission is missing."""
+        self._in_doubt.set()
 
     async def run(self) -> None:
         while True:
             needs = self._needs()
-            if self.missing or self.trouble or needs != self._asked:
+            if self.missing or self.trouble or needs != self._asked or self._in_doubt.is_set():
+                self._in_doubt.clear()
                 await self.ask(needs)
-            await asyncio.sleep(self._period)
+                await asyncio.sleep(min(SHORTEST_GAP, self._period))
+            try:
+                async with asyncio.timeout(self._period):
+                    await self._in_doubt.wait()
+            except TimeoutError:
+                pass
 
     async def ask(self, needs: list[Permission]) -> None:
         """Find out which of these are missing, and say what has changed."""
@@ -182,7 +202,7 @@ class Permissions:
         except (ClusterError, msgspec.MsgspecError) as error:
             self._give_up(error)
             return
-        self.trouble, self._asked = "", needs
+        self.trouble, self.rejection, self._asked = "", "", needs
         before = self.missing
         self.missing = [one for one, allowed in zip(needs, answers, strict=True) if not allowed]
         for permission in self.missing:
@@ -197,3 +217,4 @@ class Permissions:
             what = "may not ask" if isinstance(error, Refused) else "cannot ask"
             logger.warning("%s what is allowed: %s", what, error)
         self.trouble = str(error)
+        self.rejection = self.trouble if isinstance(error, Refused) and error.status == 401 else ""

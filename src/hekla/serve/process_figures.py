@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hekla import __version__
 from hekla.cluster.kubernetes import KubernetesCluster
-from hekla.cluster.kubernetes.binder import Outcome
+from hekla.cluster.kubernetes.intents import Outcome
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.serve.observation import Figures
 
@@ -41,6 +41,12 @@ def _of_writes(cluster: KubernetesCluster) -> Figures:
         "hekla_binds_total": {(outcome.value,): cluster.binding.ends[outcome] for outcome in Outcome},
         "hekla_intents_total": {(): cluster.binding.begun},
         "hekla_open_intents": {(): len(cluster.binding.open)},
+        "hekla_evictions_total": {
+            (outcome.value,): cluster.evictions.ends[outcome]
+            for outcome in Outcome
+            if outcome is not Outcome.ADOPTED
+        },
+        "hekla_open_evictions": {(): len(cluster.evictions.open)},
         "hekla_writes_waiting": {(rank.name.lower(),): outbox.waiting[rank] for rank in Rank},
         "hekla_writes_under_way": {(rank.name.lower(),): outbox.under_way[rank] for rank in Rank},
         "hekla_writes_failed_total": {

@@ -13,8 +13,9 @@ from typing import Any
 from hekla import __version__
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
-from hekla.cluster.kubernetes.binder import End, Intent
+from hekla.cluster.kubernetes.binder import Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
+from hekla.cluster.kubernetes.intents import End
 from hekla.collector import spare_what_is_there, without_collector
 from hekla.errors import BrokenPromise, ClusterError, GaveUp, said_by
 from hekla.framework.registry import Registry
@@ -112,6 +113,7 @@ class Server:
             if self.options.lease is not None:
                 self.leadership = Leadership(calm, self.options.identity, self.options.lease, self.clock)
             self.permissions = Permissions(calm, self._needs)
+            self.cluster.attempts.on_forbidden = self.permissions.doubt
             self.cluster.binder.on_end = self._bind_ended
             stack.push_async_callback(self.endpoints.close)
             await self.endpoints.open()
@@ -145,6 +147,8 @@ class Server:
             self.options.lease,
             is_sharded=self.options.cluster.shard_mode != "none",
             with_controllers=self.options.with_controllers,
+            evicts=self.options.cluster.releases_gangs,
+            keeps_budgets=self.options.cluster.keeps_budgets,
         )
 
     def _bind_ended(self, intent: Intent, end: End, seconds: float) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from hekla.cluster.kubernetes import binder as binders
-from hekla.cluster.kubernetes.binder import Binder, Intent, Outcome
+from hekla.cluster.kubernetes import intents
+from hekla.cluster.kubernetes.binder import Binder, Intent
 from hekla.cluster.kubernetes.facts import Facts
+from hekla.cluster.kubernetes.intents import Attempts, Outcome
 from hekla.cluster.store import Store
 from hekla.kube.client import Refused, Unreachable
 from kube.scripted import ScriptedClient
@@ -20,6 +21,15 @@ CONFLICT = Refused(409, "Conflict", "pod a is already assigned to node")
 CUT = Unreachable("connection reset")
 BROKEN = Refused(500, "InternalError", "something broke")
 BUSY = Refused(429, "TooManyRequests", "later", 0.001)
+NO_ROLE = Refused(
+    403,
+    "Forbidden",
+    'pods "a" is forbidden: User "hekla" cannot create resource "pods/binding" in API group ""',
+)
+DENIED = 'pods "a" is forbidden: ValidatingAdmissionPolicy \'quiet\' denied request: User "x" cannot do that'
+ENDING = Refused(
+    403, "Forbidden", 'pods "a" is forbidden: unable to create new content', causes=["NamespaceTerminating"]
+)
 
 
 def pod(node: str = "", uid: str = "uid-a", **meta: Any) -> dict[str, Any]:
@@ -31,8 +41,8 @@ LEAVING = pod(deletionTimestamp="2026-01-01T00:00:00Z")
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binders, "FIRST_PAUSE", 0.0001)
-    monkeypatch.setattr(binders, "LONGEST_PAUSE", 0.0002)
+    monkeypatch.setattr(intents, "FIRST_PAUSE", 0.0001)
+    monkeypatch.setattr(intents, "LONGEST_PAUSE", 0.0002)
 
 
 def bound(
@@ -40,14 +50,8 @@ def bound(
 ) -> tuple[Outcome, list[str]]:
     """How it ended, and what was asked of the server."""
     client = ScriptedClient(*answers)
-    binder = Binder(
-        client,  # type: ignore[arg-type]
-        Facts(Store()),
-        may_write=lambda: leads,
-        why_not=lambda _: why_not,
-        patience=patience,
-    )
-    end = asyncio.run(binder.bind(INTENT))
+    attempts = Attempts(client, Facts(Store()), may_write=lambda: leads, patience=patience)  # type: ignore[arg-type]
+    end = asyncio.run(Binder(attempts, lambda _: why_not).bind(INTENT))
     return end.outcome, [method for method, _ in client.asked]
 
 
@@ -66,7 +70,9 @@ def bound(
         ("no answer, and not stored", [CUT, pod(), CREATED], Outcome.CONFIRMED, "POST GET POST"),
         ("broke after storing", [BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET"),
         ("no answer for a while", [CUT, CUT, BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET GET GET"),
-        ("forbidden", [Refused(403, "Forbidden", "no")], Outcome.FORBIDDEN, "POST"),
+        ("a role is missing", [NO_ROLE], Outcome.FORBIDDEN, "POST"),
+        ("a policy denies it", [Refused(403, "Forbidden", DENIED)], Outcome.REFUSED, "POST"),
+        ("its namespace is being deleted", [ENDING], Outcome.GONE, "POST"),
         ("nonsense", [Refused(422, "Invalid", "no")], Outcome.REFUSED, "POST"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from hekla.cluster.kubernetes import outbox as outboxes
 from hekla.cluster.kubernetes.outbox import Outbox, Rank
@@ -53,6 +54,27 @@ def test_of_one_thing_only_the_latest_is_written() -> None:
 
     asyncio.run(scene())
     assert written == [2]
+
+
+def test_what_comes_while_the_same_thing_is_being_written_is_written_afterwards() -> None:
+    written: list[int] = []
+
+    async def scene() -> None:
+        outbox = Outbox(2)
+
+        async def write(number: int) -> None:
+            await asyncio.sleep(0.01)
+            written.append(number)
+
+        outbox.put(Rank.POD, "pod", partial(write, 1))
+        playing = asyncio.create_task(played(outbox))
+        await asyncio.sleep(0.005)
+        outbox.put(Rank.POD, "pod", partial(write, 2))
+        outbox.put(Rank.POD, "pod", partial(write, 3))
+        await playing
+
+    asyncio.run(scene())
+    assert written == [1, 3]
 
 
 def test_no_more_than_so_many_are_under_way_and_one_that_fails_stops_nobody() -> None:

@@ -4,7 +4,7 @@ facts          what the API server says, object by object
 assumptions    what was sent and not yet seen
 cluster        facts and assumptions in, decisions out
 outbox         writes, the important ones first
-binder         one bind to its end, whatever the server answers
+intents        one write to its end, whatever the server answers: binder, evictor
 carrier        decisions become writes
 recorder       events for people
 """

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from hekla.cluster.conditions import placed, ungated, with_condition
+from hekla.model.task import EVICTION_REFUSED
 from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import SchedulingGate
@@ -36,6 +37,8 @@ class Expected:
     nominated: str | None = None
     is_open: bool = False
     """Its gate for the queue is taken away."""
+    is_spared: bool = False
+    """Its eviction was refused: it is no victim for now."""
 
     def is_nothing(self) -> bool:
         return self == Expected()
@@ -51,6 +54,8 @@ class Assumptions:
         self._shards: dict[str, NodeShardStatus] = {}
         self.resting: set[str] = set()
         """PodGroups whose pods are left alone for now."""
+        self.ending: set[str] = set()
+        """Namespaces that are being deleted: nothing is started in them."""
 
     def of_pod(self, uid: str) -> Expected:
         return self._pods.get(uid, Expected())
@@ -62,6 +67,15 @@ class Assumptions:
             self._pods.pop(uid, None)
         else:
             self._pods[uid] = expected
+
+    def of_group(self, key: str) -> PodGroupStatus | None:
+        return self._groups.get(key)
+
+    def of_queue(self, name: str) -> ResourceList | None:
+        return self._queues.get(name)
+
+    def of_shard(self, name: str) -> NodeShardStatus | None:
+        return self._shards.get(name)
 
     def expect_group(self, key: str, status: PodGroupStatus | None) -> None:
         _put(self._groups, key, status)
@@ -82,6 +96,8 @@ class Assumptions:
                 self.resting.discard(manifest.key)
             case Queue():
                 self._queues.pop(manifest.key, None)
+            case NodeShard():
+                self._shards.pop(manifest.key, None)
 
     def come_true(self, pod: Pod) -> None:
         """What the pod shows by itself need not be assumed any more."""
@@ -112,7 +128,8 @@ class Assumptions:
         expected = self._pods.get(pod.metadata.uid)
         if expected is not None:
             pod = _as_expected(pod, expected)
-        if group in self.resting and not pod.spec.node_name:
+        rests = group in self.resting or pod.metadata.namespace in self.ending
+        if rests and not pod.spec.node_name:
             gates = (*pod.spec.scheduling_gates, RESTS)
             pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=gates))
         return pod
@@ -122,6 +139,9 @@ def _as_expected(pod: Pod, expected: Expected) -> Pod:
     replaced = msgspec.structs.replace
     if expected.is_leaving and pod.metadata.deletion_timestamp is None:
         pod = replaced(pod, metadata=replaced(pod.metadata, deletion_timestamp=LONG_AGO))
+    if expected.is_spared:
+        notes = {**pod.metadata.annotations, EVICTION_REFUSED: "true"}
+        pod = replaced(pod, metadata=replaced(pod.metadata, annotations=notes))
     if expected.condition is not None:
         pod = with_condition(pod, expected.condition, LONG_AGO)
     if expected.nominated is not None:

@@ -1,44 +1,64 @@
-"""Back-off: a job whose bind failed rests before it is tried again, longer each time."""
+"""Back-off: what failed rests before it is tried again, longer each time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
 
 
-class BackOff:
-    """`on_rest` and `on_wake` hear of the job when its rest begins and ends."""
+class BackOff(Generic[Key]):
+    """`on_rest` and `on_wake` hear of a job, pod or object when its rest begins and ends."""
 
     def __init__(
-        self, first: float, longest: float, on_rest: Callable[[str], None], on_wake: Callable[[str], None]
+        self,
+        first: float,
+        longest: float,
+        on_rest: Callable[[Key], None],
+        on_wake: Callable[[Key], None],
     ) -> None:
         self._first = first
         self._longest = longest
         self._on_rest = on_rest
         self._on_wake = on_wake
-        self._rests: dict[str, float] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._rests: dict[Key, float] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
 
-    def failed(self, job: str) -> None:
-        """The job rests from now on, unless it does already."""
-        if not job or job in self._timers:
+    def failed(self, key: Key, at_least: float = 0.0) -> None:
+        """It rests from now on, unless it does already; for so many seconds at least."""
+        if not key or key in self._timers:
             return
-        rest = self._rests[job] = min(2 * self._rests.get(job, self._first / 2), self._longest)
-        self._timers[job] = asyncio.get_running_loop().call_later(rest, self._wake, job)
-        self._on_rest(job)
+        rest = self._rests[key] = min(2 * self._rests.get(key, self._first / 2), self._longest)
+        self.rest(key, max(rest, at_least))
 
-    def succeeded(self, job: str) -> None:
+    def rest(self, key: Key, seconds: float) -> None:
+        """It rests for so long, however long it was to rest before."""
+        if key in self._timers:
+            self._timers[key].cancel()
+        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._wake, key)
+        self._on_rest(key)
+
+    def succeeded(self, key: Key) -> None:
         """The next failure is a first one again."""
-        if job not in self._timers:
-            self._rests.pop(job, None)
+        if key not in self._timers:
+            self._rests.pop(key, None)
 
-    def forget(self, job: str) -> None:
-        """The job is gone."""
-        self._rests.pop(job, None)
-        timer = self._timers.pop(job, None)
+    def forget(self, key: Key) -> None:
+        """It is gone."""
+        self._rests.pop(key, None)
+        timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
 
-    def _wake(self, job: str) -> None:
-        self._timers.pop(job, None)
-        self._on_wake(job)
+    def rests(self, key: Key) -> bool:
+        return key in self._timers
+
+    def has_failed(self, key: Key) -> bool:
+        """Whether the last time that it was tried was a failure."""
+        return key in self._rests
+
+    def _wake(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self._on_wake(key)

@@ -14,9 +14,11 @@ from functools import partial
 
 from hekla.cluster.conditions import not_scheduled_condition
 from hekla.cluster.kubernetes.backoff import BackOff
-from hekla.cluster.kubernetes.binder import Binder, End, Intent, Outcome
+from hekla.cluster.kubernetes.binder import Binder, Intent
 from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.kubernetes.intents import TO_REST, End, Outcome
 from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.kubernetes.partial_gangs import PartialGangs
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.rooms import Rooms, is_finished
@@ -24,8 +26,8 @@ from hekla.framework.decisions import Bind
 from hekla.objects import Node, Pod
 
 logger = logging.getLogger("hekla.cluster")
-TO_REST = (Outcome.REFUSED, Outcome.FORBIDDEN, Outcome.EXPIRED)
-"""Ends after which trying again at once would end the same way."""
+LEVELS = {Outcome.GONE: logging.DEBUG, Outcome.SUPERSEDED: logging.INFO}
+"""How loudly ends are told that nobody has to do anything about; all others are warnings."""
 
 
 class Binding:
@@ -38,8 +40,9 @@ class Binding:
         binder: Binder,
         volumes: Volumes,
         *,
-        back_off: BackOff,
+        back_off: BackOff[str],
         statuses: Statuses,
+        partial_gangs: PartialGangs,
     ) -> None:
         self._desk = desk
         self._volumes = volumes
@@ -48,11 +51,14 @@ class Binding:
         self._binder = binder
         self._back_off = back_off
         self._statuses = statuses
+        self._partial_gangs = partial_gangs
         self.open: dict[str, Intent] = {}
+        self._under_way: Counter[str] = Counter()
+        """By job, how many of its binds have no end yet."""
+        self._refusals: dict[str, str] = {}
+        """By job, why one of those that ended meanwhile was refused."""
         self.begun = 0
         self.ends: Counter[Outcome] = Counter()
-        self.forbidden = ""
-        """What the server does not let this scheduler do, in its words."""
 
     def by_job(self, decisions: Iterable[Bind]) -> Iterable[list[Intent]]:
         """What is to be bound, the pods of each job together, in the order of their first."""
@@ -66,13 +72,14 @@ class Binding:
         """The binds of one job: those that still make sense, or none where it could not start with them."""
         sound = [intent for intent in intents if self._is_taken(intent)]
         job = intents[0].job
-        if len(sound) < len(intents) and self._placed(job) < self._minimum(job):
+        if len(sound) < len(intents) and len(self._desk.placed(job)) < self._desk.minimum(job):
             logger.info("podgroup %s: not started, its minimum cannot be reached any more", job)
             for intent in sound:
                 self._desk.assume(intent.pod, intent.uid, node="")
             return
         for intent in sound:
             self.begun += 1
+            self._under_way[job] += 1
             self.open[intent.uid] = intent
             self._send(intent)
 
@@ -107,14 +114,6 @@ class Binding:
         self._desk.assume(intent.pod, intent.uid, node=intent.node)
         return True
 
-    def _placed(self, job: str) -> int:
-        pods, assumptions = self._desk.store.pods_of_group(job), self._desk.assumptions
-        return sum(bool(pod.spec.node_name or assumptions.of_pod(pod.metadata.uid).node) for pod in pods)
-
-    def _minimum(self, job: str) -> int:
-        group = self._desk.store.pod_group(job)
-        return group.spec.min_member if group is not None else 0
-
     async def _carry_out(self, intent: Intent) -> None:
         try:
             end = await self._binder.bind(intent)
@@ -127,31 +126,38 @@ class Binding:
         self.ends[end.outcome] += 1
         del self.open[intent.uid]
         pod = self._desk.pod(intent.pod, intent.uid)
-        if end.outcome is not Outcome.CONFIRMED:
+        if end.outcome is Outcome.CONFIRMED:
+            self._confirm(intent, pod)
+        else:
             self._take_back(intent, pod, end)
-            return
-        self.forbidden = ""
+        self._under_way[intent.job] -= 1
+        if not self._under_way[intent.job]:
+            del self._under_way[intent.job]
+            if why := self._refusals.pop(intent.job, ""):
+                self._partial_gangs.refused(intent.job, why)
+
+    def _confirm(self, intent: Intent, pod: Pod | None) -> None:
         self._back_off.succeeded(intent.job)
+        self._partial_gangs.confirmed(intent.job)
         if pod is not None:
             message = f"Successfully assigned {intent.pod} to {intent.node}"
             self._desk.recorder.tell(pod, "Normal", "Scheduled", message)
 
     def _take_back(self, intent: Intent, pod: Pod | None, end: End) -> None:
         """Nothing is assumed any more; where the server would not have it, the job rests for a while."""
-        logger.warning(
-            "pod %s: bind to node %s %s: %s", intent.pod, intent.node, end.outcome.value, end.message
-        )
+        what = f"bind to node {intent.node} {end.outcome.value}"
+        logger.log(LEVELS.get(end.outcome, logging.WARNING), "pod %s: %s: %s", intent.pod, what, end.message)
         self._desk.assume(intent.pod, intent.uid, node="")
-        if end.outcome is Outcome.FORBIDDEN:
-            self.forbidden = end.message
-        if end.outcome in TO_REST:
-            self._back_off.failed(intent.job)
+        if end.is_namespace_ending:
+            self._desk.end_namespace(intent.pod.rpartition("/")[0])
         if pod is None or end.outcome not in (*TO_REST, Outcome.ADOPTED):
             return
         message = f'bind to node "{intent.node}" failed: {end.message}'
         self._desk.recorder.tell(pod, "Warning", "FailedScheduling", message)
         if end.outcome in TO_REST:
+            self._back_off.failed(intent.job, end.retry_after)
             self._statuses.say(pod, condition=not_scheduled_condition("SchedulerError", message))
+            self._refusals[intent.job] = f"the bind of {intent.pod} was refused: {end.message}"
 
 
 def why_not_bind(desk: Desk, rooms: Rooms, intent: Intent) -> str:

@@ -24,10 +24,13 @@ from hekla.cluster.kubernetes.binding import Binding, why_not_bind
 from hekla.cluster.kubernetes.carrier import Carrier
 from hekla.cluster.kubernetes.desk import Desk, group_of
 from hekla.cluster.kubernetes.doubts import Doubts
-from hekla.cluster.kubernetes.evictions import Evictions
+from hekla.cluster.kubernetes.evictions import Evictions, Victim, why_not_evict
+from hekla.cluster.kubernetes.evictor import Evictor
 from hekla.cluster.kubernetes.facts import Facts
+from hekla.cluster.kubernetes.intents import Attempts
 from hekla.cluster.kubernetes.options import KubernetesOptions
 from hekla.cluster.kubernetes.outbox import Outbox
+from hekla.cluster.kubernetes.partial_gangs import PartialGangs
 from hekla.cluster.kubernetes.recorder import Recorder
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.cluster.kubernetes.volumes import Volumes
@@ -118,9 +121,13 @@ class KubernetesCluster:
         """Something happened that another cycle might decide differently on."""
         self.background = Background()
         self.outbox = Outbox(self.options.in_flight, self.background)
-        self.writer = Writer(client, self.facts, clock, may_write)
-        self.writer.on_missing = Doubts(self.store, client.tide.fall).missing
-        self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write)
+        ending = self.assumptions.ending
+        self.writer = Writer(client, self.facts, clock, may_write, ending=ending)
+        self.recorder = Recorder(client, self.outbox, self.options.component, clock, may_write, ending=ending)
+        self.attempts = attempts = Attempts(
+            client, self.facts, may_write=may_write, patience=self.options.bind_patience
+        )
+        self.writer.on_missing = attempts.on_missing = Doubts(self.store, client.tide.fall).missing
         self.rooms = Rooms(self.store.get, self.options.ignored_provisioners)
         self._interest = Interest(self.store, self.options.scheduler_names)
         self._live = LiveState(
@@ -129,23 +136,33 @@ class KubernetesCluster:
         )
         self._inbox = Inbox()
         self.aside = PutAside(self.store, self.show, self.changed.set)
-        self._back_off = BackOff(
+        self._back_off = BackOff[str](
             self.options.first_back_off, self.options.longest_back_off, self._rest, self._wake
         )
         desk = Desk(self.store, self.assumptions, self.outbox, self.writer, self.recorder, show=self.show)
-        self.binder = Binder(
-            client,
-            self.facts,
-            may_write=may_write,
-            why_not=partial(why_not_bind, desk, self.rooms),
-            patience=self.options.bind_patience,
+        self._desk = desk
+        self.binder = Binder(attempts, partial(why_not_bind, desk, self.rooms))
+        self.statuses = Statuses(desk, self.options.first_back_off, self.options.longest_back_off)
+        self.evictions = self._made_evictions(desk, attempts)
+        self._partial_gangs = PartialGangs(
+            desk,
+            self.evictions,
+            self.statuses,
+            self._back_off,
+            clock=clock,
+            patience=self.options.gang_patience,
+            releases=self.options.releases_gangs,
         )
-        self.statuses = Statuses(desk)
         volumes = Volumes(desk, self.options.volume_patience)
         self.binding = Binding(
-            desk, self.rooms, self.binder, volumes, back_off=self._back_off, statuses=self.statuses
+            desk,
+            self.rooms,
+            self.binder,
+            volumes,
+            back_off=self._back_off,
+            statuses=self.statuses,
+            partial_gangs=self._partial_gangs,
         )
-        self.evictions = Evictions(desk)
         self._carrier = Carrier(desk, self.binding, self.evictions, self.statuses)
         self.reflectors = {
             kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
@@ -164,6 +181,22 @@ class KubernetesCluster:
         )
         self.store.watch(self._heed)
         self.store.watch(volumes.heed)
+
+    def _made_evictions(self, desk: Desk, attempts: Attempts) -> Evictions:
+        options = self.options
+        self._spared = BackOff[Victim](
+            options.first_eviction_back_off,
+            options.longest_eviction_back_off,
+            on_rest=lambda victim: desk.assume(*victim, is_spared=True),
+            on_wake=self._no_longer_spare,
+        )
+        why_not = partial(why_not_evict, desk)
+        evictor = Evictor(attempts, self.writer, why_not, keeps_budgets=options.keeps_budgets)
+        return Evictions(desk, evictor, self._spared)
+
+    def _no_longer_spare(self, victim: Victim) -> None:
+        self._desk.assume(*victim, is_spared=False)
+        self.changed.set()
 
     async def run(self) -> None:
         """Follow the API server and write to it, for ever."""
@@ -228,11 +261,11 @@ class KubernetesCluster:
         old = self._view(before) if before is not None else None
         if after is None and before is not None:
             was_resting = before.key in self.assumptions.resting
-            self.assumptions.forget(before)
-            if isinstance(before, PodGroup):
-                self._back_off.forget(before.key)
-                if was_resting:
-                    self._show_pods(before.key)
+            self._forget(before)
+            if was_resting and isinstance(before, PodGroup):
+                self._show_pods(before.key)
+        elif isinstance(after, Namespace):
+            self._heed_namespace(after)
         elif isinstance(after, Pod):
             self.assumptions.come_true(after)
         new = self._view(after) if after is not None else None
@@ -244,6 +277,25 @@ class KubernetesCluster:
         if isinstance(group, PodGroup) and (before is None or after is None):
             for pod in filter(is_finished, self.store.pods_of_group(group.key)):
                 self._pass_on(pod, pod)
+
+    def _forget(self, manifest: Manifest) -> None:
+        """The object is gone: so is all that was expected of it, and what rests because of it."""
+        self.assumptions.forget(manifest)
+        self.statuses.forget(manifest)
+        match manifest:
+            case PodGroup():
+                self._back_off.forget(manifest.key)
+                self._partial_gangs.forget(manifest.key)
+            case Pod():
+                self._spared.forget(Victim(manifest.key, manifest.metadata.uid))
+            case Namespace():
+                self._desk.reopen_namespace(manifest.key)
+
+    def _heed_namespace(self, namespace: Namespace) -> None:
+        if namespace.metadata.deletion_timestamp is not None:
+            self._desk.end_namespace(namespace.key)
+        else:
+            self._desk.reopen_namespace(namespace.key)
 
     def _pass_on(self, before: Manifest | None, after: Manifest | None) -> None:
         """Let the engine know of a change, as far as it concerns it."""

@@ -30,6 +30,42 @@ class Desk:
         pod = self.store.get(Pod, key)
         return pod if pod is not None and pod.metadata.uid == uid else None
 
+    def placed(self, job: str) -> list[Pod]:
+        """The pods of a PodGroup that have a node or are about to get one; not those that failed or leave."""
+        return [pod for pod in self.store.pods_of_group(job) if self._is_placed(pod)]
+
+    def _is_placed(self, pod: Pod) -> bool:
+        expected = self.assumptions.of_pod(pod.metadata.uid)
+        is_leaving = expected.is_leaving or pod.metadata.deletion_timestamp is not None
+        return bool(pod.spec.node_name or expected.node) and not is_leaving and pod.status.phase != "Failed"
+
+    def minimum(self, job: str) -> int:
+        """How many pods the PodGroup needs."""
+        group = self.store.pod_group(job)
+        return group.spec.min_member if group is not None else 0
+
+    def is_leaving(self, manifest: Manifest) -> bool:
+        """Whether the object, or its namespace, is being deleted: nothing is written on it any more."""
+        meta = manifest.metadata
+        return meta.deletion_timestamp is not None or meta.namespace in self.assumptions.ending
+
+    def end_namespace(self, name: str) -> None:
+        """The namespace is being deleted: its pods are not started any more."""
+        if name not in self.assumptions.ending:
+            self.assumptions.ending.add(name)
+            self._show_namespace(name)
+
+    def reopen_namespace(self, name: str) -> None:
+        """The namespace is gone, or has been made anew."""
+        if name in self.assumptions.ending:
+            self.assumptions.ending.discard(name)
+            self._show_namespace(name)
+
+    def _show_namespace(self, name: str) -> None:
+        for pod in self.store.all_of(Pod):
+            if pod.metadata.namespace == name:
+                self.show(pod)
+
     def assume(self, key: str, uid: str, **what: object) -> None:
         """From now on this is expected of the pod."""
         self.assumptions.expect(uid, **what)

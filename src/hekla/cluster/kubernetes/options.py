@@ -28,6 +28,15 @@ class KubernetesOptions:
     first_back_off: float = 1.0
     """How long a job rests after a bind of it failed; twice as long each time."""
     longest_back_off: float = 60.0
+    keeps_budgets: bool = False
+    """Evict through the API that heeds PodDisruptionBudgets; Volcano deletes."""
+    first_eviction_back_off: float = 5.0
+    """How long a pod is no victim after its eviction was refused; twice as long each time."""
+    longest_eviction_back_off: float = 300.0
+    releases_gangs: bool = True
+    """Whether the bound pods of a gang are released that stays incomplete because binds are refused."""
+    gang_patience: float = 300.0
+    """How long such a gang has to become whole."""
     audit_period: float = 300.0
     """How often the state is compared with a fresh list; 0: never."""
     patience: Patience = field(default_factory=Patience)

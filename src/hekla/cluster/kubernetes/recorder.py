@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import UTC, datetime
 from functools import partial
 
@@ -24,18 +24,29 @@ class Recorder:
     """Writes events; one that cannot be written is lost, and counted."""
 
     def __init__(
-        self, client: Client, outbox: Outbox, component: str, clock: Clock, may_write: Callable[[], bool]
+        self,
+        client: Client,
+        outbox: Outbox,
+        component: str,
+        clock: Clock,
+        may_write: Callable[[], bool],
+        *,
+        ending: Container[str] = (),
     ) -> None:
         self._client = client
         self._outbox = outbox
         self._component = component
         self._clock = clock
         self._may_write = may_write
+        self._ending = ending
+        """Namespaces that are being deleted: they take no events."""
         self._counts: OrderedDict[str, tuple[int, str]] = OrderedDict()
         self.lost = 0
 
     def tell(self, manifest: Manifest, type_: str, reason: str, message: str, component: str = "") -> None:
         """Something happened to the object; `type_` is Normal or Warning."""
+        if manifest.metadata.namespace in self._ending:
+            return
         said = f"{manifest.metadata.uid}/{manifest.key}/{reason}/{message}"
         name = f"{manifest.metadata.name[:200]}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
         count, since = self._counts.pop(name, (0, self._now()))

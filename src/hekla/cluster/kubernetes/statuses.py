@@ -1,7 +1,8 @@
 """Statuses: what the scheduler writes on objects so that people and controllers know.
 
-What is to be written is expected from now on, so that no cycle says it twice. Once it is written, or could
-not be, the facts speak for themselves.
+What is to be written is expected from now on, so that no cycle says it twice. Once it is written the facts
+speak for themselves. What cannot be written stays expected, and is tried again later, after longer and
+longer rests; on objects that are being deleted nothing is written any more.
 """
 
 from __future__ import annotations
@@ -9,25 +10,52 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.desk import Desk
 from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.kubernetes.writer import NotLeading
 from hekla.errors import ClusterError
 from hekla.framework.decisions import OpenGate, UpdatePodGroup, UpdateQueue, UpdateShard
+from hekla.kube.client import Refused
 from hekla.model.benefit import Stage, told_futile
 from hekla.model.resources import as_quantities
-from hekla.objects import Condition, NodeShard, Pod, PodGroup, Queue
+from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
 from hekla.objects.scheduling import PodGroupStatus
 
 logger = logging.getLogger("hekla.cluster")
 WAITING_PHASES = ("Pending", "Inqueue", "Unknown")
+Write = Callable[[], Awaitable[None]]
+
+
+class Subject(NamedTuple):
+    """What is written on: the status of an object, or the gate of a pod."""
+
+    rank: Rank
+    kind: type[Manifest]
+    key: str
+    uid: str = ""
+    """Only of pods: another one may come under the same name."""
+
+    def __str__(self) -> str:
+        return f"{self.kind.__name__.lower()} {self.key}"
+
+    @property
+    def is_gate(self) -> bool:
+        return self.kind is Pod and self.rank is Rank.OBJECT
 
 
 class Statuses:
     """Writes statuses of pods, PodGroups, queues and shards."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, first_back_off: float, longest_back_off: float) -> None:
         self._desk = desk
+        self._back_off = BackOff[Subject](first_back_off, longest_back_off, lambda _: None, self._send)
+        self._notes: dict[str, Condition] = {}
+        """By PodGroup a condition that no cycle knows of, and that none may take away."""
         self.failed = 0
 
     def say(self, pod: Pod, *, condition: Condition | None = None, nominated: str | None = None) -> None:
@@ -37,36 +65,34 @@ class Statuses:
             self._desk.assume(key, uid, condition=condition)
         if nominated is not None:
             self._desk.assume(key, uid, nominated=nominated)
-        self._desk.outbox.put(Rank.POD, f"pod {uid}", partial(self._write_pod, key, uid))
-
-    async def _write_pod(self, key: str, uid: str) -> None:
-        pod, expected = self._desk.pod(key, uid), self._desk.assumptions.of_pod(uid)
-        has_more = expected.condition is not None or expected.nominated is not None
-        if pod is not None and has_more and not (expected.node or pod.spec.node_name):
-            write = partial(self._desk.writer.pod_status, key, uid, expected.condition, expected.nominated)
-            await self._try(f"pod {key}", write)
-        if not self._desk.outbox.holds(f"pod {uid}"):
-            self._desk.assume(key, uid, condition=None, nominated=None)
+        self._send(Subject(Rank.POD, Pod, key, uid))
 
     def open_gate(self, decision: OpenGate) -> None:
         if self._desk.pod(decision.pod, decision.uid) is not None:
             self._desk.assume(decision.pod, decision.uid, is_open=True)
-            self._desk.outbox.put(Rank.OBJECT, f"gate {decision.uid}", partial(self._write_gate, decision))
-
-    async def _write_gate(self, decision: OpenGate) -> None:
-        await self._try(f"pod {decision.pod}", partial(self._desk.writer.open_gate, decision.pod))
-        self._desk.assume(decision.pod, decision.uid, is_open=False)
+            self._send(Subject(Rank.OBJECT, Pod, decision.pod, decision.uid))
 
     def update_pod_group(self, decision: UpdatePodGroup) -> None:
-        key, status = decision.pod_group, decision.status
-        group = self._desk.store.pod_group(key)
+        group = self._desk.store.pod_group(decision.pod_group)
         if group is None:
             return
-        self._announce(group, status)
-        self._desk.assumptions.expect_group(key, status)
+        if not self._desk.is_leaving(group):
+            self._announce(group, decision.status)
+        self._put_group(group, decision.status)
+
+    def note(self, group: PodGroup, condition: Condition) -> None:
+        """Write a condition that no cycle knows of."""
+        self._notes[group.key] = condition
+        self._put_group(group, self._desk.assumptions.of_group(group.key) or group.status)
+
+    def _put_group(self, group: PodGroup, status: PodGroupStatus) -> None:
+        note = self._notes.get(group.key)
+        if note is not None:
+            others = (one for one in status.conditions if one.type != note.type)
+            status = replace(status, conditions=(*others, note))
+        self._desk.assumptions.expect_group(group.key, status)
         self._desk.show(group)
-        write = partial(self._write_group, key, group.metadata.uid, status)
-        self._desk.outbox.put(Rank.POD_GROUP, f"podgroup {key}", write)
+        self._send(Subject(Rank.POD_GROUP, PodGroup, group.key))
 
     def _announce(self, group: PodGroup, status: PodGroupStatus) -> None:
         if message := told_futile(group.status, status):
@@ -79,48 +105,107 @@ class Statuses:
             if condition.type == "Unschedulable":
                 self._desk.recorder.tell(group, "Warning", "Unschedulable", condition.message)
 
-    async def _write_group(self, key: str, uid: str, status: PodGroupStatus) -> None:
-        await self._try(f"podgroup {key}", partial(self._desk.writer.pod_group_status, key, uid, status))
-        if not self._desk.outbox.holds(f"podgroup {key}"):
-            self._desk.assumptions.expect_group(key, None)
-            self._desk.show_again(PodGroup, key)
-
     def update_queue(self, decision: UpdateQueue) -> None:
         queue = self._desk.store.queue(decision.queue)
         if queue is not None:
             self._desk.assumptions.expect_queue(decision.queue, as_quantities(decision.allocated))
             self._desk.show(queue)
-            self._desk.outbox.put(Rank.QUEUE, f"queue {decision.queue}", partial(self._write_queue, decision))
-
-    async def _write_queue(self, decision: UpdateQueue) -> None:
-        name, queue = decision.queue, self._desk.store.queue(decision.queue)
-        if queue is not None:
-            amounts, before = as_quantities(decision.allocated), queue.status.allocated
-            await self._try(
-                f"queue {name}", partial(self._desk.writer.queue_allocated, name, amounts, before)
-            )
-        if not self._desk.outbox.holds(f"queue {name}"):
-            self._desk.assumptions.expect_queue(name, None)
-            self._desk.show_again(Queue, name)
+            self._send(Subject(Rank.QUEUE, Queue, decision.queue))
 
     def update_shard(self, decision: UpdateShard) -> None:
         shard = self._desk.store.get(NodeShard, decision.shard)
         if shard is not None:
             self._desk.assumptions.expect_shard(decision.shard, decision.status)
             self._desk.show(shard)
-            self._desk.outbox.put(Rank.QUEUE, f"shard {decision.shard}", partial(self._write_shard, decision))
+            self._send(Subject(Rank.QUEUE, NodeShard, decision.shard))
 
-    async def _write_shard(self, decision: UpdateShard) -> None:
-        name = decision.shard
-        await self._try(f"nodeshard {name}", partial(self._desk.writer.shard_status, name, decision.status))
-        if not self._desk.outbox.holds(f"shard {name}"):
-            self._desk.assumptions.expect_shard(name, None)
-            self._desk.show_again(NodeShard, name)
+    def forget(self, manifest: Manifest) -> None:
+        """The object is gone."""
+        uid = manifest.metadata.uid if isinstance(manifest, Pod) else ""
+        for rank in (Rank.OBJECT, Rank.POD, Rank.POD_GROUP, Rank.QUEUE):
+            self._back_off.forget(Subject(rank, type(manifest), manifest.key, uid))
+        if isinstance(manifest, PodGroup):
+            self._notes.pop(manifest.key, None)
 
-    async def _try(self, subject: str, write: Callable[[], Awaitable[None]]) -> None:
-        """A status that cannot be written is found missing by the next cycle, which says it again."""
+    # Writing
+
+    def _send(self, subject: Subject) -> None:
+        """Have it written; what rests is written when its rest is over."""
+        known = self._known(subject)
+        if known is not None and not self._desk.is_leaving(known) and not self._back_off.rests(subject):
+            self._desk.outbox.put(subject.rank, _name(subject), partial(self._write, subject))
+
+    async def _write(self, subject: Subject) -> None:
+        write = self._what_is_expected(subject)
         try:
-            await write()
+            if write is not None:
+                await write()
+            self._back_off.succeeded(subject)
+        except NotLeading:
+            pass
         except ClusterError as error:
-            self.failed += 1
-            logger.warning("%s: status not written: %s", subject, error)
+            if not self._is_over(subject, error):
+                self._rest(subject, error)
+                return
+            logger.debug("%s: status not written: %s", subject, error)
+        if not self._desk.outbox.holds(_name(subject)):
+            self._let_facts_speak(subject)
+
+    def _what_is_expected(self, subject: Subject) -> Write | None:
+        known, key, writer = self._known(subject), subject.key, self._desk.writer
+        assumptions = self._desk.assumptions
+        match known:
+            case Pod() if subject.is_gate:
+                return partial(writer.open_gate, key)
+            case Pod():
+                expected = assumptions.of_pod(subject.uid)
+                has_more = expected.condition is not None or expected.nominated is not None
+                if has_more and not (expected.node or known.spec.node_name):
+                    return partial(
+                        writer.pod_status, key, subject.uid, expected.condition, expected.nominated
+                    )
+            case PodGroup() if (status := assumptions.of_group(key)) is not None:
+                return partial(writer.pod_group_status, key, known.metadata.uid, status)
+            case Queue() if (allocated := assumptions.of_queue(key)) is not None:
+                return partial(writer.queue_allocated, key, allocated, known.status.allocated)
+            case NodeShard() if (shares := assumptions.of_shard(key)) is not None:
+                return partial(writer.shard_status, key, shares)
+        return None
+
+    def _let_facts_speak(self, subject: Subject) -> None:
+        assumptions, key = self._desk.assumptions, subject.key
+        if subject.is_gate:
+            self._desk.assume(key, subject.uid, is_open=False)
+        elif subject.kind is Pod:
+            self._desk.assume(key, subject.uid, condition=None, nominated=None)
+        elif subject.kind is PodGroup:
+            assumptions.expect_group(key, None)
+        elif subject.kind is Queue:
+            assumptions.expect_queue(key, None)
+        else:
+            assumptions.expect_shard(key, None)
+        if subject.kind is not Pod:
+            self._desk.show_again(subject.kind, key)
+
+    def _rest(self, subject: Subject, error: ClusterError) -> None:
+        """What was expected stays so: no cycle has to say it again."""
+        self.failed += 1
+        level = logging.DEBUG if self._back_off.has_failed(subject) else logging.WARNING
+        logger.log(level, "%s: status not written, tried again later: %s", subject, error)
+        self._back_off.failed(subject, error.retry_after if isinstance(error, Refused) else 0.0)
+
+    def _is_over(self, subject: Subject, error: ClusterError) -> bool:
+        """Whether there is nothing left to write on."""
+        known = self._known(subject)
+        is_missing = isinstance(error, Refused) and error.status == 404
+        return is_missing or known is None or self._desk.is_leaving(known)
+
+    def _known(self, subject: Subject) -> Manifest | None:
+        if subject.uid:
+            return self._desk.pod(subject.key, subject.uid)
+        return self._desk.store.get(subject.kind, subject.key)
+
+
+def _name(subject: Subject) -> str:
+    """How the outbox tells it from others."""
+    return f"{subject.rank.name} {subject} {subject.uid}"

@@ -7,7 +7,7 @@ missing, and says it again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,7 @@ from hekla.clock import Clock
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
 from hekla.errors import ClusterError
-from hekla.kube.client import MERGE_PATCH, STRATEGIC_PATCH, Client, Refused
+from hekla.kube.client import MERGE_PATCH, NAMESPACE_TERMINATING, STRATEGIC_PATCH, Client, Refused
 from hekla.kube.resources import RESOURCES
 from hekla.kube.wire import Wire
 from hekla.objects import (
@@ -39,13 +39,25 @@ TRIES = 4
 PAUSE = 0.3
 
 
+class NotLeading(ClusterError):
+    """Another replica leads: nothing may be written here."""
+
+
 class Writer:
     """Writes one thing at a time."""
 
     def __init__(
-        self, client: Client, facts: Facts, clock: Clock, may_write: Callable[[], bool] = lambda: True
+        self,
+        client: Client,
+        facts: Facts,
+        clock: Clock,
+        may_write: Callable[[], bool] = lambda: True,
+        *,
+        ending: Container[str] = (),
     ) -> None:
         self._client = client
+        self._ending = ending
+        """Namespaces that are being deleted: nothing can be made in them."""
         self._facts = facts
         self._clock = clock
         self._may_write = may_write
@@ -91,13 +103,18 @@ class Writer:
         }
         await self._patch(NodeShard, name, {"status": body}, "status")
 
-    async def evict(self, pod: str, uid: str, conditions: tuple[Condition, ...]) -> None:
-        """Say why, then delete; a pod that is gone already is as good as evicted."""
+    async def pod_conditions(self, pod: str, uid: str, conditions: Iterable[Condition]) -> None:
         said = {"conditions": [self._stamped(condition) for condition in conditions]}
-        body = {"metadata": {"uid": uid}, "status": said}
-        with suppress_refusals(404, 409):
-            await self._patch(Pod, pod, body, "status", STRATEGIC_PATCH)
-        await self.delete(Pod, pod, uid)
+        await self._patch(Pod, pod, {"metadata": {"uid": uid}, "status": said}, "status", STRATEGIC_PATCH)
+
+    async def restore_conditions(self, pod: str, uid: str, earlier: Mapping[str, Condition | None]) -> None:
+        """By type what the pod's conditions were; None takes one away."""
+        restored = [
+            {"type": kind, "$patch": "delete"} if condition is None else to_builtins(condition)
+            for kind, condition in earlier.items()
+        ]
+        body = {"metadata": {"uid": uid}, "status": {"conditions": restored}}
+        await self._patch(Pod, pod, body, "status", STRATEGIC_PATCH)
 
     async def give_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         """Name the claim on the volume, unless somebody was quicker; the cluster does the rest."""
@@ -118,6 +135,9 @@ class Writer:
 
     async def create(self, kind: type[Manifest], namespace: str, body: dict[str, Any]) -> Manifest:
         """Make an object; the one the server made of it."""
+        if namespace in self._ending:
+            words = f'namespace "{namespace}" is being deleted'
+            raise Refused(403, "Forbidden", words, causes=(NAMESPACE_TERMINATING,))
         resource = RESOURCES[kind]
         whole = {"apiVersion": resource.api_version, "kind": resource.name, **body}
         data = await self._insist(lambda: self._client.post(resource.path(namespace), whole))
@@ -146,10 +166,15 @@ class Writer:
         try:
             await self._insist(lambda: self._client.call("DELETE", path, body=body))
         except Refused as refusal:
-            if refusal.status not in (404, 409):
+            if refusal.status != 404 and not (refusal.status == 409 and self._is_leaving(kind, key, uid)):
                 raise
             return False
         return True
+
+    def _is_leaving(self, kind: type[Manifest], key: str, uid: str) -> bool:
+        """Whether the object of this UID is gone or on its way out, by the facts."""
+        known = self._facts.store.get(kind, key)
+        return known is None or known.metadata.uid != uid or known.metadata.deletion_timestamp is not None
 
     async def _patch(
         self,
@@ -180,7 +205,7 @@ class Writer:
         """All these writes may be made twice: without an answer they are."""
         for again in reversed(range(TRIES)):
             if not self._may_write():
-                raise ClusterError("this replica does not lead any more")
+                raise NotLeading("this replica does not lead any more")
             try:
                 answer: bytes = await ask()
             except Refused as refusal:

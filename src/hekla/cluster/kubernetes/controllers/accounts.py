@@ -20,6 +20,8 @@ class Failure:
     message: str
     request: Request | None
     undo: Callable[[], None]
+    is_final: bool = False
+    """Its namespace is being deleted: nobody is told, and nothing is tried again."""
 
 
 @dataclass

@@ -57,8 +57,9 @@ class JobWrites:
                 # Whatever it was, the Job must not wait for ever for what never comes.
                 if not isinstance(error, ClusterError):
                     logger.exception("job %s: a write failed in an unforeseen way", job)
-                self.failed[reason] += 1
-                self._accounts.fail(job, Failure(reason, str(error), request, undo))
+                is_final = isinstance(error, Refused) and error.is_namespace_ending
+                self.failed[reason] += not is_final
+                self._accounts.fail(job, Failure(reason, str(error), request, undo, is_final))
             finally:
                 self._close_account(job)
 
@@ -74,7 +75,8 @@ class JobWrites:
     def _take_back(self, job: str, failures: list[Failure]) -> None:
         """Tell what failed, show the facts again, and have the request served later."""
         fact = self._world.facts.job(job)
-        for reason, messages in _by_reason(failures).items():
+        is_final = any(failure.is_final for failure in failures)
+        for reason, messages in _by_reason(failures).items() if not is_final else ():
             logger.warning("job %s: %s: %s", job, reason, messages)
             if fact is not None:
                 self._office.tell(fact, "Warning", reason, messages)
@@ -86,7 +88,9 @@ class JobWrites:
 
         request = next((each.request for each in failures if each.request is not None), None)
         assert self.reactions is not None
-        if request is None:
+        if is_final:
+            self.reactions.give_up(undo)
+        elif request is None:
             undo()
         else:
             self.reactions.failed(job, request, undo)

@@ -111,6 +111,9 @@ class PlainPods:
         try:
             await self._ensure_group(pods[0])
         except ClusterError as error:
+            if isinstance(error, Refused) and error.is_namespace_ending:
+                logger.debug("podgroup %s is not made any more: %s", group, error)
+                return
             logger.warning("podgroup %s cannot be made: %s", group, error)
             self._try_later(group, keys)
             return

@@ -1,0 +1,164 @@
+"""Intents: one write about a pod, to an end that is known.
+
+A time-out or a broken connection does not say whether the server did what was asked. Then the pod is read
+until it is certain, and nothing else is sent before that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from hekla.clock import stopwatch
+from hekla.cluster.kubernetes.facts import Facts
+from hekla.errors import ClusterError
+from hekla.kube.client import Client, Refused
+from hekla.kube.resources import RESOURCES
+from hekla.kube.wire import Wire
+from hekla.objects import Manifest, Pod
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+PODS = RESOURCES[Pod]
+
+
+class Outcome(Enum):
+    """How an intent ended; each ends in exactly one way."""
+
+    CONFIRMED = "confirmed"
+    ADOPTED = "adopted"
+    """Another scheduler bound the pod to another node."""
+    GONE = "gone"
+    """The pod is deleted, or on its way out, or another one has its name."""
+    REFUSED = "refused"
+    """The server does not do it for this pod."""
+    FORBIDDEN = "forbidden"
+    """This scheduler lacks a permission."""
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+    """This scheduler may not write any more, or what it was decided on has changed."""
+
+
+TO_REST = (Outcome.REFUSED, Outcome.FORBIDDEN, Outcome.EXPIRED)
+"""Ends after which trying again at once would end the same way."""
+
+
+@dataclass(frozen=True)
+class End:
+    """What came of an intent; `retry_after` is how long the server wants to be left alone with it."""
+
+    outcome: Outcome
+    message: str = ""
+    retry_after: float = 0.0
+    is_namespace_ending: bool = False
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How an intent is sent, and how its end is read off the pod; None where it has none yet."""
+
+    pod: str
+    send: Callable[[], Awaitable[object]]
+    verdict: Callable[[Pod], End | None]
+    why_not: Callable[[], str]
+    """What the newest facts have against it, or nothing."""
+
+
+class Attempts:
+    """Tries one intent at a time until it is known how it ends."""
+
+    def __init__(
+        self,
+        client: Client,
+        facts: Facts,
+        *,
+        may_write: Callable[[], bool],
+        patience: float,
+        dice: np.random.Generator | None = None,
+    ) -> None:
+        self.client = client
+        self._facts = facts
+        self._wire = Wire(Pod)
+        self._may_write = may_write
+        self._patience = patience
+        self._dice = dice or np.random.default_rng()
+        self.on_missing: Callable[[type[Manifest], str], None] = lambda _kind, _key: None
+        """Hears of pods that the server does not know."""
+        self.on_forbidden: Callable[[], None] = lambda: None
+        """Hears when a permission is missing."""
+
+    async def end_of(self, attempt: Attempt) -> End:
+        end = await self._end_of(attempt)
+        if end.outcome is Outcome.FORBIDDEN:
+            self.on_forbidden()
+        return end
+
+    async def _end_of(self, attempt: Attempt) -> End:
+        deadline, pause = stopwatch() + self._patience, FIRST_PAUSE
+        while True:
+            if not self._may_write():
+                return End(Outcome.SUPERSEDED, "this replica does not lead any more")
+            if why_not := attempt.why_not():
+                return End(Outcome.SUPERSEDED, why_not)
+            try:
+                await attempt.send()
+            except Refused as refusal:
+                end = await self._judge(attempt, refusal)
+                wait = refusal.retry_after
+            except ClusterError:
+                end, wait = await self._look(attempt), 0.0
+            else:
+                return End(Outcome.CONFIRMED)
+            if end is not None:
+                return end
+            if stopwatch() > deadline:
+                return End(Outcome.EXPIRED, "the API server put it off for too long")
+            await asyncio.sleep(max(wait, pause) * (1 + 0.2 * self._dice.random()))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _judge(self, attempt: Attempt, refusal: Refused) -> End | None:
+        """What the refusal comes to; None where it is worth trying again."""
+        if refusal.is_busy:
+            return None
+        if refusal.leaves_doubt:
+            return await self._look(attempt)
+        if refusal.status == 409:
+            return await self._look(attempt) or end_by(refusal)
+        if refusal.status == 404:
+            self.on_missing(Pod, attempt.pod)
+        return end_by(refusal)
+
+    async def _look(self, attempt: Attempt) -> End | None:
+        found = await self.read(attempt.pod)
+        return found if isinstance(found, End) else attempt.verdict(found)
+
+    async def read(self, key: str) -> Pod | End:
+        """The pod as the server has it, however long that takes; an end where it has none to show."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                pod = self._wire.object(await self.client.get(PODS.path_of(key)))
+                break
+            except Refused as refusal:
+                if refusal.status == 404:
+                    self.on_missing(Pod, key)
+                if refusal.status == 404 or refusal.is_forbidden:
+                    return end_by(refusal)
+            except ClusterError:
+                pass
+            await asyncio.sleep(pause * (1 + 0.2 * self._dice.random()))
+            pause = min(2 * pause, LONGEST_PAUSE)
+        self._facts.put(pod)
+        return pod
+
+
+def end_by(refusal: Refused) -> End:
+    """The end that a refusal is, where it is final."""
+    if refusal.status == 404 or refusal.is_namespace_ending:
+        return End(Outcome.GONE, str(refusal), is_namespace_ending=refusal.is_namespace_ending)
+    outcome = Outcome.FORBIDDEN if refusal.lacks_permission else Outcome.REFUSED
+    return End(outcome, str(refusal), refusal.retry_after)
