@@ -36,7 +36,8 @@ def test_a_pod_that_is_made_anew_before_its_bind_arrives_is_a_new_pod(
     cluster.api.create(node("n1"), *gang("g", 1))
     old = cluster.pods()["g-0"]["metadata"]["uid"]
     proxy.add(binds, Delay(2, before=True), times=1)
-    with running(cluster.plane, kubeconfig=proxy.kubeconfig(USER)) as scheduler:
+    kubeconfig = proxy.kubeconfig(USER)
+    with running(cluster.plane, "--log-level=debug", kubeconfig=kubeconfig) as scheduler:
         wait_until(lambda: asked_to_bind(proxy), what="a bind on its way")
         cluster.api.delete(pod("g-0"), gracePeriodSeconds=0)
         cluster.api.create(pod("g-0", group="g"))

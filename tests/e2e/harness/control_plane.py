@@ -51,6 +51,7 @@ class ControlPlane:
             "hekla",
             "hekla-standby",
             "hekla-alone",
+            "hekla-budgets",
             "hekla-reader",
             "nobody",
             "stranger",

@@ -57,6 +57,18 @@ _TABLE = (
         "customresourcedefinitions",
         is_namespaced=False,
     ),
+    Kind(
+        "ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicies",
+        is_namespaced=False,
+    ),
+    Kind(
+        "ValidatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicybindings",
+        is_namespaced=False,
+    ),
     Kind("PodGroup", "scheduling.volcano.sh/v1beta1", "podgroups"),
     Kind("Queue", "scheduling.volcano.sh/v1beta1", "queues", is_namespaced=False),
     Kind("Job", "batch.volcano.sh/v1alpha1", "jobs"),
