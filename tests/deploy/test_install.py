@@ -69,6 +69,19 @@ def test_permissions_to_evict_and_to_open_gates_are_chosen() -> None:
     assert ("ClusterRole", "hekla-scheduling-gates") in printed("--drop-in", "--scheduling-gates")
 
 
+def test_evictions_by_the_eviction_api_take_the_place_of_deletions() -> None:
+    careful = printed("--drop-in", "--eviction-api")
+    assert ("ClusterRole", "hekla-eviction-api") in careful
+    assert ("ClusterRole", "hekla-evictions") not in careful
+    for options, argument in (
+        (["--eviction-api"], "--eviction-api"),
+        (["--no-eviction"], "--partial-gang=keep"),
+        (["--no-eviction", "--eviction-api"], "--partial-gang=keep"),
+    ):
+        deployment = printed("--drop-in", *options)["Deployment", "hekla-scheduler"]
+        assert deployment["spec"]["template"]["spec"]["containers"][0]["args"][-1] == argument
+
+
 def test_alone_it_warns_that_controllers_delete_pods_anyway() -> None:
     told = hekla("install", "--no-eviction")
     assert told.returncode == 0

@@ -45,6 +45,10 @@ def test_what_is_configured_decides_what_more_is_needed() -> None:
     plain = words()
     for action in ("preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"):
         assert words(conf_of(f"allocate, {action}", ["gang"])) - plain == {"delete pods"}
+        by_api = words(conf_of(f"allocate, {action}", ["gang"]), keeps_budgets=True)
+        assert by_api - plain == {"create pods/eviction"}
+    assert words(evicts=True) - plain == {"delete pods"}
+    assert words(keeps_budgets=True) == plain
     assert words(conf_of("allocate", ["gang"], GATES)) - plain == {"patch pods"}
     assert words(is_sharded=True) - plain == {"patch nodeshards.shard.volcano.sh/status"}
     assert words(lease=LeaseOptions("ours", "volcano")) - plain == {
@@ -66,19 +70,21 @@ def granted(*parts: str) -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("parts", "conf", "with_controllers"),
+    ("parts", "conf", "options"),
     [
-        (["base"], PLAIN, False),
-        (["base", "evictions"], conf_of("allocate, preempt, reclaim, shuffle", ["gang"]), False),
-        (["base", "scheduling-gates"], conf_of("allocate", ["gang"], GATES), False),
-        (["base", "controllers"], PLAIN, True),
+        (["base"], PLAIN, {}),
+        (["base", "evictions"], conf_of("allocate, preempt, reclaim, shuffle", ["gang"]), {}),
+        (["base", "evictions"], PLAIN, {"evicts": True}),
+        (["base", "eviction-api"], PLAIN, {"evicts": True, "keeps_budgets": True}),
+        (["base", "scheduling-gates"], conf_of("allocate", ["gang"], GATES), {}),
+        (["base", "controllers"], PLAIN, {"with_controllers": True}),
     ],
 )
 def test_the_roles_that_are_shipped_grant_all_that_is_needed(
-    parts: list[str], conf: Conf, with_controllers: bool
+    parts: list[str], conf: Conf, options: dict[str, bool]
 ) -> None:
-    kinds = (*WATCHED, *(ALSO_WATCHED if with_controllers else ()))
-    wanted = needed(kinds, conf, LeaseOptions(), is_sharded=True, with_controllers=with_controllers)
+    kinds = (*WATCHED, *(ALSO_WATCHED if "with_controllers" in options else ()))
+    wanted = needed(kinds, conf, LeaseOptions(), is_sharded=True, **options)
     allowed = set(granted(*parts))
     assert [str(one) for one in wanted if (one.verb, one.group, one.resource) not in allowed] == []
 
@@ -111,6 +117,13 @@ def test_each_missing_one_is_told_once_and_so_is_its_return(caplog: pytest.LogCa
         "may watch queues.scheduling.volcano.sh now",
         "may create pods/binding now",
     ]
+
+
+def test_a_token_that_is_not_taken_any_more_is_told() -> None:
+    client = ScriptedClient(by_path={REVIEWS: Refused(401, "Unauthorized", "Unauthorized")})
+    permissions = Permissions(client, list)  # type: ignore[arg-type]
+    asyncio.run(permissions.ask([Permission("list", "pods")]))
+    assert permissions.rejection == "Unauthorized"
 
 
 def test_who_may_not_even_ask_says_so_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hekla.framework.decisions import Evict
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import VICTIM_TASKS, answers
-from hekla.model.task import Task
+from hekla.model.task import EVICTION_REFUSED, Task
 from hekla.testing import Story, job, node, plugin, pod
 
 
@@ -87,6 +87,15 @@ STORIES = [
         plugins=[Mover],
         tiers=["mover"],
         configurations=RESPECTFUL,
+        expect={"a": "running"},
+    ),
+    Story(
+        "a pod that the API server did not let go is left alone for now, whatever is configured",
+        nodes=[node("n1")],
+        jobs=[job("a", cpu=1, running={"n1": 1}, annotations={EVICTION_REFUSED: "true"})],
+        actions="shuffle",
+        plugins=[Mover, Stubborn],
+        tiers=["mover, stubborn"],
         expect={"a": "running"},
     ),
     Story(

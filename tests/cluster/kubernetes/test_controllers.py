@@ -23,6 +23,7 @@ GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/x/podgroups"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/x/commands"
 PODS = "/api/v1/namespaces/x/pods"
+ENDING = Refused(403, "Forbidden", "namespace x is being terminated", causes=["NamespaceTerminating"])
 QUOTA = Refused(403, "Forbidden", "exceeded quota: no more pods")
 
 
@@ -267,6 +268,34 @@ def test_what_fails_is_undone_told_and_tried_again() -> None:
         assert stage.events("FailedCreate") == [str(QUOTA)]
 
     play(story)
+
+
+def test_in_a_namespace_that_is_being_deleted_nothing_is_made_told_or_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The server knows first, and says so; from then on nobody asks."""
+
+    async def story(stage: Stage) -> None:
+        stage.api.refuse("POST", f"{GROUPS}$", ENDING, times=100)
+        stage.submit("train", job())
+        plain = {"spec": {"schedulerName": "volcano", "containers": [{"name": "c"}]}}
+        stage.api.put_at(f"{PODS}/plain", {**plain, "status": {"phase": "Pending"}})
+        await stage.settle()
+        asked = _writes_in(stage)
+        assert len(asked) <= 3, asked
+        gone = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        stage.api.put_at("/api/v1/namespaces/x", gone)
+        await stage.settle()
+        stage.submit("late", job())
+        await stage.settle()
+        assert _writes_in(stage) == asked
+
+    play(story)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+def _writes_in(stage: Stage) -> list[tuple[str, str]]:
+    return [each for each in stage.api.asked if each[0] != "GET" and "/namespaces/x/" in each[1]]
 
 
 def test_a_restart_that_could_not_delete_its_pods_is_repeated_whole() -> None:

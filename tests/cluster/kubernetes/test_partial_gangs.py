@@ -53,12 +53,15 @@ def test_what_is_bound_of_an_incomplete_gang_is_released_in_time_and_told() -> N
             "they are released in 0 s unless it becomes whole"
         )
         assert scene.task("a").status is Status.RUNNING
-        await settled(scene)
+        async with asyncio.timeout(5):
+            while not scene.cluster.evictions.begun:
+                await asyncio.sleep(0.005)
+        assert scene.task("b").is_gated, "what is made in their place waits for a while"
+        await scene.written()
         assert scene.cluster.evictions.ends == {Outcome.CONFIRMED: 1}
         assert "deletionTimestamp" in scene.api.find(Pod, "x/a")["metadata"]
         assert "are released: the bind of x/b was refused" in condition(scene)["message"]
         assert len(events(scene)) == 2
-        assert scene.task("b").is_gated, "what is made in their place waits for a while"
 
     played(play, *GANG, **SOON)
 

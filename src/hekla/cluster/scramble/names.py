@@ -49,6 +49,7 @@ NAMED_BY_LABEL = {
 AS_THEY_ARE = frozenset(
     {
         "hekla.dev/cpu-usage",
+        "hekla.dev/eviction-refused",
         "hekla.dev/exit-code",
         "hekla.dev/memory-usage",
         "hekla.dev/run-seconds",
