@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from types import MethodType
+from typing import cast
 
-from cluster.kubernetes.scenes import Scene, binds, group, node, played, pod
+import pytest
+
+from cluster.kubernetes.scenes import Scene, binds, evict, group, node, played, pod
 from hekla.cluster.kubernetes.doubts import Doubts
 from hekla.cluster.store import Store
+from hekla.framework.decisions import Decision, Tell
 from hekla.kube.client import Refused
 from hekla.objects import Pod
 
@@ -38,13 +43,23 @@ def test_an_event_that_is_merely_late_changes_nothing() -> None:
     assert doubted(is_told=True) == 0
 
 
-def test_binds_statuses_and_evictions_tell_of_pods_that_the_server_does_not_know() -> None:
+@pytest.mark.parametrize(
+    ("method", "decisions"),
+    [("POST", binds("a")), ("DELETE", [evict("b")]), ("PATCH", [Tell("x/a", "a", "Unschedulable", "full")])],
+    ids=["bind", "eviction", "status"],
+)
+def test_any_write_tells_of_a_pod_that_the_server_does_not_know(
+    method: str, decisions: list[Decision]
+) -> None:
     async def play(scene: Scene) -> None:
-        missing: list[str] = []
-        scene.cluster.attempts.on_missing = lambda _kind, key: missing.append(key)
-        scene.api.refuse("POST", "/pods/a/binding", Refused(404, "NotFound", "no such pod"))
-        scene.cluster.apply(binds("a"))
+        no_pod = Refused(404, "NotFound", "no such pod")
+        for refused in {method, "PATCH"}:
+            scene.api.refuse(refused, "/pods/", no_pod, times=5)
+        for on_missing in (scene.cluster.attempts.on_missing, scene.cluster.writer.on_missing):
+            cast("MethodType", on_missing).__self__._grace = 0.01  # type: ignore[attr-defined]
+        scene.cluster.apply(decisions)
         await scene.written()
-        assert missing == ["x/a"]
+        await asyncio.sleep(0.05)
+        assert scene.cluster.attempts.client.tide.falls == 1
 
-    played(play, node("n", 4), group(1), pod("a"))
+    played(play, node("n", 4), group(1), pod("a"), pod("b", on="n"))

@@ -1,0 +1,48 @@
+"""Deletions mean one object, and a conflict is no success."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from cluster.kubernetes.scenes import pod
+from hekla.clock import VirtualClock
+from hekla.cluster.kubernetes.facts import Facts
+from hekla.cluster.kubernetes.writer import Writer
+from hekla.cluster.store import Store
+from hekla.kube.client import Refused
+from hekla.objects import Pod
+from kube.scripted import ScriptedClient
+
+CONFLICT = Refused(409, "Conflict", "the object has been modified")
+LEAVING = replace(
+    pod("a"), metadata=replace(pod("a").metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+)
+MADE_ANEW = replace(pod("a"), metadata=replace(pod("a").metadata, uid="other"))
+
+
+def deleted(answer: object, known: Pod | None) -> tuple[bool, ScriptedClient]:
+    client, facts = ScriptedClient(answer), Facts(Store())  # type: ignore[arg-type]
+    if known is not None:
+        facts.put(known)
+    writer = Writer(client, facts, VirtualClock())  # type: ignore[arg-type]
+    return asyncio.run(writer.delete(Pod, "x/a", "a")), client
+
+
+def test_only_the_object_of_this_uid_is_deleted() -> None:
+    was_there, client = deleted({"kind": "Status"}, pod("a"))
+    assert was_there
+    assert client.bodies[0]["preconditions"] == {"uid": "a"}
+
+
+@pytest.mark.parametrize("known", [None, LEAVING, MADE_ANEW], ids=["gone", "leaving", "made anew"])
+def test_a_conflict_over_what_is_gone_anyway_is_no_trouble(known: Pod | None) -> None:
+    assert not deleted(CONFLICT, known)[0]
+
+
+def test_a_conflict_over_what_stays_is_a_refusal() -> None:
+    with pytest.raises(Refused, match="has been modified"):
+        deleted(CONFLICT, pod("a"))
