@@ -20,8 +20,8 @@ Problems = Iterator[str]
 CARDS = ("gpu-memory", "gpu-number", "vgpu-cores", "vgpu-memory", "vgpu-memory-percentage", "vgpu-number")
 RESOURCES = {f"volcano.sh/{name}" for name in CARDS}
 """Extended resources: they stand in requests."""
-NOT_OF_USERS = {"hekla.dev/rests-after-a-failed-bind"}
-"""A gate that is put on a pod in memory."""
+NOT_OF_USERS = {"hekla.dev/rests-after-a-failed-bind", "hekla.dev/eviction-refused"}
+"""A gate and an annotation that are put on a pod in memory."""
 WRITTEN_ELSEWHERE = {
     "volcano.sh/controller-out-of-sync": "when a Job deletes a pod",
     "hccl/rankIndex": "by a job plugin on a real cluster",

@@ -149,6 +149,16 @@ REAL_CLUSTER: dict[str, Callable[[Row, ServeOptions], bool]] = {
     "a bind that fails": lambda _, options: (
         (options.cluster.first_back_off, options.cluster.longest_back_off) == (1.0, 60.0)
     ),
+    "an eviction that fails": lambda _, options: (
+        (options.cluster.first_eviction_back_off, options.cluster.longest_eviction_back_off) == (5.0, 300.0)
+    ),
+    "a gang below its minimum because binds are refused": lambda _, options: (
+        (options.cluster.releases_gangs, options.cluster.gang_patience) == (True, 300.0)
+        and not served("--partial-gang=keep").cluster.releases_gangs
+    ),
+    "a status that cannot be written": lambda _, options: (
+        (options.cluster.first_back_off, options.cluster.longest_back_off) == (1.0, 60.0)
+    ),
     "cycles": lambda _, options: 0 < options.shortest_gap < options.period == 1.0,
     "addresses": is_on_loopback,
     "leader election": lambda _, __: (

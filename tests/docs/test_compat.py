@@ -47,6 +47,7 @@ ONLY_WORDS = {
         "defaults (`--controllers`)": OF_A_RUNNING_PROCESS,
         "a cycle that fails": OF_A_RUNNING_PROCESS,
         "losing the lease": OF_A_RUNNING_PROCESS,
+        "namespaces and PodGroups that are being deleted": OF_A_RUNNING_PROCESS,
     },
     "Annotations and labels: On others": {
         "Job: all that stands above": OF_CONTROLLERS,
