@@ -131,6 +131,19 @@ def test_a_victim_that_a_policy_keeps_is_left_alone_longer_and_longer_and_shows_
         cluster.wait_for_phases(dear_0="Running", dear_1="Running", timeout=60)
 
 
+def test_where_some_victims_are_kept_others_are_found(cluster: Cluster, evicting: str) -> None:
+    run_cheap(cluster)
+    keep = "!(oldObject.metadata.name in ['cheap-2', 'cheap-3'])"
+    with running(cluster.plane, evicting):
+        cluster.wait_for_phases(cheap_3="Running")
+        with denying(cluster, "DELETE", "pods", keep):
+            path = "/api/v1/namespaces/default/pods/cheap-3"
+            wait_until(lambda: is_denied(cluster, "DELETE", path, {"dryRun": ["All"]}), what="the policy")
+            cluster.api.create(*gang("dear", 2, priorityClassName="high"))
+            cluster.wait_for_phases(dear_0="Running", dear_1="Running", timeout=20)
+            assert {"cheap-2", "cheap-3"} < set(cluster.pods())
+
+
 @pytest.mark.parametrize("fault", [Refuse(409), Refuse(500), Reset(), LoseAnswer()], ids=lambda one: one.name)
 def test_an_eviction_that_meets_a_fault_is_made_and_no_other_in_its_place(
     cluster: Cluster, proxy: FaultProxy, evicting: str, fault: object

@@ -10,8 +10,12 @@ from msgspec.structs import replace
 
 from cluster.kubernetes.scenes import Scene, evict, group, node, played, pod
 from hekla.cluster.kubernetes.intents import Outcome
+from hekla.framework.decisions import UpdatePodGroup
 from hekla.kube.client import Refused
+from hekla.model.benefit import Benefit, Stage
 from hekla.model.status import Status
+from hekla.objects import PodGroup
+from hekla.objects.scheduling import PodGroupStatus
 
 DENIED = Refused(422, "Invalid", "a policy denied the request")
 CONFLICT = Refused(409, "Conflict", "the object has been modified")
@@ -69,6 +73,32 @@ def test_a_victim_rests_longer_each_time_and_as_long_as_it_is_told() -> None:
         assert rests[3] > 0.4
 
     played(play, *THINGS, longest_eviction_back_off=0.2)
+
+
+def test_the_job_that_a_refused_eviction_was_for_may_look_for_other_victims_at_once() -> None:
+    def reserved(second: int) -> UpdatePodGroup:
+        since = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
+        condition = Benefit(Stage.RESERVED, 0.0, evicted=1).as_condition()
+        status = PodGroupStatus(phase="Inqueue", conditions=(replace(condition, last_transition_time=since),))
+        return UpdatePodGroup("x/urgent", status)
+
+    def conditions(scene: Scene) -> list[str]:
+        told = scene.api.find(PodGroup, "x/urgent")["status"].get("conditions", [])
+        return [one["lastTransitionTime"] for one in told]
+
+    async def play(scene: Scene) -> None:
+        scene.api.refuse("DELETE", "/pods/a", DENIED)
+        scene.cluster.apply([evict("a"), reserved(1)])
+        await scene.written()
+        assert not conditions(scene)
+        scene.cluster.apply([reserved(1)])  # by a cycle that was under way
+        await scene.written()
+        assert not conditions(scene)
+        scene.cluster.apply([reserved(2)])
+        await scene.written()
+        assert conditions(scene) == ["2026-01-01T00:00:02Z"]
+
+    played(play, *THINGS, group(1, "urgent"))
 
 
 def test_what_is_being_evicted_is_not_evicted_again() -> None:

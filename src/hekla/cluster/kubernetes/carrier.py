@@ -39,7 +39,7 @@ class Carrier:
     def carry_out_all(self, decisions: Sequence[Decision]) -> None:
         for intents in self._binding.by_job(_binds_in(decisions)):
             self._binding.start(intents)
-        for decision in decisions:
+        for decision in _evictions_last(decisions):
             self._carry_out(decision)
 
     async def carry_out_in_turns(self, decisions: Sequence[Decision]) -> None:
@@ -47,7 +47,7 @@ class Carrier:
         for intents in self._binding.by_job(_binds_in(decisions)):
             self._binding.start(intents)
             await asyncio.sleep(0)
-        for number, decision in enumerate(decisions):
+        for number, decision in enumerate(_evictions_last(decisions)):
             self._carry_out(decision)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -89,3 +89,8 @@ class Carrier:
 
 def _binds_in(decisions: Sequence[Decision]) -> list[Bind]:
     return [decision for decision in decisions if isinstance(decision, Bind)]
+
+
+def _evictions_last(decisions: Sequence[Decision]) -> list[Decision]:
+    """What was decided along with an eviction is known before the eviction can be refused."""
+    return sorted(decisions, key=lambda decision: isinstance(decision, Evict))

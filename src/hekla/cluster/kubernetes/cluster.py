@@ -192,7 +192,7 @@ class KubernetesCluster:
         )
         why_not = partial(why_not_evict, desk)
         evictor = Evictor(attempts, self.writer, why_not, keeps_budgets=options.keeps_budgets)
-        return Evictions(desk, evictor, self._spared)
+        return Evictions(desk, evictor, self.statuses, self._spared)
 
     def _no_longer_spare(self, victim: Victim) -> None:
         self._desk.assume(*victim, is_spared=False)

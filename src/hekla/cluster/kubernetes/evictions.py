@@ -15,8 +15,10 @@ from hekla.cluster.kubernetes.desk import Desk, group_of
 from hekla.cluster.kubernetes.evictor import Evictor
 from hekla.cluster.kubernetes.intents import TO_REST, End, Outcome
 from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.cluster.rooms import is_finished
 from hekla.framework.decisions import Evict
+from hekla.model.benefit import BENEFICIARY
 from hekla.objects import Pod
 
 logger = logging.getLogger("hekla.cluster")
@@ -33,9 +35,10 @@ class Victim(NamedTuple):
 class Evictions:
     """Carries out evictions; `open` holds those that have no end yet, by pod UID."""
 
-    def __init__(self, desk: Desk, evictor: Evictor, back_off: BackOff[Victim]) -> None:
+    def __init__(self, desk: Desk, evictor: Evictor, statuses: Statuses, back_off: BackOff[Victim]) -> None:
         self._desk = desk
         self._evictor = evictor
+        self._statuses = statuses
         self._back_off = back_off
         self.open: dict[str, Evict] = {}
         self.begun = 0
@@ -87,6 +90,10 @@ class Evictions:
         self._desk.recorder.tell(pod, "Warning", "FailedEviction", message)
         if self._desk.pod(*victim) is not None:
             self._back_off.failed(victim, at_least=end.retry_after)
+        beneficiary = self._desk.store.pod_group(decision.beneficiary)
+        if beneficiary is not None:
+            # No room was freed for it here: it may look for other victims at once.
+            self._statuses.withdraw(beneficiary, BENEFICIARY)
 
 
 def why_not_evict(desk: Desk, decision: Evict) -> str:

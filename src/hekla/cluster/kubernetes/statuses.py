@@ -56,6 +56,8 @@ class Statuses:
         self._back_off = BackOff[Subject](first_back_off, longest_back_off, lambda _: None, self._send)
         self._notes: dict[str, Condition] = {}
         """By PodGroup a condition that no cycle knows of, and that none may take away."""
+        self._withdrawn: dict[str, Condition] = {}
+        """By PodGroup a condition that is no longer true; a cycle that was under way may still say it."""
         self.failed = 0
 
     def say(self, pod: Pod, *, condition: Condition | None = None, nominated: str | None = None) -> None:
@@ -85,11 +87,20 @@ class Statuses:
         self._notes[group.key] = condition
         self._put_group(group, self._desk.assumptions.of_group(group.key) or group.status)
 
+    def withdraw(self, group: PodGroup, type_: str) -> None:
+        """Take back the condition of this type: what it says has not come true."""
+        status = self._desk.assumptions.of_group(group.key) or group.status
+        for condition in status.conditions:
+            if condition.type == type_:
+                self._withdrawn[group.key] = condition
+                self._put_group(group, status)
+
     def _put_group(self, group: PodGroup, status: PodGroupStatus) -> None:
-        note = self._notes.get(group.key)
+        note, withdrawn = self._notes.get(group.key), self._withdrawn.get(group.key)
+        kept = tuple(one for one in status.conditions if one != withdrawn)
         if note is not None:
-            others = (one for one in status.conditions if one.type != note.type)
-            status = replace(status, conditions=(*others, note))
+            kept = (*(one for one in kept if one.type != note.type), note)
+        status = replace(status, conditions=kept)
         self._desk.assumptions.expect_group(group.key, status)
         self._desk.show(group)
         self._send(Subject(Rank.POD_GROUP, PodGroup, group.key))
@@ -126,6 +137,7 @@ class Statuses:
             self._back_off.forget(Subject(rank, type(manifest), manifest.key, uid))
         if isinstance(manifest, PodGroup):
             self._notes.pop(manifest.key, None)
+            self._withdrawn.pop(manifest.key, None)
 
     # Writing
 
