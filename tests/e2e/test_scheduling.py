@@ -241,8 +241,13 @@ def test_a_hard_shard_is_kept_to_and_told(cluster: Cluster) -> None:
         wait_until(is_running(cluster, "small", 2), what="the gang that fits the shard")
         assert nodes_of(cluster, "small") == {"n1": 2}
         assert nodes_of(cluster, "large") == {"": 3}
-        shard = cluster.api.get("NodeShard", "volcano", "")
-        assert shard["status"]["nodesInUse"] == ["n1"]
+        wait_until(lambda: _in_use(cluster) == ["n1"], what="the nodes in use")
+
+
+def _in_use(cluster: Cluster) -> list[str]:
+    shard = cluster.api.get("NodeShard", "volcano", "")
+    in_use: list[str] = shard.get("status", {}).get("nodesInUse", [])
+    return in_use
 
 
 def test_a_missing_permission_is_named_and_work_goes_on_once_it_is_there(cluster: Cluster) -> None:
