@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples statements clean
+.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples statements lock clean
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,14 @@ statements: $(READY) ## Print which test holds which statement of the documents 
 
 examples: $(READY) ## Run the examples and compare what they print
 	$(BIN)/python examples/check.py
+
+LOCK = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --only-binary :all: --no-annotate --no-emit-index-url \
+	--python-version 3.13 --python-platform linux --custom-compile-command "make lock"
+lock: $(READY) ## Choose the versions of the image anew, with their hashes
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.8,<1"
+	$(LOCK) --extra kubernetes --output-file deploy/requirements.lock pyproject.toml
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+		| $(LOCK) --output-file deploy/build-requirements.lock -
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
