@@ -50,14 +50,16 @@ def plane(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def cluster(plane: ControlPlane) -> Iterator[Cluster]:
-    """A cluster with nothing in it and a kubelet; whatever the kubelet saw go wrong fails the test.
+    """A cluster with nothing in it and a kubelet; whatever the kubelet saw go wrong fails the test,
+    and so does an eviction that should not have been.
 
     A test that does wrong on purpose takes it back with `referee.pardon()`.
     """
     clean(plane)
-    referee = Referee()
+    referee = Referee(plane.audit)
     with Kubelet(plane.access(), referee) as kubelet:
         yield Cluster(plane, kubelet, referee)
+    referee.judge_evictions(plane.admin)
     assert not referee.violations, referee.report()
 
 

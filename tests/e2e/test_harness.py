@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import ApiError, Cluster, ControlPlane, KubectlFailed, wait_until
+from harness import Api, ApiError, Cluster, ControlPlane, KubectlFailed, wait_until
 from harness.assets import AssetsMissing, cache_folder, fingerprint, named_by_environment
 from harness.cluster import clean
 from harness.invariants import Violation
@@ -175,6 +175,23 @@ def test_a_pod_is_bound_once(cluster: Cluster) -> None:
     assert refusal.value.status == 409
     cluster.wait_for_phases(single="Running")
     assert [bind.node for bind in cluster.referee.binds[single["metadata"]["uid"]]] == ["n1"]
+
+
+@pytest.mark.usefixtures("rights")
+def test_an_eviction_by_name_and_without_a_word_is_found_in_the_log(cluster: Cluster) -> None:
+    cluster.kubelet.add_nodes(node("n1"))
+    [victim] = cluster.api.create(pod("victim"))
+    cluster.api.bind(victim, "n1")
+    with Api(cluster.plane.access("hekla")) as scheduler:
+        scheduler.delete(victim)
+        time.sleep(2.1)  # as long as a scheduler may take to say why
+        scheduler.list("Node")
+    assert [str(violation) for violation in cluster.referee.check(cluster.api)] == [
+        "I3 default/victim: was evicted by its name alone: a later pod of that name was at risk",
+        "I5 default/victim: was evicted without a word",
+    ]
+    cluster.referee.pardon()
+    assert cluster.referee.check(cluster.api) == []
 
 
 def test_a_kubelet_with_its_hands_off_only_counts(plane: ControlPlane) -> None:

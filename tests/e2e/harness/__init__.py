@@ -5,7 +5,7 @@
 | `ControlPlane` | etcd and kube-apiserver on loopback, to be stopped, killed and started again |
 | `Api` | a client for tests, which waits for its answers |
 | `Kubelet` | runs, ends and removes bound pods, and rejects what does not fit |
-| `Referee` | tells which invariants were violated, from API objects alone |
+| `Referee` | tells which invariants were violated, from API objects and the API server's log alone |
 | `FaultProxy` | stands between a scheduler and the API server, and does harm as told |
 
 Nothing here is shared with hekla's own reading of Kubernetes: who judges must not share the mistakes of

@@ -20,6 +20,7 @@ from typing import Any, Self
 from harness.access import Access
 from harness.api import Api, wait_until
 from harness.assets import Assets, find_assets
+from harness.audit import AuditLog
 from harness.process import Server, free_port
 
 ADMIN = "admin"
@@ -41,8 +42,8 @@ class ControlPlane:
     """Both servers keep ports and data when they are stopped, killed or started again.
 
     `users` are plain: whoever needs rights gets them by RBAC. Tokens are read by the API server when it
-    starts, hence all users are named here. `unlimited` takes away the limits on requests in flight, for
-    benchmarks.
+    starts, hence all users are named here; what they ask for is written into `audit`. `unlimited` takes away
+    the limits on requests in flight and writes nothing down, for benchmarks.
     """
 
     def __init__(
@@ -62,7 +63,6 @@ class ControlPlane:
         assets: Assets | None = None,
     ) -> None:
         self.assets = assets or find_assets()
-        self._flags = [*(UNLIMITED if unlimited else ()), *flags]
         self.folder = Path(tempfile.mkdtemp(prefix="hekla-control-plane-"))
         self._token_of_user = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)}
         self._etcd_url = f"http://127.0.0.1:{free_port()}"
@@ -70,6 +70,8 @@ class ControlPlane:
         self.port = free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self._write_secrets()
+        self.audit = AuditLog(self.folder, users)
+        self._flags = [*(UNLIMITED if unlimited else self.audit.flags()), *flags]
         self.etcd = Server("etcd", self._etcd_command(), self.folder / "etcd.log", self._etcd_is_ready)
         self.api_server = Server(
             "kube-apiserver", self._api_server_command(), self.folder / "kube-apiserver.log", self.is_ready

@@ -180,7 +180,7 @@ def _pods_by_queue(state: State) -> dict[str, list[Object]]:
     queue_of_group = {title_of(group): group["spec"].get("queue", "default") for group in state.pod_groups}
     found: dict[str, list[Object]] = defaultdict(list)
     for group, members in state.pods_by_group().items():
-        holding = [pod for pod in members if node_of(pod) and not has_ended(pod) and not _is_leaving(pod)]
+        holding = [pod for pod in members if node_of(pod) and not has_ended(pod) and not is_leaving(pod)]
         for queue in _upwards(queue_of_group.get(group, "default"), parent_of):
             found[queue].extend(holding)
     return found
@@ -194,7 +194,7 @@ def _upwards(queue: str, parent_of: dict[str, str]) -> Iterator[str]:
         queue = parent_of.get(queue, "")
 
 
-def _is_leaving(pod: Object) -> bool:
+def is_leaving(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.api import Api
+from harness.audit import AuditLog
+from harness.evictions import judge, read_history
 from harness.invariants import State, Violation, check, node_of
 from harness.kinds import Object, title_of
 from harness.placement import objections
@@ -20,11 +23,17 @@ class Bind:
 
 
 class Referee:
-    """Gathers what is seen at each bind, by a kubelet, and what is found at rest, by `check`."""
+    """Gathers what is seen at each bind, by a kubelet, and what is found at rest, by `check`.
 
-    def __init__(self) -> None:
+    Evictions are judged by the log of the API server, where it writes one.
+    """
+
+    def __init__(self, audit: AuditLog | None = None) -> None:
         self.violations: list[Violation] = []
         self.binds: dict[str, list[Bind]] = defaultdict(list)
+        self._audit = audit
+        self._begin()
+        self._pods: dict[str, Object] = {}
         self._lock = threading.Lock()
 
     def record(self, violation: Violation) -> None:
@@ -35,6 +44,7 @@ class Referee:
 
     def saw_pod_on_node(self, pod: Object, node: Object | None) -> None:
         """Judge a bind by the node as it is in that moment: later it may be labelled otherwise."""
+        self._pods[pod["metadata"]["uid"]] = pod
         binds = self.binds[pod["metadata"]["uid"]]
         bind = Bind(title_of(pod), node_of(pod))
         if bind in binds:
@@ -55,7 +65,16 @@ class Referee:
         for violation in check(read_state(api), stranded):
             if violation.subject not in self._judged_at_their_bind(violation):
                 self.record(violation)
+        self.judge_evictions(api)
         return self.violations
+
+    def judge_evictions(self, api: Api) -> None:
+        """All evictions so far, by what came of them until now."""
+        if self._audit is not None:
+            requests = list(self._audit.read(self._since))
+            history = read_history(requests, api, list(self._pods.values()), self._began)
+            for violation in judge(history):
+                self.record(violation)
 
     def assert_clean(self, api: Api, stranded: Collection[str] = ()) -> None:
         found = self.check(api, stranded)
@@ -65,11 +84,17 @@ class Referee:
         """The violations so far, which are forgotten: for tests that make them on purpose."""
         with self._lock:
             forgiven, self.violations = self.violations, []
+        self._begin()
         return forgiven
 
     def report(self) -> str:
         lines = [f"  {violation}" for violation in self.violations]
         return "\n".join([f"{len(lines)} violations", *lines])
+
+    def _begin(self) -> None:
+        """What was evicted until now is not judged."""
+        self._since = self._audit.position() if self._audit else 0
+        self._began = time.time()
 
     def _judged_at_their_bind(self, violation: Violation) -> Collection[str]:
         if violation.invariant != "I3":

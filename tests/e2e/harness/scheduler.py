@@ -5,11 +5,12 @@ from __future__ import annotations
 import http.client
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.api import wait_until
 from harness.control_plane import ControlPlane
+from harness.evictions import PATIENCE, evictions_of, is_eviction, outstanding, read_history
 from harness.kinds import Object
 from harness.process import Server, free_port
 from hekla.deploy.manifests import read_part
@@ -105,11 +106,17 @@ def _put(plane: ControlPlane, manifest: Object) -> None:
 def running(
     plane: ControlPlane, *options: str, kubeconfig: Path | None = None, name: str = "one"
 ) -> Iterator[Scheduler]:
-    """A replica that has been started; it is asked to end afterwards, and must do so well."""
+    """A replica that has been started; it is asked to end afterwards, and must do so well.
+
+    Jobs for which it evicted get the time to start.
+    """
+    since = plane.audit.position()
     scheduler = Scheduler(plane, kubeconfig or plane.kubeconfig(USER), *options, name=name).start()
     try:
         scheduler.wait_for("following")  # from then on it knows how to end well
         yield scheduler
+        with suppress(TimeoutError):  # what is too late is for the referee to judge
+            wait_until(lambda: not _is_owed_a_start(plane, since), 2 * PATIENCE, every=0.5)
         assert scheduler.server.is_running, f"the scheduler ended by itself:\n{scheduler.server.log_tail(60)}"
         assert scheduler.stop() == 0, scheduler.server.log_tail(60)
     except BaseException:
@@ -119,3 +126,12 @@ def running(
         scheduler.server.kill()
         if "Traceback" in scheduler.text:
             raise AssertionError(f"the scheduler had an unforeseen error:\n{scheduler.text[-6000:]}")
+
+
+def _is_owed_a_start(plane: ControlPlane, since: int) -> bool:
+    """Nothing is asked of the server where nobody was evicted."""
+    requests = list(plane.audit.read(since))
+    if not any(map(is_eviction, requests)):
+        return False
+    history = read_history(requests, plane.admin)
+    return any(outstanding(history, evictions_of(history)))
