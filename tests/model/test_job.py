@@ -140,6 +140,13 @@ class TestRoles:
         written.move(tasks[2], Status.ALLOCATED)
         assert written.roles_ready()
 
+    def test_a_gang_that_runs_without_one_of_its_roles_does_not_run_whole(self) -> None:
+        running = {"n1": 3}
+        assert read(job("a", roles=[Role("w", 3, 1, {"cpu": 1})], running=running)).runs_whole
+        assert not read(
+            job("a", roles=[Role("ps", 0, 1), Role("w", 3, 1, {"cpu": 1})], running=running)
+        ).runs_whole
+
     def test_failed_pods_make_a_role_invalid(self) -> None:
         assert not read(job("a", roles=self.ROLES, min_available=3, failed=1)).roles_valid()
 

@@ -11,6 +11,13 @@ from hekla.testing import Role, Story, job, node, plugin, pod, session_of
 
 GANG = ("gang",)
 ROLES = [Role("ps", 1, 1, {"cpu": 1}), Role("worker", 3, 2, {"cpu": 1})]
+# The server, for which there is no room, is tried when the agents alone make up the gang's minimum.
+SERVER_LAST = job(
+    "train",
+    roles=[Role("agent", 3, 2, {"cpu": 1}), Role("server", 1, 1, {"cpu": 9})],
+    min_available=3,
+    task_priorities=[1, 1, 1, 0],
+)
 
 STORIES = [
     Story(
@@ -19,6 +26,24 @@ STORIES = [
         jobs=[job("train", roles=ROLES, min_available=3)],
         tiers=GANG,
         expect={"train": {"n1": 3}},
+    ),
+    Story(
+        "a gang with pods enough but none of a role that it needs does not start",
+        nodes=[node("n1", cpu=3)],
+        jobs=[SERVER_LAST],
+        tiers=("priority", "gang"),
+        expect={"train": "pending"},
+    ),
+    Story(
+        "nor does it hold on to room that is promised to the wrong roles",
+        nodes=[node("n1", cpu=3)],
+        jobs=[
+            pod("old", on="n1", is_leaving=True, cpu=1),
+            SERVER_LAST,
+            job("small", tasks=1, cpu=1),
+        ],
+        tiers=("priority", "gang"),
+        expect={"train": "pending", "small": {"n1": 1}},
     ),
     Story(
         "role minimums do not bind where they add up to more than the gang's own minimum",
