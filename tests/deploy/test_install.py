@@ -105,10 +105,7 @@ def test_another_scheduler_name_has_a_lease_of_that_name() -> None:
     things = printed("--scheduler-name", "night")
     assert "--scheduler-name=night" in args(things)
     rules = things["Role", "hekla-scheduler"]["rules"]
-    assert [rule["resourceNames"] for rule in rules if "resourceNames" in rule] == [
-        ["night"],
-        ["hekla-scheduler-configmap"],
-    ]
+    assert [rule["resourceNames"] for rule in rules if "resourceNames" in rule] == [["night"]]
 
 
 def test_an_image_of_ones_own() -> None:

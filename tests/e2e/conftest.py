@@ -25,6 +25,7 @@ from harness import (
 )
 from harness.scheduler import grant
 
+LAST = "test_role.py"
 DEFINITIONS = Path(__file__).parents[2] / "src" / "hekla" / "deploy" / "manifests" / "crds"
 
 
@@ -74,3 +75,19 @@ def rights(plane: ControlPlane) -> None:
 def proxy(plane: ControlPlane) -> Iterator[FaultProxy]:
     with FaultProxy(plane) as running:
         yield running
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What judges a whole run comes last."""
+    items.sort(key=lambda item: item.path.name == LAST)
+
+
+@pytest.fixture
+def whole_run(request: pytest.FixtureRequest) -> None:
+    """For tests that make sense only after all others; without these they are skipped."""
+    here = Path(__file__).parent
+    collected = {item.path for item in request.session.items if item.path.parent == here}
+    options = request.config.option
+    if options.keyword or options.markexpr or collected != set(here.glob("test_*.py")):
+        pytest.skip("only a whole run has used everything: make e2e")

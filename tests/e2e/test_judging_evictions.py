@@ -183,6 +183,12 @@ def test_a_deletion_that_is_asked_for_twice_is_one_eviction() -> None:
     assert violations(replace(GOOD, requests=twice)) == []
 
 
+def test_a_deletion_on_trial_is_no_eviction() -> None:
+    trial = delete("cheap-0", 10)
+    trial = replace(trial, sent={**trial.sent, "dryRun": ["All"]})
+    assert evictions_of(History([lease(0), trial, sign_of_life(40)])) == []
+
+
 def test_a_refused_eviction_is_made_again_or_its_beneficiary_told() -> None:
     refused = [lease(0), delete("cheap-0", 10, code=409), lease(30), sign_of_life(40)]
     history = replace(GOOD, requests=refused)

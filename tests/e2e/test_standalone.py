@@ -176,6 +176,76 @@ def test_a_job_is_scaled_and_then_deleted(cluster: Cluster) -> None:
     assert list(cluster.pods()) == ["next-w-0"]
 
 
+@pytest.mark.usefixtures("alone")
+def test_the_list_of_hosts_grows_with_its_job(cluster: Cluster) -> None:
+    apply(cluster, job("train", 1, minAvailable=1, plugins={"svc": []}))
+    reaches(cluster, "Running")
+    apply(cluster, job("train", 2, minAvailable=1, plugins={"svc": []}))
+
+    def hosts() -> list[str]:
+        maps = cluster.api.list("ConfigMap", "default")
+        return [text for each in maps for text in each.get("data", {}).values() if "train-w-1" in text]
+
+    wait_until(hosts, PATIENCE, what="the new host")
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_job_gets_its_claim_and_goes_some_time_after_its_end(cluster: Cluster) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    apply(cluster, job("stored", 1, volumes=[{"mountPath": "/data", "volumeClaim": claim}]))
+    wait_until(lambda: cluster.api.list("PersistentVolumeClaim"), PATIENCE, what="the claim")
+    apply(cluster, job("train", 1, run_seconds="1", ttlSecondsAfterFinished=1))
+    reaches(cluster, "Completed")
+
+    def is_going() -> bool:
+        found = cluster.api.find("Job", "train")
+        return found is None or "deletionTimestamp" in found["metadata"]
+
+    wait_until(is_going, PATIENCE, what="the end of the job")
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_owners_of_plain_pods_are_asked_how_many_start_together(cluster: Cluster) -> None:
+    minimum = {"scheduling.volcano.sh/group-min-member": "1"}
+    for number, (path, kind) in enumerate(OWNERS.items()):
+        owner = cluster.api.request("POST", path, workload(path, kind, minimum))
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": kind,
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+            "controller": True,
+        }
+        member = pod(f"member-{number}", cpu="100m")
+        member["metadata"]["ownerReferences"] = [reference]
+        cluster.api.create(member)
+    cluster.wait_for_phases(PATIENCE, **{f"member_{number}": "Running" for number in range(len(OWNERS))})
+
+
+OWNERS = {
+    "/apis/apps/v1/namespaces/default/replicasets": "ReplicaSet",
+    "/apis/apps/v1/namespaces/default/statefulsets": "StatefulSet",
+    "/apis/apps/v1/namespaces/default/daemonsets": "DaemonSet",
+    "/apis/batch/v1/namespaces/default/jobs": "Job",
+}
+
+
+def workload(path: str, kind: str, annotations: dict[str, str]) -> Object:
+    """A workload of Kubernetes itself, of which nobody makes the pods here."""
+    labels = {"app": kind.lower()}
+    container = {"name": "main", "image": "none"}
+    policy = "Never" if kind == "Job" else "Always"
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "restartPolicy": policy}}
+    selector = {} if kind == "Job" else {"selector": {"matchLabels": labels}}
+    service = {"serviceName": "none"} if kind == "StatefulSet" else {}
+    return {
+        "apiVersion": "/".join(path.split("/")[2:4]),
+        "kind": kind,
+        "metadata": {"name": kind.lower(), "annotations": annotations},
+        "spec": {"template": template, **selector, **service},
+    }
+
+
 def test_a_new_leader_goes_on_where_the_last_one_stopped(cluster: Cluster, alone: Scheduler) -> None:
     apply(cluster, job("train", 2))
     reaches(cluster, "Running")

@@ -219,8 +219,9 @@ def reason_and_beneficiary(words: str) -> tuple[str, str]:
 
 
 def is_eviction(request: Audited) -> bool:
-    """Whether it asks for the end of a pod; controllers of Jobs do so, too."""
-    return (request.verb, request.resource) in (("delete", "pods"), ("create", "pods/eviction"))
+    """Whether it asks for the end of a pod, and means it; controllers of Jobs do so, too."""
+    asks = (request.verb, request.resource) in (("delete", "pods"), ("create", "pods/eviction"))
+    return asks and not options_of(request).get("dryRun")
 
 
 def is_announced(request: Audited, notices: dict[str, Object]) -> bool:
@@ -230,8 +231,13 @@ def is_announced(request: Audited, notices: dict[str, Object]) -> bool:
 
 def precondition(request: Audited) -> str:
     """The UID without which nothing is to be deleted."""
-    options = request.sent.get("deleteOptions") or request.sent
-    return str((options.get("preconditions") or {}).get("uid", ""))
+    return str((options_of(request).get("preconditions") or {}).get("uid", ""))
+
+
+def options_of(request: Audited) -> Object:
+    """How a pod is to be deleted."""
+    options: Object = request.sent.get("deleteOptions") or request.sent
+    return options
 
 
 def aimed_at(request: Audited) -> str:
