@@ -184,7 +184,7 @@ def test_an_eviction_by_name_and_without_a_word_is_found_in_the_log(cluster: Clu
     cluster.api.bind(victim, "n1")
     with Api(cluster.plane.access("hekla")) as scheduler:
         scheduler.delete(victim)
-        time.sleep(2.1)  # as long as a scheduler may take to say why
+        time.sleep(1.1)  # as long as a scheduler may take to say why
         scheduler.list("Node")
     assert [str(violation) for violation in cluster.referee.check(cluster.api)] == [
         "I3 default/victim: was evicted by its name alone: a later pod of that name was at risk",

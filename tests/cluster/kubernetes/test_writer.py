@@ -14,7 +14,7 @@ from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.store import Store
 from hekla.kube.client import Refused
-from hekla.objects import Pod
+from hekla.objects import Manifest, Pod, PodGroup, VolcanoCommand, VolcanoJob
 from kube.scripted import ScriptedClient
 
 CONFLICT = Refused(409, "Conflict", "the object has been modified")
@@ -24,16 +24,17 @@ LEAVING = replace(
 MADE_ANEW = replace(pod("a"), metadata=replace(pod("a").metadata, uid="other"))
 
 
-def deleted(answer: object, known: Pod | None) -> tuple[bool, ScriptedClient]:
+def deleted(answer: object, known: Pod | None, kind: type[Manifest] = Pod) -> tuple[bool, ScriptedClient]:
     client, facts = ScriptedClient(answer), Facts(Store())  # type: ignore[arg-type]
     if known is not None:
         facts.put(known)
     writer = Writer(client, facts, VirtualClock())  # type: ignore[arg-type]
-    return asyncio.run(writer.delete(Pod, "x/a", "a")), client
+    return asyncio.run(writer.delete(kind, "x/a", "a")), client
 
 
-def test_only_the_object_of_this_uid_is_deleted() -> None:
-    was_there, client = deleted({"kind": "Status"}, pod("a"))
+@pytest.mark.parametrize("kind", [Pod, PodGroup, VolcanoCommand, VolcanoJob])
+def test_only_the_object_of_this_uid_is_deleted(kind: type[Manifest]) -> None:
+    was_there, client = deleted({"kind": "Status"}, None, kind)
     assert was_there
     assert client.bodies[0]["preconditions"] == {"uid": "a"}
 

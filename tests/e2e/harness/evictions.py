@@ -20,7 +20,7 @@ from harness.kinds import Object, title_of
 
 PATIENCE = 10.0
 """How long after the grace of its victim a beneficiary may take to start."""
-LAST_WORDS = 2.0
+LAST_WORDS = 1.0
 """How long before its end a scheduler may evict without finding time to say why."""
 FOR_A_BENEFICIARY = {"preempt", "reclaim", "gangpreempt", "gangreclaim"}
 TOLD = {"Unschedulable", "FutileEviction"}
