@@ -54,7 +54,7 @@ def test_another_scheduler_gives_the_room_to_the_same_job(cluster: Cluster, tmp_
     conf = tmp_path / "scheduler.conf"
     conf.write_text(CONF)
     submit(cluster)
-    with running(cluster.plane, f"--scheduler-conf={conf}", name="before"):
+    with running(cluster.plane, f"--scheduler-conf={conf}", name="before", ends_at_once=True):
         wait_until(lambda: "n0" in nodes_of(cluster, "first"), what="the job that was lent its room")
         cluster.api.create(
             pod_group("second", 2, queue="owed"),

@@ -113,12 +113,16 @@ def test_a_beneficiary_that_is_told_why_it_waits_is_as_good_as_started(reason: s
 
 
 def test_a_condition_tells_as_well_as_an_event_if_it_is_newer_than_the_eviction() -> None:
-    def since(at: float) -> History:
-        condition = {"type": "Unschedulable", "status": "True", "lastTransitionTime": stamp(at)}
-        return without_start(state=state(conditions=(condition,)))
+    def since(at: float, **words: str) -> History:
+        return without_start(state=state(conditions=({**words, "lastTransitionTime": stamp(at)},)))
 
-    assert violations(since(12)) == []
-    assert violations(since(9)) == [IN_VAIN]
+    for words in (
+        {"type": "Unschedulable", "status": "True"},
+        {"type": "Beneficiary", "status": "False", "reason": "FutileEviction"},
+    ):
+        assert violations(since(12, **words)) == []
+        assert violations(since(9, **words)) == [IN_VAIN]
+    assert violations(since(12, type="Beneficiary", status="True", reason="RoomReserved")) == [IN_VAIN]
 
 
 def test_a_beneficiary_that_is_gone_or_complete_needs_nothing_more() -> None:
@@ -148,7 +152,7 @@ def test_an_eviction_says_why_and_for_whom() -> None:
     assert because('evicted because of "shuffle"') == [
         "I5 default/cheap-0: was evicted by shuffle, which names no plugin as its reason"
     ]
-    assert because('evicted because of "rescheduling"') == []
+    assert because('evicted because of "shuffle: rescheduling"') == []
 
 
 def test_an_eviction_without_a_word_is_noticed_unless_its_scheduler_ended_at_once() -> None:

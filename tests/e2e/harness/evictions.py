@@ -76,10 +76,9 @@ class History:
         times: dict[str, float] = defaultdict(float)
         for group in self.state.pod_groups:
             for condition in group.get("status", {}).get("conditions", ()):
-                if condition["type"] in TOLD and condition["status"] == "True":
-                    times[title_of(group)] = max(
-                        times[title_of(group)], time_of(condition, "lastTransitionTime")
-                    )
+                if says_why(condition):
+                    title, since = title_of(group), time_of(condition, "lastTransitionTime")
+                    times[title] = max(times[title], since)
         for event in self.events:
             target = event["involvedObject"]
             if target["kind"] == "PodGroup" and event["reason"] in TOLD:
@@ -123,7 +122,7 @@ def without_reason(history: History, evictions: Iterable[Eviction]) -> Iterator[
             continue
         if not eviction.reason:
             yield Violation("I5", eviction.pod, "was evicted without a word")
-        elif eviction.reason == "shuffle":
+        elif eviction.reason.rstrip(": ") == "shuffle":
             yield Violation("I5", eviction.pod, "was evicted by shuffle, which names no plugin as its reason")
         elif eviction.reason in FOR_A_BENEFICIARY and not eviction.beneficiary:
             text = f"was evicted because of {eviction.reason}, in favour of no job"
@@ -276,6 +275,11 @@ def leaders(leases: Iterable[Audited], at: float) -> set[str]:
 def _holds(lease: Audited, at: float) -> bool:
     spec = lease.sent.get("spec", {})
     return bool(spec.get("holderIdentity")) and at <= lease.received + float(spec["leaseDurationSeconds"])
+
+
+def says_why(condition: Object) -> bool:
+    """Whether the condition of a PodGroup says why it waits."""
+    return condition.get("reason") in TOLD or (condition["type"] in TOLD and condition["status"] == "True")
 
 
 def is_waiting(pod: Object) -> bool:

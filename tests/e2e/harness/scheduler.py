@@ -104,19 +104,23 @@ def _put(plane: ControlPlane, manifest: Object) -> None:
 
 @contextmanager
 def running(
-    plane: ControlPlane, *options: str, kubeconfig: Path | None = None, name: str = "one"
+    plane: ControlPlane,
+    *options: str,
+    kubeconfig: Path | None = None,
+    name: str = "one",
+    ends_at_once: bool = False,
 ) -> Iterator[Scheduler]:
     """A replica that has been started; it is asked to end afterwards, and must do so well.
 
-    Jobs for which it evicted get the time to start.
+    Jobs for which it evicted get the time to start, unless it `ends_at_once`.
     """
     since = plane.audit.position()
     scheduler = Scheduler(plane, kubeconfig or plane.kubeconfig(USER), *options, name=name).start()
     try:
         scheduler.wait_for("following")  # from then on it knows how to end well
         yield scheduler
-        with suppress(TimeoutError):  # what is too late is for the referee to judge
-            wait_until(lambda: not _is_owed_a_start(plane, since), 2 * PATIENCE, every=0.5)
+        if not ends_at_once:
+            _give_time(plane, since)
         assert scheduler.server.is_running, f"the scheduler ended by itself:\n{scheduler.server.log_tail(60)}"
         assert scheduler.stop() == 0, scheduler.server.log_tail(60)
     except BaseException:
@@ -126,6 +130,11 @@ def running(
         scheduler.server.kill()
         if "Traceback" in scheduler.text:
             raise AssertionError(f"the scheduler had an unforeseen error:\n{scheduler.text[-6000:]}")
+
+
+def _give_time(plane: ControlPlane, since: int) -> None:
+    with suppress(TimeoutError):  # what is too late is for the referee to judge
+        wait_until(lambda: not _is_owed_a_start(plane, since), 2 * PATIENCE, every=0.5)
 
 
 def _is_owed_a_start(plane: ControlPlane, since: int) -> bool:
