@@ -70,6 +70,12 @@ def bound(
         ("no answer, and not stored", [CUT, pod(), CREATED], Outcome.CONFIRMED, "POST GET POST"),
         ("broke after storing", [BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET"),
         ("no answer for a while", [CUT, CUT, BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET GET GET"),
+        (
+            "stored by a server that then forgot its roles",
+            [CUT, NO_ROLE, pod("n1")],
+            Outcome.CONFIRMED,
+            "POST GET GET",
+        ),
         ("a role is missing", [NO_ROLE], Outcome.FORBIDDEN, "POST"),
         ("a policy denies it", [Refused(403, "Forbidden", DENIED)], Outcome.REFUSED, "POST"),
         ("its namespace is being deleted", [ENDING], Outcome.GONE, "POST"),

@@ -119,7 +119,7 @@ def test_the_conditions_of_a_pod_that_stays_are_what_they_were() -> None:
         "metadata": {"uid": "uid-a"},
         "status": {
             "conditions": [
-                {"type": "Ready", "status": "True"},
+                {"reason": None, "message": None, "type": "Ready", "status": "True"},
                 {"type": "DisruptionTarget", "$patch": "delete"},
             ]
         },

@@ -137,8 +137,11 @@ class Attempts:
         return found if isinstance(found, End) else attempt.verdict(found)
 
     async def read(self, key: str) -> Pod | End:
-        """The pod as the server has it, however long that takes; an end where it has none to show."""
-        pause = FIRST_PAUSE
+        """The pod as the server has it, however long that takes; an end where it has none to show.
+
+        A server that has just started knows no roles yet: that it forbids to look says nothing of the pod.
+        """
+        deadline, pause = stopwatch() + self._patience, FIRST_PAUSE
         while True:
             try:
                 pod = self._wire.object(await self.client.get(PODS.path_of(key)))
@@ -146,7 +149,7 @@ class Attempts:
             except Refused as refusal:
                 if refusal.status == 404:
                     self.on_missing(Pod, key)
-                if refusal.status == 404 or refusal.is_forbidden:
+                if refusal.status == 404 or (refusal.is_forbidden and stopwatch() > deadline):
                     return end_by(refusal)
             except ClusterError:
                 pass

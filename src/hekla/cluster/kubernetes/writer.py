@@ -109,8 +109,10 @@ class Writer:
 
     async def restore_conditions(self, pod: str, uid: str, earlier: Mapping[str, Condition | None]) -> None:
         """By type what the pod's conditions were; None takes one away."""
+        # What is not said stays as it is: words that were not there before are taken away one by one.
+        unsaid = {"reason": None, "message": None}
         restored = [
-            {"type": kind, "$patch": "delete"} if condition is None else to_builtins(condition)
+            {"type": kind, "$patch": "delete"} if condition is None else {**unsaid, **to_builtins(condition)}
             for kind, condition in earlier.items()
         ]
         body = {"metadata": {"uid": uid}, "status": {"conditions": restored}}
