@@ -209,7 +209,7 @@ def test_an_exception_over_one_object_is_a_complaint_about_it(monkeypatch: pytes
         state.note(manifest)
     state.take_in()
     assert [str(told) for told in state.complaints()] == [
-        "queue q: left out: ZeroDivisionError('nobody foresaw this')"
+        "queue q: left out: ZeroDivisionError: nobody foresaw this"
     ]
     assert state.nodes.names == ["n"]
 
