@@ -30,7 +30,7 @@ Form = dict[str, Any]
 
 def write_yaml(workload: Workload, file: TextIO) -> Counter[str]:
     """Our own words, one job per line."""
-    yaml.safe_dump(head_of(workload), file, sort_keys=False, width=100, allow_unicode=True)
+    yaml.safe_dump(head_of(workload), file, sort_keys=False, width=100)
     forms, has_jobs = Forms(), False
     for job in workload.jobs():
         # JSON is YAML as well, and reads well on one line.
