@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from harness import Cluster, Object, wait_until
@@ -11,9 +13,8 @@ from harness.scheduler import running
 pytestmark = pytest.mark.usefixtures("rights")
 
 
-def gang(name: str, pods: int, **spec: object) -> list[Object]:
-    minimum = {"cpu": str(pods)}
-    group = pod_group(name, pods, minResources=minimum, **spec)
+def gang(name: str, pods: int, queue: str = "default") -> list[Object]:
+    group = pod_group(name, pods, queue=queue, minResources={"cpu": str(pods)})
     return [group, *(pod(f"{name}-{number}", group=name) for number in range(pods))]
 
 
@@ -21,6 +22,11 @@ def conditions(cluster: Cluster, group: str) -> dict[str, str]:
     """The messages of a PodGroup's conditions by type."""
     status = cluster.api.get("PodGroup", group).get("status", {})
     return {one["type"]: one.get("message", "") for one in status.get("conditions", [])}
+
+
+def conditions_of_pod(cluster: Cluster, name: str) -> list[Object]:
+    found: list[Object] = cluster.pods()[name]["status"].get("conditions", [])
+    return found
 
 
 def events_of_groups(cluster: Cluster) -> set[tuple[str, str, str]]:
@@ -63,10 +69,7 @@ def test_nothing_is_said_of_a_gang_while_its_pods_are_made(cluster: Cluster) -> 
         for number in range(4):
             assert "Unschedulable" not in conditions(cluster, "train")
             cluster.api.create(pod(f"train-{number}", group="train"))
-            name = f"train-{number}"
-            wait_until(
-                lambda name=name: cluster.pods()[name]["status"].get("conditions"), what="a look at it"
-            )
+            wait_until(partial(conditions_of_pod, cluster, f"train-{number}"), what="a look at it")
         wait_until(lambda: phase_of(cluster, "train") == "Running", what="the gang once it is complete")
     assert not [each for each in events_of_groups(cluster) if each[1] == "Unschedulable"]
     assert set(conditions(cluster, "train")) == {"Scheduled"}
