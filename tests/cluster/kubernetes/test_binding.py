@@ -9,8 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.kubernetes.scenes import Scene, binds, group, node, played, pod
+from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.kube.client import Refused
-from hekla.objects import Manifest, Namespace, ObjectMeta, PodGroup
+from hekla.objects import Manifest, Namespace, ObjectMeta, Pod, PodGroup
+from hekla.objects.pod import Volume
 
 NO_ROLE = Refused(
     403, "Forbidden", 'pods "a" is forbidden: User "h" cannot create resource "pods/binding" in API group ""'
@@ -33,6 +35,24 @@ def test_room_that_somebody_else_took_meanwhile_is_not_given_twice() -> None:
         assert set(scene.cluster.binding.open) == {"a"}
 
     played(play, node("n", 4), group(1), pod("a", 2), pod("b", 2), pod("other", 2, on="n", group=""))
+
+
+def test_what_fails_on_its_way_out_is_not_taken_for_granted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> bool:
+        raise ValueError("a claim of a kind that nobody has thought of")
+
+    async def play(scene: Scene) -> None:
+        with_volume = scene.cluster.store.get(Pod, "x/b")
+        assert with_volume is not None
+        spec = replace(with_volume.spec, volumes=(Volume(name="data"),))
+        scene.cluster.facts.put(replace(with_volume, spec=spec))
+        monkeypatch.setattr(Volumes, "unbound", broken)
+        with pytest.raises(ValueError, match="nobody has thought of"):
+            scene.cluster.apply(binds("a", "b"))
+        assert set(scene.cluster.binding.open) == {"a"}
+        assert (scene.task("a").node_name, scene.task("b").node_name) == ("n", "")
+
+    played(play, node("n", 4), group(1), pod("a"), pod("b"))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from hekla.cluster.kubernetes.outbox import Outbox, Rank
 
 async def played(outbox: Outbox) -> None:
     task = asyncio.create_task(outbox.run())
-    while not outbox.is_empty:
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(5):
+        while not outbox.is_empty:
+            await asyncio.sleep(0.001)
     task.cancel()
 
 

@@ -70,18 +70,24 @@ class Binding:
 
     def start(self, intents: Sequence[Intent]) -> None:
         """The binds of one job: those that still make sense, or none where it could not start with them."""
-        sound = [intent for intent in intents if self._is_taken(intent)]
-        job = intents[0].job
-        if len(sound) < len(intents) and len(self._desk.placed(job)) < self._desk.minimum(job):
+        taken: list[Intent] = []
+        try:
+            taken.extend(intent for intent in intents if self._is_taken(intent))
+            if len(taken) == len(intents) or self._is_enough(intents[0].job):
+                for intent in taken:
+                    self._send(intent)
+        finally:
+            # Taken for granted stays what was sent and nothing else, also where something failed on the way.
+            for intent in taken:
+                if intent.uid not in self.open:
+                    self._desk.assume(intent.pod, intent.uid, node="")
+
+    def _is_enough(self, job: str) -> bool:
+        """Whether the job reaches its minimum with what has a place."""
+        is_enough = len(self._desk.placed(job)) >= self._desk.minimum(job)
+        if not is_enough:
             logger.info("podgroup %s: not started, its minimum cannot be reached any more", job)
-            for intent in sound:
-                self._desk.assume(intent.pod, intent.uid, node="")
-            return
-        for intent in sound:
-            self.begun += 1
-            self._under_way[job] += 1
-            self.open[intent.uid] = intent
-            self._send(intent)
+        return is_enough
 
     def _send(self, intent: Intent) -> None:
         pod = self._desk.pod(intent.pod, intent.uid)
@@ -91,6 +97,9 @@ class Binding:
             task.add_done_callback(self._preparing.discard)
         else:
             self._desk.outbox.put(Rank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
+        self.begun += 1
+        self._under_way[intent.job] += 1
+        self.open[intent.uid] = intent
 
     async def _after_volumes(self, intent: Intent, pod: Pod) -> None:
         """The bind follows once the pod's claims are bound; other binds do not wait for them."""

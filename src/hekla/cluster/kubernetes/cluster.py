@@ -130,10 +130,7 @@ class KubernetesCluster:
         self.writer.on_missing = attempts.on_missing = Doubts(self.store, client.tide.fall).missing
         self.rooms = Rooms(self.store.get, self.options.ignored_provisioners)
         self._interest = Interest(self.store, self.options.scheduler_names)
-        self._live = LiveState(
-            default_queue=self.options.default_queue,
-            ignored_provisioners=self.options.ignored_provisioners,
-        )
+        self._live = self._new_state()
         self._inbox = Inbox()
         self.aside = PutAside(self.store, self.show, self.changed.set)
         self._back_off = BackOff[str](
@@ -216,9 +213,15 @@ class KubernetesCluster:
         """What the engine goes by, without what waits in the inbox."""
         return self._live
 
+    def _new_state(self) -> LiveState:
+        return LiveState(
+            default_queue=self.options.default_queue,
+            ignored_provisioners=self.options.ignored_provisioners,
+        )
+
     def start_over(self) -> None:
         """The engine gets a new state, made of everything that is known; only for who holds the lock."""
-        self._live = LiveState(default_queue=self.options.default_queue)
+        self._live = self._new_state()
         self._inbox = Inbox()
         for manifest in self.store:
             self.show(manifest)
