@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import threading
 import time
 from collections.abc import Awaitable, Callable
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from fakes.http_api import Settings
 from fakes.peer import Behaviour, is_silent, peer, pours, says, trickles
 from hekla.clock import WallClock
 from hekla.deploy.apply import apply
-from hekla.errors import ClusterError
+from hekla.errors import ClusterError, InputError
 from hekla.kube import client as client_module
 from hekla.kube.access import Access
 from hekla.kube.client import LONGEST_WAIT, Client, Refused, Unreachable
@@ -142,3 +144,47 @@ def test_nobody_has_to_wait_for_ever_before_asking_again() -> None:
     with peer(says(head)) as address, pytest.raises(Refused) as caught:
         call(address, CALLERS["get"])
     assert caught.value.retry_after == LONGEST_WAIT
+
+
+class Stuck(Settings):
+    """Credentials of a plugin that hangs."""
+
+    def __init__(self, host: str, is_over: Event) -> None:
+        super().__init__(host)
+        self._is_over = is_over
+
+    def get_api_key_with_prefix(self, *_: object, **__: object) -> str:
+        self._is_over.wait(10)
+        return ""
+
+
+def test_a_plugin_that_hangs_holds_up_neither_the_loop_nor_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hekla.kube.access.LONGEST_LOAD", 2 * TIME)
+    is_over, ticks = Event(), 0
+
+    async def whole(address: str) -> None:
+        nonlocal ticks
+        async with Client(Access(lambda: Stuck(f"http://{address}", is_over)), timeout=TIME) as client:
+            calls = [asyncio.create_task(client.get("/api/v1/pods")) for _ in range(20)]
+            while not all(one.done() for one in calls):
+                ticks += 1
+                await asyncio.sleep(TIME / 20)
+            for one in calls:
+                with pytest.raises(Unreachable, match="it took too long"):
+                    await one
+            assert sum(one.name == "credentials" for one in threading.enumerate()) == 1
+
+    with peer(is_silent) as address:
+        began = time.monotonic()
+        asyncio.run(whole(address))
+        assert time.monotonic() - began < PATIENCE
+    is_over.set()
+    assert ticks > 10
+
+
+def test_a_plugin_that_hangs_at_the_start_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hekla.kube.access.LONGEST_LOAD", 0.1)
+    is_over = Event()
+    with pytest.raises(InputError, match=r"no credentials after 0.1 s"):
+        Access(lambda: is_over.wait(10))
+    is_over.set()

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import os
 import ssl
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hekla.clock import stopwatch
 from hekla.errors import InputError
 
+T = TypeVar("T")
 IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 USUAL_PLACE = Path("~/.kube/config")
 FRESH_SECONDS = 5.0
 """How long credentials are used before the loader is asked whether they still hold."""
+LONGEST_LOAD = 30.0
+"""How long the loader may take: an exec plugin may wait for somebody to log in, or hang."""
 
 
 class Access:
@@ -31,7 +36,7 @@ class Access:
 
     def reload(self) -> None:
         """Read files and run plugins again: a token may have been replaced."""
-        self._settings = self._load()
+        self._settings = _in_time(self._load)
         self._headers: dict[str, str] | None = None
 
     @property
@@ -47,12 +52,16 @@ class Access:
         """The name in the server's certificate, where it is not that of its address."""
         return getattr(self._settings, "tls_server_name", None) or None
 
-    def headers(self) -> dict[str, str]:
-        """Who we are; a token about to expire is replaced first. Asking the loader each time is slow."""
-        now = stopwatch()
-        if self._headers is None or now - self._asked_at > FRESH_SECONDS:
-            self._headers, self._asked_at = self._ask(), now
-        return dict(self._headers)
+    @property
+    def headers(self) -> dict[str, str] | None:
+        """Who we are, or nothing if it is time to `ask`: asking for every request is slow."""
+        is_fresh = self._headers is not None and stopwatch() - self._asked_at <= FRESH_SECONDS
+        return self._headers if is_fresh else None
+
+    def ask(self) -> dict[str, str]:
+        """Who we are; a token about to expire is replaced first."""
+        self._headers, self._asked_at = _in_time(self._ask), stopwatch()
+        return self._headers
 
     def _ask(self) -> dict[str, str]:
         said = self._settings.get_api_key_with_prefix("BearerToken", alias="authorization")
@@ -100,6 +109,23 @@ def find_access(kubeconfig: Path | None = None, context: str | None = None, mast
         return settings
 
     return Access(load)
+
+
+def _in_time(work: Callable[[], T]) -> T:
+    """What it gives, if it gives anything in time; a plugin that hangs is left alone and holds nobody up."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="credentials", daemon=True).start()
+    try:
+        return result.result(LONGEST_LOAD)
+    except TimeoutError as error:
+        raise InputError(f"no way to the cluster: no credentials after {LONGEST_LOAD:g} s") from error
 
 
 def _has_file() -> bool:

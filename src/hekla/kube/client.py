@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 
 import aiohttp
@@ -138,6 +138,7 @@ class Client:
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
         self._agent = f"{agent}/{__version__}"
         self._session: aiohttp.ClientSession | None = None
+        self._asking: asyncio.Task[dict[str, str]] | None = None
 
     async def __aenter__(self) -> Client:
         connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._access.tls() or False)
@@ -190,7 +191,7 @@ class Client:
             async with asyncio.timeout(self._seconds):
                 content = await self._answer(method, path, params, data, content_type)
                 if isinstance(content, Refused) and content.status == 401:
-                    await self._reload()
+                    await self._ask(again=True)
                     content = await self._answer(method, path, params, data, content_type)
         except _TRANSPORT_ERRORS as error:
             raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
@@ -242,13 +243,26 @@ class Client:
         except _TRANSPORT_ERRORS as error:
             raise Unreachable(f"no answer from {self.server}: {_said(error)}") from error
 
-    async def _reload(self) -> None:
+    async def _headers(self) -> dict[str, str]:
+        """Who we are. Files and plugins are asked outside the event loop, by one caller for all."""
+        known = self._access.headers
+        return dict(await self._ask() if known is None else known)
+
+    async def _ask(self, *, again: bool = False) -> dict[str, str]:
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(asyncio.to_thread(self._found, again))
         try:
-            await asyncio.to_thread(self._access.reload)
-        except Exception as error:
+            return await asyncio.shield(self._asking)
+        except Exception as error:  # files, plugins and their parsers fail in many ways
             raise Unreachable(f"no credentials for {self.server}: {_said(error)}") from error
 
-    def _request(
+    def _found(self, again: bool) -> dict[str, str]:
+        if again:
+            self._access.reload()
+        return self._access.ask()
+
+    @asynccontextmanager
+    async def _request(
         self,
         method: str,
         path: str,
@@ -257,15 +271,12 @@ class Client:
         *,
         content_type: str = JSON,
         timeout: aiohttp.ClientTimeout | None = None,
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         assert self._session is not None, "the client is used outside its `async with`"
-        try:
-            headers = self._access.headers()
-        except Exception as error:  # files, plugins and their parsers fail in many ways
-            raise Unreachable(f"no credentials for {self.server}: {_said(error)}") from error
+        headers = await self._headers()
         if data is not None:
             headers["Content-Type"] = content_type
-        return self._session.request(
+        async with self._session.request(
             method,
             self._access.server + path,
             data=data,
@@ -275,7 +286,8 @@ class Client:
             server_hostname=self._access.server_name,
             timeout=timeout or self._timeout,
             allow_redirects=False,
-        )
+        ) as answer:
+            yield answer
 
 
 async def _refusal_of(answer: aiohttp.ClientResponse) -> Refused:
