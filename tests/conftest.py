@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -21,3 +22,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # Commands and workers that tests start would each compile all of hekla where nobody may keep the result.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Tests that run in the background of a shell ignore Ctrl-C, and so would all commands that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
