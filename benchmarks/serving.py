@@ -23,7 +23,7 @@ from harness.manifests import node, pod, pod_group  # noqa: E402
 from harness.scheduler import USER, Scheduler, grant  # noqa: E402
 from hekla.clock import WallClock  # noqa: E402
 
-DEFINITIONS = ROOT / "src" / "hekla" / "deploy" / "manifests" / "crds"
+DEFINITIONS = ROOT / "src" / "hekla" / "server" / "deploy" / "manifests" / "crds"
 LONGEST = 300.0
 CLOCK = WallClock()
 

@@ -24,7 +24,7 @@ from hekla.framework.action import Action
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import POINTS, Point, Scope, declared
 from hekla.plugins import BUILTIN_PLUGINS
-from hekla.serve.measures import MEASURES, Measure
+from hekla.server.measures import MEASURES, Measure
 
 DOCS = Path(__file__).resolve().parent
 TERMS = DOCS / "volcano-terms.yaml"

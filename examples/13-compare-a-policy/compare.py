@@ -3,8 +3,8 @@
 from polars import col
 
 from hekla import Plugin, Settings, answers, compare, frame, simulate
-from hekla.comparison import comparison_lines
 from hekla.framework.points import JOB_ORDER
+from hekla.insight.compare import comparison_lines
 from hekla.workloads.settings import Durations, PodKind, QueueMix
 
 

@@ -12,25 +12,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hekla.comparison import Comparison, Entrant
-from hekla.comparison import compare as compare_confs
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
 from hekla.errors import InputError
-from hekla.forecasting import Forecast, Past, Rolling
-from hekla.forecasting import forecast as forecast_starts
 from hekla.framework.registry import Registry
+from hekla.insight.compare import Comparison, Entrant
+from hekla.insight.compare import compare as compare_confs
+from hekla.insight.forecast import Forecast, Past, Rolling
+from hekla.insight.forecast import forecast as forecast_starts
+from hekla.insight.plan import Plan
+from hekla.insight.plan import plan as plan_jobs
+from hekla.insight.replay import Recording, Replayed
+from hekla.insight.replay import replay as replay_recording
 from hekla.measures.frames import frame_of, jobs_frame
 from hekla.measures.records import job_columns, records
 from hekla.objects import Manifest, Node
 from hekla.objects.read import read_manifests
-from hekla.planning import Plan
-from hekla.planning import plan as plan_jobs
 from hekla.scheduler.builtin import BUILTIN
 from hekla.sim.options import Options
 from hekla.sim.run import Run
 from hekla.sim.simulate import simulate as simulate_workload
-from hekla.timetravel import Recording, Replayed
-from hekla.timetravel import replay as replay_recording
 from hekla.workloads import Workload, read_workload
 from hekla.workloads.generate import generate
 from hekla.workloads.nodes import nodes_of

@@ -16,7 +16,7 @@ from click import Command, Context, Group, Option, UsageError
 from fakes.http_api import ApiThread
 from hekla.cli.main import cli
 from hekla.cli.serve import options_from, serve, without_effect
-from hekla.serve.options import ServeOptions
+from hekla.server.options import ServeOptions
 from hekla.testing import job, node, queue, stamped
 
 CHART = (

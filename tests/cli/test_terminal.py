@@ -23,11 +23,11 @@ from hekla.measures.files import save_table
 from hekla.objects import Condition, Manifest
 from hekla.report.page import json_for_html
 from hekla.safe_text import escaped, escaped_json, escaped_lines
-from hekla.serve.logs import JsonLines, Lines
+from hekla.server.logs import JsonLines, Lines
 from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import BEGINNING
-from timetravel.recorded import Recorder
+from insight.replay.recorded import Recorder
 
 EVIL = "\x1b]0;owned\x07\r\x9b31m\u202e\u200b\u2066\x7f\x85x"
 CONF = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n'

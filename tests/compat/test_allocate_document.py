@@ -34,7 +34,7 @@ from hekla.framework.points import ALLOCATABLE, BATCH_NODE_ORDER, NODE_ORDER, OV
 from hekla.model.shard import Shard
 from hekla.objects import Pod
 from hekla.scheduler.loop import Loop
-from hekla.serve.metrics import Metrics
+from hekla.server.metrics import Metrics
 from hekla.testing import JobObjects, Story, conf_of, job, node, pod, queue
 
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"

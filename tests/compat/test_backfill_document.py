@@ -40,7 +40,7 @@ from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.serve.metrics import Metrics
+from hekla.server.metrics import Metrics
 from hekla.state.snapshot import take_snapshot
 from hekla.testing import JobObjects, Role, Story, conf_of, job, node, plugin, pod, queue, session_of
 

@@ -15,10 +15,10 @@ from hekla.cli.serve import IGNORED, options_from, serve
 from hekla.cluster.kubernetes.controllers.job_plugins import PLUGINS as JOB_PLUGINS
 from hekla.conf import read_conf
 from hekla.controllers.ports import KNOWN_PLUGINS
-from hekla.deploy.manifests import Installation
 from hekla.kube.lease import LeaseOptions
 from hekla.metrics.read import SOURCES
-from hekla.serve.options import ServeOptions
+from hekla.server.deploy.manifests import Installation
+from hekla.server.options import ServeOptions
 
 Problems = Iterator[str]
 

@@ -26,7 +26,7 @@ from harness import (
 from harness.scheduler import grant
 
 LAST = "test_role.py"
-DEFINITIONS = Path(__file__).parents[2] / "src" / "hekla" / "deploy" / "manifests" / "crds"
+DEFINITIONS = Path(__file__).parents[2] / "src" / "hekla" / "server" / "deploy" / "manifests" / "crds"
 
 
 @pytest.fixture(scope="session")

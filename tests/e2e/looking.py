@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from harness import ControlPlane
-from hekla.deploy.manifests import read_part
+from hekla.server.deploy.manifests import read_part
 
 READER = "hekla-reader"
 BINDING = {

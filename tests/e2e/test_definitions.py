@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness import KINDS, Api, ApiError, ControlPlane, Object, clean
-from hekla.deploy.manifests import read_part
+from hekla.server.deploy.manifests import read_part
 from whole_objects import EVERYTHING, POD_TEMPLATE
 
 DEFINITIONS = {definition["spec"]["names"]["kind"]: definition for definition in read_part("crds")}

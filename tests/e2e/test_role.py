@@ -12,9 +12,9 @@ import pytest
 
 from harness import ControlPlane, Object
 from harness.audit import Audited
-from hekla.deploy.manifests import read_part
+from hekla.server.deploy.manifests import read_part
 
-MANIFESTS = Path(__file__).parents[2] / "src" / "hekla" / "deploy" / "manifests"
+MANIFESTS = Path(__file__).parents[2] / "src" / "hekla" / "server" / "deploy" / "manifests"
 Right = tuple[str, str, str]
 """Verb, API group, resource."""
 

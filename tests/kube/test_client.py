@@ -15,7 +15,6 @@ import pytest
 from fakes.http_api import Settings
 from fakes.peer import Behaviour, is_silent, peer, pours, says, trickles
 from hekla.clock import WallClock
-from hekla.deploy.apply import apply
 from hekla.errors import ClusterError, InputError
 from hekla.kube import client as client_module
 from hekla.kube.access import Access
@@ -24,6 +23,7 @@ from hekla.kube.config_map import find_conf
 from hekla.kube.lease import Leadership, LeaseOptions
 from hekla.kube.reading import list_cluster
 from hekla.objects import Node
+from hekla.server.deploy.apply import apply
 
 TIME, PATIENCE = 0.3, 2.0
 OK = b"HTTP/1.1 200 OK\r\n"

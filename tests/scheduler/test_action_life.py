@@ -18,17 +18,17 @@ from hekla.conf import Conf, argument, read_conf, require
 from hekla.errors import PluginError
 from hekla.framework.action import Action
 from hekla.framework.session import Session
+from hekla.insight.shadow.lane import Lane
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.scheduler.loop import Loop
-from hekla.serve.conf_file import ConfFile
-from hekla.shadow.lane import Lane
+from hekla.server.conf_file import ConfFile
 from hekla.sim.simulate import simulate
 from hekla.state.snapshot import take_snapshot
 from hekla.testing import job, node, queue, stamped
 from hekla.workloads import Workload
-from serve.serving import serving, until
+from server.serving import serving, until
 from sim.plays import job as submission
 
 TOLD: list[str] = []

@@ -14,8 +14,8 @@ from hekla.cluster.kubernetes import KubernetesOptions
 from hekla.framework.registry import Registry
 from hekla.kube.reflector import Patience
 from hekla.scheduler.builtin import BUILTIN
-from hekla.serve.options import ServeOptions
-from hekla.serve.server import Server
+from hekla.server.options import ServeOptions
+from hekla.server.server import Server
 
 ANY = "127.0.0.1:0"
 OPTIONS = ServeOptions(

@@ -20,19 +20,19 @@ from hekla.cluster.kubernetes.controllers import Controllers
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.errors import GaveUp
+from hekla.insight.replay import Scribe
 from hekla.kube.client import Refused
 from hekla.kube.lease import Leadership, LeaseOptions
 from hekla.kube.reflector import Patience, Reflector
 from hekla.objects import Manifest, Pod, PodGroup
-from hekla.serve import endpoints as doors
-from hekla.serve import server as servers
-from hekla.serve.conf_file import ConfFile
-from hekla.serve.metrics import Metrics
-from hekla.serve.permissions import Permissions
-from hekla.serve.server import Server
+from hekla.server import endpoints as doors
+from hekla.server import server as servers
+from hekla.server.conf_file import ConfFile
+from hekla.server.metrics import Metrics
+from hekla.server.permissions import Permissions
+from hekla.server.server import Server
 from hekla.testing import job, node, queue, stamped
-from hekla.timetravel import Scribe
-from serve.serving import ask, ready, serving, until
+from server.serving import ask, ready, serving, until
 
 OBJECTS = stamped([queue("root"), queue("default"), node("n1", cpu=64), *job("a", cpu=1).objects])
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "background-tasks.md"

@@ -18,10 +18,10 @@ from hekla.framework.plugin import Plugin
 from hekla.kube.lease import LeaseOptions
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
-from hekla.serve.endpoints import Address, read_address
-from hekla.serve.server import Server
+from hekla.server.endpoints import Address, read_address
+from hekla.server.server import Server
 from hekla.testing import job, node, queue, stamped
-from serve.serving import ANY, ask, ready, serving, until, until_status
+from server.serving import ANY, ask, ready, serving, until, until_status
 
 OBJECTS: Sequence[Manifest] = stamped(
     [queue("root"), queue("default"), node("n1"), *job("a", tasks=2, cpu=1).objects]

@@ -17,10 +17,10 @@ from hekla.cluster.kubernetes import facts, recorder
 from hekla.objects import ObjectMeta, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.pod import Container, PodSpec
-from hekla.serve.server import Server
+from hekla.server.server import Server
 from hekla.state import live
 from hekla.testing import job, node, queue, stamped
-from serve.serving import serving, until
+from server.serving import serving, until
 
 AT_ONCE = 20
 TEMPLATE = PodTemplate(

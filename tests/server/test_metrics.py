@@ -15,8 +15,8 @@ from hekla.framework.plugin import Plugin
 from hekla.objects import Manifest
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.serve.measures import MEASURES
-from hekla.serve.metrics import Metrics
+from hekla.server.measures import MEASURES
+from hekla.server.metrics import Metrics
 from hekla.state.snapshot import take_snapshot
 from hekla.testing import conf_of, job, node, queue
 

@@ -12,13 +12,13 @@ from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED
 from hekla.conf import Conf
-from hekla.deploy.manifests import read_part
 from hekla.kube.client import Client, Refused
 from hekla.kube.lease import LeaseOptions
-from hekla.serve.permissions import REVIEWS, Permission, Permissions, needed
+from hekla.server.deploy.manifests import read_part
+from hekla.server.permissions import REVIEWS, Permission, Permissions, needed
 from hekla.testing import conf_of
 from kube.scripted import ScriptedClient
-from serve.serving import until
+from server.serving import until
 
 PLAIN = conf_of("enqueue, allocate, backfill", ["gang"])
 GATES = {"allocate": {"schedulingGatesQueueAdmission": "true"}}

@@ -16,16 +16,16 @@ from hekla.errors import BrokenPromise, GaveUp
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import JOB_ORDER, answers
 from hekla.framework.registry import Registry
+from hekla.insight.replay import Recording, replay
 from hekla.model.job import Job
 from hekla.model.task import Task
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
-from hekla.serve import server as servers
-from hekla.serve.server import Server
+from hekla.server import server as servers
+from hekla.server.server import Server
 from hekla.state.live import LiveState
 from hekla.testing import job, node, pod, queue, stamped
-from hekla.timetravel import Recording, replay
-from serve.serving import ask, serving, until
+from server.serving import ask, serving, until
 
 POISON = {"example.com/poison": "yes"}
 STANDING = [queue("root"), queue("default"), node("n1")]

@@ -23,7 +23,7 @@ from hekla.scheduler.loop import Loop
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import stamped
 from hekla.testing.strategies import NOW
-from timetravel.recorded import Recorder, all_cycles, assert_identical
+from insight.replay.recorded import Recorder, all_cycles, assert_identical
 
 QUEUES = """
 actions: "enqueue, allocate, preempt, reclaim, backfill"

@@ -35,8 +35,8 @@ from hekla.conf import PRESETS
 
 if TYPE_CHECKING:
     from hekla.cli.comparison_progress import Watch
-    from hekla.comparison import Arrivals, Comparison, Entrant
     from hekla.framework.registry import Registry
+    from hekla.insight.compare import Arrivals, Comparison, Entrant
     from hekla.objects import Node
     from hekla.workloads import Workload
 
@@ -108,8 +108,8 @@ def compare(  # noqa: PLR0917 - one parameter per option
     every seed, and hazards strike elsewhere; a trace is the same every time, so that one run each is
     made, unless --resample or --jitter makes others of it. Ctrl-C stops and tells what there is so far.
     """
-    from hekla.comparison import compare as compare_all  # noqa: PLC0415 - --help stays quick
-    from hekla.comparison import form_of  # noqa: PLC0415
+    from hekla.insight.compare import compare as compare_all  # noqa: PLC0415 - --help stays quick
+    from hekla.insight.compare import form_of  # noqa: PLC0415
 
     for saved in save_to:
         form_of(saved)
@@ -193,7 +193,7 @@ def readable_again(path: Path) -> Iterator[Path]:
 def chosen_entrants(
     conf_files: Sequence[Path], presets: Sequence[str], registry: Registry, *, strict: bool
 ) -> list[Entrant]:
-    from hekla.comparison import Entrant  # noqa: PLC0415
+    from hekla.insight.compare import Entrant  # noqa: PLC0415
 
     if len(conf_files) + len(presets) < 2:
         raise click.UsageError(
@@ -227,7 +227,7 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
-    from hekla.comparison import AsTheyAre, Jittered, Resampled  # noqa: PLC0415
+    from hekla.insight.compare import AsTheyAre, Jittered, Resampled  # noqa: PLC0415
 
     resample, jitter = given["resample"], given["jitter"]
     for option, span in (("--resample", resample), ("--jitter", jitter)):
@@ -241,7 +241,7 @@ def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
 
 
 def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Path]) -> None:
-    from hekla.comparison import save_comparison, write_comparison_report  # noqa: PLC0415
+    from hekla.insight.compare import save_comparison, write_comparison_report  # noqa: PLC0415
 
     for path in save_to:
         save_comparison(comparison, path)
@@ -252,7 +252,7 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
 
 
 def _echo(comparison: Comparison, output: Style | None) -> None:
-    from hekla.comparison import comparison_data, comparison_lines  # noqa: PLC0415
+    from hekla.insight.compare import comparison_data, comparison_lines  # noqa: PLC0415
 
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)

@@ -18,9 +18,8 @@ from hekla.cli.terminal import echo
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError
 from hekla.framework.registry import Registry
-from hekla.objects import Pod
-from hekla.timetravel import Budget, Case, Recording, case_of, shrink, travel_to
-from hekla.timetravel.problems import (
+from hekla.insight.replay import Budget, Case, Recording, case_of, shrink, travel_to
+from hekla.insight.replay.problems import (
     Problem,
     confs_differ,
     evident_problem,
@@ -28,6 +27,7 @@ from hekla.timetravel.problems import (
     pod_fares,
     says,
 )
+from hekla.objects import Pod
 
 LIMITED = "the limit was reached; more could go"
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hekla.conf import Conf
-    from hekla.forecasting import Arrivals, Calibration, Forecast, Past, Rolling, Start, Trust
     from hekla.framework.registry import Registry
+    from hekla.insight.forecast import Arrivals, Calibration, Forecast, Past, Rolling, Start, Trust
     from hekla.objects import Manifest
 
 MOST_PROCESSES = 8
@@ -227,7 +227,7 @@ def moment_of(text: str | None) -> float | None:
 
 
 def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
-    from hekla.forecasting import forecast as forecast_of  # noqa: PLC0415 - --help stays quick
+    from hekla.insight.forecast import forecast as forecast_of  # noqa: PLC0415 - --help stays quick
 
     with bar("rolling", given["rolls"], quiet=quiet) as show:
         return forecast_of(
@@ -246,7 +246,7 @@ def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, qui
 
 def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: bool) -> Calibration:
     from hekla.cli.simulate import chosen_nodes, default_nodes, tell_account  # noqa: PLC0415
-    from hekla.forecasting import Knowledge, calibrate  # noqa: PLC0415 - --help stays quick
+    from hekla.insight.forecast import Knowledge, calibrate  # noqa: PLC0415 - --help stays quick
 
     nodes = chosen_nodes(given["node_texts"], given)
     workload = chosen_workload(path, given, nodes)
@@ -269,7 +269,7 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
 
 
 def rolling_of(given: dict[str, Any]) -> Rolling:
-    from hekla.forecasting import Rolling  # noqa: PLC0415
+    from hekla.insight.forecast import Rolling  # noqa: PLC0415
 
     return Rolling(
         rolls=given["rolls"],
@@ -282,7 +282,7 @@ def rolling_of(given: dict[str, Any]) -> Rolling:
 
 
 def histories_of(paths: Iterable[Path]) -> list[Past]:
-    from hekla.forecasting import read_history  # noqa: PLC0415
+    from hekla.insight.forecast import read_history  # noqa: PLC0415
 
     return [past for path in paths for past in read_history(path)]
 
@@ -294,7 +294,7 @@ def arrivals_of(text: str | None, given: dict[str, Any]) -> Arrivals | float | N
     try:
         rate = float(text)
     except ValueError:
-        from hekla.forecasting import WrittenArrivals  # noqa: PLC0415
+        from hekla.insight.forecast import WrittenArrivals  # noqa: PLC0415
 
         return WrittenArrivals(tuple(chosen_workload(text, given).jobs()))
     if not 0 <= rate < math.inf:

@@ -10,8 +10,8 @@ from hekla.cli.go_switches import GoSwitches
 from hekla.cli.options import CONF_HELP, read_text, registry_with, usable_conf
 from hekla.cli.terminal import echo, warn
 from hekla.conf import configuration_in
-from hekla.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
 from hekla.errors import InputError
+from hekla.server.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
 
 CONTROLLERS_DELETE = (
     "the controllers of Jobs delete pods, so the permission stays; to evict nobody, leave preempt, reclaim, "
@@ -101,8 +101,8 @@ def apply_to_cluster(installation: Installation, kubeconfig: Path | None, contex
 
 async def _apply(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:
     try:
-        from hekla.deploy.apply import apply  # noqa: PLC0415 - needs the extra, which printing does not
         from hekla.kube import Client, find_access  # noqa: PLC0415 - as above
+        from hekla.server.deploy.apply import apply  # noqa: PLC0415 - needs the extra, which printing does not
     except ImportError as error:
         raise InputError('--apply needs more: pip install "hekla[kubernetes]"') from error
 

@@ -20,9 +20,9 @@ from hekla.safe_text import escaped
 
 if TYPE_CHECKING:
     from hekla.framework.registry import Registry
+    from hekla.insight.plan import Planner
+    from hekla.insight.plan.search import OnTry
     from hekla.objects import Manifest
-    from hekla.planning import Planner
-    from hekla.planning.search import OnTry
 
 WOULD_NOT_START = 4
 """The exit code for a plan of which some job would not start."""
@@ -110,7 +110,7 @@ def planner_on_live(
 ) -> Planner:
     from hekla.cli.from_cluster import conf_for, facts_for, reach  # noqa: PLC0415 - --help stays quick
     from hekla.clock import WallClock  # noqa: PLC0415
-    from hekla.planning import Planner  # noqa: PLC0415
+    from hekla.insight.plan import Planner  # noqa: PLC0415
 
     access = reach(kubeconfig, context)
     conf = conf_for(access, conf_file, preset, conf_place, registry, strict=strict)
@@ -123,8 +123,8 @@ def planner_on_files(
 ) -> Planner:
     """A scenario is taken as it stands, conf, time and all; manifests as a cluster would admit them."""
     from hekla.cli.options import chosen_conf  # noqa: PLC0415 - --help stays quick
+    from hekla.insight.plan import Planner, admitted_state  # noqa: PLC0415
     from hekla.objects.scenario import is_scenario  # noqa: PLC0415
-    from hekla.planning import Planner, admitted_state  # noqa: PLC0415
 
     if len(state) == 1 and is_scenario(state[0]):
         own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
@@ -137,9 +137,9 @@ def planner_on_files(
 
 def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: bool) -> Planner:
     from hekla.cli.options import usable_conf  # noqa: PLC0415 - --help stays quick
+    from hekla.insight.plan import Planner  # noqa: PLC0415
     from hekla.model.shard import Shard  # noqa: PLC0415
     from hekla.objects.scenario import read_scenario  # noqa: PLC0415
-    from hekla.planning import Planner  # noqa: PLC0415
 
     scenario = read_scenario(file)
     warn(f"{file}: {complaint}" for complaint in scenario.complaints)

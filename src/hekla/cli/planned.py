@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import fill
 
 from hekla.cli.table import counted, table
-from hekla.planning import Delay, Loser, Plan, Start, Suggestion
+from hekla.insight.plan import Delay, Loser, Plan, Start, Suggestion
 
 WIDTH = 100
 GLUE = "\N{NO-BREAK SPACE}"

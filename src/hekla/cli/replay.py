@@ -14,7 +14,7 @@ from hekla.cli.style import Style, output_option
 from hekla.conf.presets import PRESETS
 
 if TYPE_CHECKING:
-    from hekla.timetravel import Recording
+    from hekla.insight.replay import Recording
 
 NEEDS_A_CYCLE = ("step", "shrink", "save", "job", "pod", "keep")
 
@@ -49,7 +49,7 @@ def replay(file: Path, output: Style | None, **given: Any) -> None:
     from hekla.cli.cutting import cut_out  # noqa: PLC0415 - --help stays quick
     from hekla.cli.options import chosen_conf, registry_with  # noqa: PLC0415
     from hekla.cli.replays import listing, one_cycle  # noqa: PLC0415
-    from hekla.timetravel import Recording  # noqa: PLC0415
+    from hekla.insight.replay import Recording  # noqa: PLC0415
 
     _check(given)
     registry = registry_with(given["plugins"])

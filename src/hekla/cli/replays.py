@@ -15,13 +15,13 @@ from hekla.cli.table import counted
 from hekla.cli.terminal import echo, warn
 from hekla.conf import Conf
 from hekla.framework.registry import Registry
+from hekla.insight.replay import Recording, Replayed, replay, travel_to
+from hekla.insight.replay.acts import Act, acts_of
+from hekla.insight.replay.differences import Difference
+from hekla.insight.replay.invariants import breaches
+from hekla.insight.replay.replaying import ASK_OTHERS
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations
-from hekla.timetravel import Recording, Replayed, replay, travel_to
-from hekla.timetravel.acts import Act, acts_of
-from hekla.timetravel.differences import Difference
-from hekla.timetravel.invariants import breaches
-from hekla.timetravel.replaying import ASK_OTHERS
 
 HEADS = f"{'CYCLE':>6}  {'TIME':20}  {'CHANGES':>7}  {'BOUND':>6}  {'EVICTED':>7}  OUTCOME"
 DIFFERENCES_SHOWN = 5

@@ -137,7 +137,7 @@ def recorded(
     if path is None:
         yield
         return
-    from hekla.timetravel import Scribe, header  # noqa: PLC0415 - only a recording needs it
+    from hekla.insight.replay import Scribe, header  # noqa: PLC0415 - only a recording needs it
 
     head = header(__version__, options.scheduler_names, plugins=plugins)
     embedded.loop.witness = scribe = Scribe(path, head, registry.catalogue())

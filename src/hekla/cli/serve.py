@@ -113,8 +113,8 @@ def serve(**given: Any) -> None:
     """
     from hekla.cli.options import registry_with  # noqa: PLC0415 - --help stays quick
     from hekla.kube.access import find_access  # noqa: PLC0415
-    from hekla.serve.logs import set_up_logs  # noqa: PLC0415
-    from hekla.serve.server import Server  # noqa: PLC0415
+    from hekla.server.logs import set_up_logs  # noqa: PLC0415
+    from hekla.server.server import Server  # noqa: PLC0415
 
     set_up_logs(given["log_format"], given["log_level"])
     if ignored := without_effect(given):
@@ -135,7 +135,7 @@ def options_from(given: dict[str, Any]) -> Any:
     from hekla.cluster.kubernetes import KubernetesOptions  # noqa: PLC0415 - --help stays quick
     from hekla.kube.lease import LeaseOptions  # noqa: PLC0415
     from hekla.kube.reflector import Patience  # noqa: PLC0415
-    from hekla.serve.options import ServeOptions  # noqa: PLC0415
+    from hekla.server.options import ServeOptions  # noqa: PLC0415
 
     names = tuple(given["names"])
     lease = None

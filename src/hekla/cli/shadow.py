@@ -24,9 +24,9 @@ from hekla.cli.terminal import echo
 from hekla.errors import InputError
 
 if TYPE_CHECKING:
+    from hekla.insight.shadow import Shadow, Verdict
+    from hekla.insight.shadow.lane import Lane
     from hekla.kube.access import Access
-    from hekla.shadow import Shadow, Verdict
-    from hekla.shadow.lane import Lane
 
 CURRENT, CANDIDATE = "current", "candidate"
 
@@ -63,10 +63,10 @@ def shadow(**given: Any) -> None:
     kept waiting and why. Nothing is written to the cluster. A summary is printed at the end, or on Ctrl-C.
     """
     from hekla.cli.from_cluster import reach  # noqa: PLC0415 - --help stays quick
-    from hekla.serve.logs import set_up_logs  # noqa: PLC0415
-    from hekla.shadow.judge import Patience  # noqa: PLC0415
-    from hekla.shadow.shadow import ShadowOptions  # noqa: PLC0415
-    from hekla.shadow.watch import Hearer, WatchOptions, watch_cluster  # noqa: PLC0415
+    from hekla.insight.shadow.judge import Patience  # noqa: PLC0415
+    from hekla.insight.shadow.shadow import ShadowOptions  # noqa: PLC0415
+    from hekla.insight.shadow.watch import Hearer, WatchOptions, watch_cluster  # noqa: PLC0415
+    from hekla.server.logs import set_up_logs  # noqa: PLC0415
 
     set_up_logs(given["log_format"], "error")
     if given["report"] is not None:
@@ -93,7 +93,7 @@ def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
     from hekla.cli.from_cluster import conf_for  # noqa: PLC0415 - --help stays quick
     from hekla.cli.options import registry_with  # noqa: PLC0415
     from hekla.clock import WallClock  # noqa: PLC0415
-    from hekla.shadow.lane import Lane  # noqa: PLC0415
+    from hekla.insight.shadow.lane import Lane  # noqa: PLC0415
 
     registry, strict, clock = registry_with(given["plugins"]), given["strict"], WallClock()
     conf_file, place, candidate = given["conf_file"], given["conf_place"], given["candidate"]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hekla.errors import InputError
-from hekla.serve.health import Check, liveness, readiness, text_of
-from hekla.serve.metrics import CONTENT_TYPE
-from hekla.serve.process_figures import figures_of
+from hekla.server.health import Check, liveness, readiness, text_of
+from hekla.server.metrics import CONTENT_TYPE
+from hekla.server.process_figures import figures_of
 
 if TYPE_CHECKING:
-    from hekla.serve.server import Server
+    from hekla.server.server import Server
 
 logger = logging.getLogger("hekla.serve")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

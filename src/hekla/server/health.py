@@ -12,7 +12,7 @@ from hekla.kube.reflector import Pulse
 from hekla.objects import Manifest
 
 if TYPE_CHECKING:
-    from hekla.serve.server import Server
+    from hekla.server.server import Server
 
 MOST_NAMED = 5
 

@@ -25,8 +25,8 @@ from hekla.cluster.kubernetes.intents import End, Outcome
 from hekla.framework.decisions import Bind, Decision, Evict, Tell
 from hekla.model.job import Job
 from hekla.scheduler.cycle import CycleReport
-from hekla.serve.measures import MEASURES, Measure
-from hekla.serve.observation import Figures, JobHistory, Series, observed
+from hekla.server.measures import MEASURES, Measure
+from hekla.server.observation import Figures, JobHistory, Series, observed
 
 logger = logging.getLogger("hekla.serve")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -14,7 +14,7 @@ from hekla.framework.figures import QueueFigures
 from hekla.framework.session import Session
 from hekla.model.job import Job
 from hekla.model.resources import CPU, MEMORY, PODS, is_whole
-from hekla.serve.measures import AMOUNTS, PHASES
+from hekla.server.measures import AMOUNTS, PHASES
 
 Series = dict[tuple[str, ...], float]
 """By the values of the labels."""

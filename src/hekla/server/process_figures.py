@@ -8,10 +8,10 @@ from hekla import __version__
 from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.intents import Outcome
 from hekla.cluster.kubernetes.outbox import Rank
-from hekla.serve.observation import Figures
+from hekla.server.observation import Figures
 
 if TYPE_CHECKING:
-    from hekla.serve.server import Server
+    from hekla.server.server import Server
 
 
 def figures_of(server: Server) -> Figures:

@@ -29,15 +29,15 @@ from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.suspects import is_foreseen, suspects_of
-from hekla.serve.conf_file import ConfFile
-from hekla.serve.endpoints import Endpoints
-from hekla.serve.metrics import Metrics
-from hekla.serve.options import ServeOptions
-from hekla.serve.permissions import Permission, Permissions, needed
-from hekla.serve.recording import RecordingGuard
-from hekla.serve.standing import ensure_queues
-from hekla.timetravel import Scribe, header
-from hekla.timetravel.scribe import put_aside
+from hekla.server.conf_file import ConfFile
+from hekla.server.endpoints import Endpoints
+from hekla.server.metrics import Metrics
+from hekla.server.options import ServeOptions
+from hekla.server.permissions import Permission, Permissions, needed
+from hekla.server.recording import Scribe, header
+from hekla.server.recording.guard import RecordingGuard
+from hekla.server.recording.recorder import put_aside
+from hekla.server.standing import ensure_queues
 
 logger = logging.getLogger("hekla.serve")
 MOST_IN_VAIN = 10

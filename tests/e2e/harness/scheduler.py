@@ -13,7 +13,7 @@ from harness.control_plane import ControlPlane
 from harness.evictions import PATIENCE, evictions_of, is_eviction, outstanding, read_history
 from harness.kinds import Object
 from harness.process import Server, free_port
-from hekla.deploy.manifests import read_part
+from hekla.server.deploy.manifests import read_part
 
 USER = "hekla"
 NAMESPACE = "hekla-system"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.comparison import Against
-from hekla.comparison.differences import Tally
-from hekla.comparison.pairs import job_figures, paired
+from hekla.insight.compare import Against
+from hekla.insight.compare.differences import Tally
+from hekla.insight.compare.pairs import job_figures, paired
 from hekla.measures import summarize
 from hekla.sim.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
 

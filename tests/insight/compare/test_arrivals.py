@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from hekla.comparison import Jittered, Resampled
-from hekla.comparison.arrivals import AsTheyAre
-from hekla.comparison.chance import Chance, chance_of
 from hekla.errors import InputError
+from hekla.insight.compare import Jittered, Resampled
+from hekla.insight.compare.arrivals import AsTheyAre
+from hekla.insight.compare.chance import Chance, chance_of
 from hekla.objects.batch import PodTemplate
 from hekla.workloads import Hazards, Role, Submission, Workload
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from hekla import Plugin, answers
-from hekla.comparison import (
+from hekla.conf import Conf, read_conf, require
+from hekla.errors import InputError
+from hekla.framework.points import JOB_ORDER
+from hekla.insight.compare import (
     Chance,
     Comparison,
     Entrant,
@@ -20,9 +23,6 @@ from hekla.comparison import (
     comparison_lines,
     verdict_of,
 )
-from hekla.conf import Conf, read_conf, require
-from hekla.errors import InputError
-from hekla.framework.points import JOB_ORDER
 from hekla.model.job import Job
 from hekla.scheduler.builtin import BUILTIN
 from hekla.workloads import Workload, read_workload

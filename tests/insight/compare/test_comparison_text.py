@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from fates import Fate, against, run_of
 
-from hekla.comparison import (
+from hekla.errors import InputError
+from hekla.insight.compare import (
     Against,
     AsTheyAre,
     Chance,
@@ -21,7 +22,6 @@ from hekla.comparison import (
     save_comparison,
     write_comparison_report,
 )
-from hekla.errors import InputError
 from hekla.measures import summarize
 from hekla.sim.run import Run
 from hekla.workloads import Account

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from fates import Fate, against, run_of
 
-from hekla.comparison import Against, Judgement, verdict_of
-from hekla.comparison.intervals import t_quantile
+from hekla.insight.compare import Against, Judgement, verdict_of
+from hekla.insight.compare.intervals import t_quantile
 from hekla.sim.run import Run
 
 QUEUES = ("prod", "research")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fates import NAN, Fate, against, run_of
 
-from hekla.comparison.pairs import Outcome, Pair, job_figures, paired
-from hekla.comparison.verdict import verdict_of
+from hekla.insight.compare.pairs import Outcome, Pair, job_figures, paired
+from hekla.insight.compare.verdict import verdict_of
 from hekla.sim.run import State
 
 

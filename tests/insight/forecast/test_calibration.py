@@ -9,9 +9,9 @@ import pytest
 from states import CONF
 
 from hekla.errors import InputError
-from hekla.forecasting import Calibration, Knowledge, Outcome, Past, Rolling, calibrate
-from hekla.forecasting.calibration import trust_in, verdict_on
-from hekla.forecasting.past import likeness_of
+from hekla.insight.forecast import Calibration, Knowledge, Outcome, Past, Rolling, calibrate
+from hekla.insight.forecast.calibration import trust_in, verdict_on
+from hekla.insight.forecast.past import likeness_of
 from hekla.workloads import Workload, read_workload
 
 QUEUEING = """

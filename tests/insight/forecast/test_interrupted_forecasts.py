@@ -14,14 +14,14 @@ import pytest
 from states import CONF, NOW, runs, state
 
 from hekla.cluster.export import as_data, listed
-from hekla.forecasting import Rolling, forecast
-from hekla.forecasting.calibration import calibrate
+from hekla.insight.forecast import Rolling, forecast
+from hekla.insight.forecast.calibration import calibrate
 from hekla.sim.stage import Stage
 from hekla.testing.builders import node
 from hekla.workloads import read_workload
 
 LATE = """
-import hekla.forecasting.rolls as rolls
+import hekla.insight.forecast.rolls as rolls
 from hekla.cli.main import main
 rolls.WORTH_PROCESSES = 0.0
 roll = rolls.roll

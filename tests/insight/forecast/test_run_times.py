@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.forecasting.past import Likeness, Past, likeness_of, stem_of
-from hekla.forecasting.run_times import Question, RunTimes, Source
+from hekla.insight.forecast.past import Likeness, Past, likeness_of, stem_of
+from hekla.insight.forecast.run_times import Question, RunTimes, Source
 
 
 def like(name: str = "train-1", user: str = "ann", queue: str = "research", pods: int = 1) -> Likeness:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from hekla.conf import PRESETS, Conf, read_conf, require
+from hekla.insight.plan import Plan, Planner, Start, plan
 from hekla.objects import Manifest
-from hekla.planning import Plan, Planner, Start, plan
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import JobObjects, job, node, priority_class, queue
 from hekla.testing.pods import pod, stamped

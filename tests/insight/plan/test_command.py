@@ -12,7 +12,7 @@ import yaml
 from cli.calling import called as hekla
 from fakes.http_api import ApiThread
 from hekla.cli.plan import DEFAULT_TRIES
-from hekla.planning import TRIES
+from hekla.insight.plan import TRIES
 from hekla.testing.builders import job as group_with_pods
 from hekla.testing.builders import node, queue
 

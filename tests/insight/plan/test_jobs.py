@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hekla.errors import InputError
+from hekla.insight.plan import Plan, Planner, Start, admitted_state, plan
 from hekla.objects import Manifest
 from hekla.objects.read import read_text
-from hekla.planning import Plan, Planner, Start, admitted_state, plan
 from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.pods import pod, stamped
 from hekla.testing.story import conf_of

@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import PRESETS, read_conf, require
+from hekla.insight.plan import admitted_state
+from hekla.insight.plan.changes import ladders, queues
+from hekla.insight.plan.intake import Desk, moment_after
+from hekla.insight.plan.plan import Planner
+from hekla.insight.plan.request import Request
+from hekla.insight.plan.scales import lowered, scales
+from hekla.insight.plan.search import Search
+from hekla.insight.plan.stage import Setting, Stage
+from hekla.insight.plan.trial import Trial, try_out
 from hekla.objects import Manifest, Pod
 from hekla.objects.scheduling import PodGroupStatus
-from hekla.planning import admitted_state
-from hekla.planning.changes import ladders, queues
-from hekla.planning.intake import Desk, moment_after
-from hekla.planning.plan import Planner
-from hekla.planning.request import Request
-from hekla.planning.scales import lowered, scales
-from hekla.planning.search import Search
-from hekla.planning.stage import Setting, Stage
-from hekla.planning.trial import Trial, try_out
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.loop import Loop
 from hekla.testing.builders import JobObjects, job, node, priority_class, queue

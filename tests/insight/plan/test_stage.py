@@ -8,9 +8,9 @@ from hekla.clock import stopwatch
 from hekla.conf import read_conf, require
 from hekla.framework.decisions import Bind, Evict
 from hekla.framework.plugin import Plugin
+from hekla.insight.plan import Planner, Start
+from hekla.insight.plan.stage import Setting, Stage
 from hekla.objects import Manifest, Pod
-from hekla.planning import Planner, Start
-from hekla.planning.stage import Setting, Stage
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.pods import stamped

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from hekla.conf import PRESETS, Conf, read_conf, require
+from hekla.insight.plan import Plan, Start, Suggestion, plan
 from hekla.objects import Manifest, Toleration
 from hekla.objects.pod import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from hekla.planning import Plan, Start, Suggestion, plan
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import JobObjects, job, node, priority_class, queue
 from hekla.testing.network import hypernode, racks

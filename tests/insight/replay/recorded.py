@@ -12,10 +12,10 @@ from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf, read_conf, require
 from hekla.errors import HeklaError
 from hekla.framework.registry import Registry
+from hekla.insight.replay import Recording, Replayed, Scribe, header, replay, travel_to
 from hekla.objects import Manifest
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.loop import Loop
-from hekla.timetravel import Recording, Replayed, Scribe, header, replay, travel_to
 
 START = 1_767_225_600.0
 AS_THEY_STAND = Options(admission=False)

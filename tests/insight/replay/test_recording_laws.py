@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hekla.conf import Conf
+from hekla.insight.replay.shrinking import fewest
 from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE
 from hekla.objects import Manifest, Node
 from hekla.testing.conf_strategies import confs
 from hekla.testing.medleys import medley_confs, medleys
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
-from hekla.timetravel.shrinking import fewest
+from insight.replay.recorded import Recorder, assert_identical
 from properties.effort import examples
-from timetravel.recorded import Recorder, assert_identical
 
 
 def objects_of(cluster: Cluster) -> list[Manifest]:

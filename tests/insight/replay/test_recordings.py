@@ -17,18 +17,18 @@ from hekla.cluster.embedded import Options
 from hekla.errors import InputError
 from hekla.framework.action import Action
 from hekla.framework.session import Session
+from hekla.insight.replay import Recording, replay, travel_to
 from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE
 from hekla.model.status import Status
 from hekla.objects import Manifest, Pod
 from hekla.plugins.tdm import LAST_EVICTION
 from hekla.scheduler.builtin import BUILTIN
+from hekla.server.recording.recorder import everything_in, put_aside
+from hekla.server.recording.records import FORMAT, Checkpoint, Configuration, Cycle
+from hekla.server.recording.writer import older
 from hekla.state.live import LiveState
 from hekla.testing import conf_of, job, node, node_shard, plugin, pod, queue, stamped
-from hekla.timetravel import Recording, replay, travel_to
-from hekla.timetravel.pen import older
-from hekla.timetravel.records import FORMAT, Checkpoint, Configuration, Cycle
-from hekla.timetravel.scribe import everything_in, put_aside
-from timetravel.recorded import Recorder, all_cycles, assert_identical, kinds_of
+from insight.replay.recorded import Recorder, all_cycles, assert_identical, kinds_of
 
 PLAIN = conf_of("enqueue, allocate, backfill", ("priority, gang", "predicates, proportion, binpack"))
 

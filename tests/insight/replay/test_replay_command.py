@@ -14,15 +14,15 @@ from fakes.http_api import HttpApi
 from hekla.cli import replays
 from hekla.cli.main import cli
 from hekla.errors import InputError
+from hekla.insight.replay import Recording
 from hekla.objects import Pod
+from hekla.server.recording.records import Configuration, Cycle
+from hekla.server.recording.writer import older
 from hekla.testing import job, node, queue, stamped
-from hekla.timetravel import Recording
-from hekla.timetravel.pen import older
-from hekla.timetravel.records import Configuration, Cycle
-from serve.serving import serving, until
-from timetravel.recorded import assert_identical
+from insight.replay.recorded import assert_identical
+from server.serving import serving, until
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 PREEMPTION = EXAMPLES / "04-preemption"
 STORIES = [
     ("03-fair-share", None),

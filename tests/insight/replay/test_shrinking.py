@@ -13,17 +13,9 @@ from hekla.errors import InputError
 from hekla.framework.action import Action
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
-from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE
-from hekla.model.status import Status
-from hekla.objects import Manifest, Node, Pod, PodGroup
-from hekla.objects.scenario import read_scenario
-from hekla.scheduler.builtin import BUILTIN
-from hekla.scheduler.cycle import run_cycle
-from hekla.state.snapshot import take_snapshot
-from hekla.testing import conf_of, job, node, plugin, priority_class, queue, stamped
-from hekla.timetravel import Budget, Case, Recording, Shrunk, case_of, shrink, travel_to
-from hekla.timetravel.invariants import HALF_PLACED, OVERCOMMITTED, breaches
-from hekla.timetravel.problems import (
+from hekla.insight.replay import Budget, Case, Recording, Shrunk, case_of, shrink, travel_to
+from hekla.insight.replay.invariants import HALF_PLACED, OVERCOMMITTED, breaches
+from hekla.insight.replay.problems import (
     Problem,
     confs_differ,
     evident_problem,
@@ -32,7 +24,15 @@ from hekla.timetravel.problems import (
     pod_fares,
     says,
 )
-from timetravel.recorded import Recorder
+from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE
+from hekla.model.status import Status
+from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.objects.scenario import read_scenario
+from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.cycle import run_cycle
+from hekla.state.snapshot import take_snapshot
+from hekla.testing import conf_of, job, node, plugin, priority_class, queue, stamped
+from insight.replay.recorded import Recorder
 
 PACKING = conf_of("enqueue, allocate, backfill", ("priority, gang", "predicates, proportion, binpack"))
 SPREADING = conf_of("enqueue, allocate, backfill", ("priority, gang", "predicates, proportion, nodeorder"))

@@ -11,11 +11,11 @@ from hekla.clock import VirtualClock
 from hekla.cluster.conditions import evicted, placed
 from hekla.cluster.store import Store
 from hekla.conf import Conf, read_conf, require
+from hekla.insight.shadow import Kind, Shadow, Verdict
+from hekla.insight.shadow.feed import Feed
+from hekla.insight.shadow.lane import Lane
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.builtin import BUILTIN
-from hekla.shadow import Kind, Shadow, Verdict
-from hekla.shadow.feed import Feed
-from hekla.shadow.lane import Lane
 from hekla.testing.builders import JobObjects, job, node, queue
 
 START = 1_800_000_000.0

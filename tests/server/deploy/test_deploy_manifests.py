@@ -15,15 +15,15 @@ import yaml
 
 from hekla import __version__
 from hekla.conf import PRESETS, read_conf
-from hekla.deploy import Installation
-from hekla.deploy.manifests import CONF_KEY, read_part
 from hekla.objects import KINDS, Manifest
 from hekla.scheduler.builtin import BUILTIN
+from hekla.server.deploy import Installation
+from hekla.server.deploy.manifests import CONF_KEY, read_part
 
 Object = dict[str, Any]
 
-ROOT = Path(__file__).parents[2]
-MANIFESTS = ROOT / "src" / "hekla" / "deploy" / "manifests"
+ROOT = Path(__file__).parents[3]
+MANIFESTS = ROOT / "src" / "hekla" / "server" / "deploy" / "manifests"
 OVERLAYS = ROOT / "deploy" / "overlays"
 PARTS = sorted(path.name for path in MANIFESTS.iterdir())
 INSTALLATIONS = {

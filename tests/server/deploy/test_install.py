@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from cli.calling import called as hekla
-from hekla.deploy.apply import change, path_of, reason_of
 from hekla.kube.client import Refused
+from hekla.server.deploy.apply import change, path_of, reason_of
 
 Object = dict[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import Enum
 from itertools import zip_longest
 
-from hekla.comparison.arrivals import Arrivals, Jittered, Resampled
-from hekla.comparison.trials import WorkloadOf
+from hekla.insight.compare.arrivals import Arrivals, Jittered, Resampled
+from hekla.insight.compare.trials import WorkloadOf
 from hekla.workloads import Workload
 
 

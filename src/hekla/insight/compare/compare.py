@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hekla.comparison.arrivals import Arrivals, AsTheyAre
-from hekla.comparison.chance import Chance, chance_of
-from hekla.comparison.differences import Difference, Tally
-from hekla.comparison.pairs import Outcome, paired
-from hekla.comparison.trials import Entrant, Listed, Result, Setup, Trial, WorkloadOf, trials_of
-from hekla.comparison.workers import OnProgress, in_processes, in_turn
 from hekla.conf import Conf
 from hekla.errors import InputError
 from hekla.framework.registry import Registry
+from hekla.insight.compare.arrivals import Arrivals, AsTheyAre
+from hekla.insight.compare.chance import Chance, chance_of
+from hekla.insight.compare.differences import Difference, Tally
+from hekla.insight.compare.pairs import Outcome, paired
+from hekla.insight.compare.trials import Entrant, Listed, Result, Setup, Trial, WorkloadOf, trials_of
+from hekla.insight.compare.workers import OnProgress, in_processes, in_turn
 from hekla.measures import Summary
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN

@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from hekla.comparison.figures import (
+from hekla.insight.compare.figures import (
     ALL,
     Figures,
     Group,
@@ -20,7 +20,7 @@ from hekla.comparison.figures import (
     run_figures,
     wanted_resources,
 )
-from hekla.comparison.intervals import (
+from hekla.insight.compare.intervals import (
     FEWEST_BLOCKS,
     Estimate,
     neighbour_correlation,
@@ -28,7 +28,7 @@ from hekla.comparison.intervals import (
     over_seeds,
     widening_for,
 )
-from hekla.comparison.pairs import Outcome, Pair
+from hekla.insight.compare.pairs import Outcome, Pair
 from hekla.measures.rounding import PARTS, number
 from hekla.measures.spans import Rows, totals
 from hekla.measures.summary import Summary

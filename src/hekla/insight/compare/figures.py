@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hekla.comparison.pairs import SPREAD_OUT, JobFigures, Pair
+from hekla.insight.compare.pairs import SPREAD_OUT, JobFigures, Pair
 from hekla.measures.rounding import MILLISECONDS, PARTS
 from hekla.measures.spans import Mask, Rows, totals
 from hekla.measures.summary import Summary

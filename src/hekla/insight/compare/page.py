@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hekla.comparison.compare import Comparison
-from hekla.comparison.differences import Judgement
-from hekla.comparison.text import cautions, cells, interval_words, whose_row
-from hekla.comparison.verdict import verdict_of
+from hekla.insight.compare.compare import Comparison
+from hekla.insight.compare.differences import Judgement
+from hekla.insight.compare.text import cautions, cells, interval_words, whose_row
+from hekla.insight.compare.verdict import verdict_of
 from hekla.report import Table, write_report
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hekla.comparison.arrivals import Jittered, Resampled
-from hekla.comparison.compare import Comparison, RunSummary
-from hekla.comparison.text import cautions, interval_words
-from hekla.comparison.verdict import verdict_of
 from hekla.errors import InputError
+from hekla.insight.compare.arrivals import Jittered, Resampled
+from hekla.insight.compare.compare import Comparison, RunSummary
+from hekla.insight.compare.text import cautions, interval_words
+from hekla.insight.compare.verdict import verdict_of
 from hekla.measures.files import TABLE_FORMS, save_table
 from hekla.measures.records import Column, Columns
 from hekla.measures.rounding import MILLISECONDS, PARTS, number

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from hekla.comparison.arrivals import Arrivals
-from hekla.comparison.pairs import JobFigures, job_figures
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError
 from hekla.framework.registry import Registry
+from hekla.insight.compare.arrivals import Arrivals
+from hekla.insight.compare.pairs import JobFigures, job_figures
 from hekla.measures import Summary, summarize
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN

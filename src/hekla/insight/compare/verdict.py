@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hekla.comparison.compare import Against
-from hekla.comparison.differences import Difference, Judgement, of_queues_and_sizes
-from hekla.comparison.figures import ALL, Group, Unit, plain_name
+from hekla.insight.compare.compare import Against
+from hekla.insight.compare.differences import Difference, Judgement, of_queues_and_sizes
+from hekla.insight.compare.figures import ALL, Group, Unit, plain_name
 
 MOST_GROUPS = 4
 """Queues and sizes that are named for one thing; the rest is counted."""

@@ -10,9 +10,9 @@ from ctypes import c_double
 from multiprocessing import get_context
 from typing import Any
 
-from hekla.comparison.trials import Result, Setup, Trial, play
 from hekla.errors import HeklaError, InputError
 from hekla.framework.registry import load_class
+from hekla.insight.compare.trials import Result, Setup, Trial, play
 from hekla.processes import is_told_to_stop, process_pool
 from hekla.sim.simulate import Progress
 

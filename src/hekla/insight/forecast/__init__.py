@@ -12,11 +12,11 @@ calibration   how good forecasts would have been in a simulation: `calibrate`
 
 from __future__ import annotations
 
-from hekla.forecasting.arrivals import Arrivals, NoArrivals, SteadyArrivals, WrittenArrivals
-from hekla.forecasting.calibration import Calibration, Knowledge, Outcome, Trust, calibrate
-from hekla.forecasting.forecast import Forecast, Rolling, Start, forecast
-from hekla.forecasting.history import read_history
-from hekla.forecasting.past import Likeness, Past
+from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, SteadyArrivals, WrittenArrivals
+from hekla.insight.forecast.calibration import Calibration, Knowledge, Outcome, Trust, calibrate
+from hekla.insight.forecast.forecast import Forecast, Rolling, Start, forecast
+from hekla.insight.forecast.history import read_history
+from hekla.insight.forecast.past import Likeness, Past
 
 __all__ = [
     "Arrivals",

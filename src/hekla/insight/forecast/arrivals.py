@@ -10,8 +10,8 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from hekla.forecasting.run_times import Prospect
-from hekla.forecasting.standing import Standing, StandingJob, group_key
+from hekla.insight.forecast.run_times import Prospect
+from hekla.insight.forecast.standing import Standing, StandingJob, group_key
 from hekla.objects import Pod
 from hekla.objects.batch import PodTemplate
 from hekla.workloads import Role, Submission

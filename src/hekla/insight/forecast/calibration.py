@@ -20,12 +20,12 @@ import numpy as np
 from hekla.cluster.embedded.annotations import FOREVER, RUN_SECONDS
 from hekla.conf import Conf
 from hekla.errors import InputError
-from hekla.forecasting.arrivals import Arrivals
-from hekla.forecasting.forecast import Forecast, Rolling, forecast
-from hekla.forecasting.history import ended_by
-from hekla.forecasting.past import Past
-from hekla.forecasting.standing import Known
 from hekla.framework.registry import Registry
+from hekla.insight.forecast.arrivals import Arrivals
+from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
+from hekla.insight.forecast.history import ended_by
+from hekla.insight.forecast.past import Past
+from hekla.insight.forecast.standing import Known
 from hekla.measures.rounding import PARTS, number
 from hekla.measures.words import spoken_part, spoken_seconds
 from hekla.objects import Manifest, Node, Pod, PodGroup

@@ -13,14 +13,14 @@ import numpy as np
 
 from hekla.conf import Conf
 from hekla.errors import InputError
-from hekla.forecasting.arrivals import Arrivals, NoArrivals, steady
-from hekla.forecasting.history import ended_in
-from hekla.forecasting.past import Past
-from hekla.forecasting.reasons import reasons_for
-from hekla.forecasting.rolls import OnRoll, Setting, alone, hopeless_in, roll, rolled
-from hekla.forecasting.run_times import Question, RunTimes, Source
-from hekla.forecasting.standing import Known, Standing, StandingJob, standing
 from hekla.framework.registry import Registry
+from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, steady
+from hekla.insight.forecast.history import ended_in
+from hekla.insight.forecast.past import Past
+from hekla.insight.forecast.reasons import reasons_for
+from hekla.insight.forecast.rolls import OnRoll, Setting, alone, hopeless_in, roll, rolled
+from hekla.insight.forecast.run_times import Question, RunTimes, Source
+from hekla.insight.forecast.standing import Known, Standing, StandingJob, standing
 from hekla.measures.rounding import number
 from hekla.objects import Manifest, Node, seconds
 from hekla.scheduler.builtin import BUILTIN

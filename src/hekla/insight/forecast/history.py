@@ -16,7 +16,7 @@ from typing import Any
 from hekla.cluster.rooms import is_finished
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
-from hekla.forecasting.past import Past, likeness_of
+from hekla.insight.forecast.past import Past, likeness_of
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, seconds
 from hekla.objects.complaint import spoken
 from hekla.objects.duration import read_seconds

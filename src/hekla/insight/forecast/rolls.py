@@ -21,10 +21,10 @@ from hekla.clock import stopwatch
 from hekla.cluster.embedded.annotations import RUN_SECONDS
 from hekla.conf import Conf
 from hekla.errors import HeklaError
-from hekla.forecasting.arrivals import Arrivals
-from hekla.forecasting.run_times import Prospect
-from hekla.forecasting.standing import Standing, StandingJob, group_key, has_run
 from hekla.framework.registry import Registry
+from hekla.insight.forecast.arrivals import Arrivals
+from hekla.insight.forecast.run_times import Prospect
+from hekla.insight.forecast.standing import Standing, StandingJob, group_key, has_run
 from hekla.objects import Manifest, Pod, PodGroup, seconds
 from hekla.objects.pod import PodStatus
 from hekla.processes import is_told_to_stop, process_pool

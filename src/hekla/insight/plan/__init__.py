@@ -11,9 +11,9 @@ plan         the answer
 
 from __future__ import annotations
 
-from hekla.planning.intake import State, admitted_state
-from hekla.planning.plan import TRIES, Delay, Plan, Planner, Suggestion, plan
-from hekla.planning.trial import Loser, Shortage, Start
+from hekla.insight.plan.intake import State, admitted_state
+from hekla.insight.plan.plan import TRIES, Delay, Plan, Planner, Suggestion, plan
+from hekla.insight.plan.trial import Loser, Shortage, Start
 
 __all__ = [
     "TRIES",

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from hekla.controllers.queue_tree import ROOT, has_children, is_open, parent_of
+from hekla.insight.plan.request import JobRequest, Request
+from hekla.insight.plan.stage import Stage
 from hekla.objects import HyperNode, Node, PriorityClass, Queue, Taint, Toleration
 from hekla.objects.pod import Affinity, PodSpec
 from hekla.objects.scheduling import NetworkTopology
-from hekla.planning.request import JobRequest, Request
-from hekla.planning.stage import Stage
 from hekla.plugins.taints import HARD_EFFECTS, is_tolerated, spelled
 
 QUEUE_COST = 0.1

@@ -35,6 +35,8 @@ from hekla.controllers import (
 from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, pod_of
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
+from hekla.insight.plan.request import GroupRequest, JobRequest, Request
+from hekla.insight.plan.stage import Stage
 from hekla.objects import (
     KINDS,
     Manifest,
@@ -54,8 +56,6 @@ from hekla.objects.batch import JobStatus
 from hekla.objects.complaint import Complaint, did_you_mean
 from hekla.objects.pod import PodSpec, PodStatus
 from hekla.objects.scheduling import PodGroupStatus
-from hekla.planning.request import GroupRequest, JobRequest, Request
-from hekla.planning.stage import Stage
 
 DAY = 86_400.0
 SCHEDULER_NAMES = ("volcano", "hekla")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from hekla.insight.plan.changes import Change
+from hekla.insight.plan.request import Request, Role, differences, pods_of_request
 from hekla.model.resources import CPU, canonical, is_counted, is_whole
 from hekla.objects.meta import Amount
 from hekla.objects.pod import Container, PodSpec
-from hekla.planning.changes import Change
-from hekla.planning.request import Request, Role, differences, pods_of_request
 
 MINIMUM_COST = 0.5
 """A smaller minimum gives up less than pods do: the others may still come later."""

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hekla.planning.changes import Change, Ladder, ladders, queues
-from hekla.planning.intake import Desk
-from hekla.planning.request import Request
-from hekla.planning.scales import Scale, bundles, lowered, scales
-from hekla.planning.stage import Stage
-from hekla.planning.trial import Start, Trial, try_out
+from hekla.insight.plan.changes import Change, Ladder, ladders, queues
+from hekla.insight.plan.intake import Desk
+from hekla.insight.plan.request import Request
+from hekla.insight.plan.scales import Scale, bundles, lowered, scales
+from hekla.insight.plan.stage import Stage
+from hekla.insight.plan.trial import Start, Trial, try_out
 
 MOST_SHOWN = 6
 ENOUGH_PAIRS = 3

@@ -13,11 +13,11 @@ from enum import Enum
 
 from hekla.framework.decisions import Bind, Evict
 from hekla.framework.explain import explain
+from hekla.insight.plan.stage import Stage
 from hekla.model.diagnosis import Diagnosis
 from hekla.model.job import Job
 from hekla.model.status import READY_SET
 from hekla.objects import Manifest
-from hekla.planning.stage import Stage
 from hekla.scheduler.cycle import CycleReport
 
 MOST_CYCLES = 50

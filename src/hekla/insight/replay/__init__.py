@@ -1,11 +1,11 @@
 """Time travel: the inputs of every cycle kept in a file, decided again, and cut down to what matters."""
 
-from hekla.timetravel.cases import Case, case_of
-from hekla.timetravel.reading import Recording
-from hekla.timetravel.records import Header, header
-from hekla.timetravel.replaying import Replayed, Replayer, replay, travel_to
-from hekla.timetravel.scribe import Scribe
-from hekla.timetravel.shrinking import Budget, Shrunk, shrink
+from hekla.insight.replay.cases import Case, case_of
+from hekla.insight.replay.replaying import Replayed, Replayer, replay, travel_to
+from hekla.insight.replay.shrinking import Budget, Shrunk, shrink
+from hekla.server.recording.reader import Recording
+from hekla.server.recording.recorder import Scribe
+from hekla.server.recording.records import Header, header
 
 __all__ = [
     "Budget",

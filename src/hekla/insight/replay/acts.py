@@ -8,9 +8,9 @@ from itertools import groupby
 
 from hekla.framework.decisions import Decision, UpdatePodGroup
 from hekla.framework.story import Note
+from hekla.insight.replay.differences import TELLING, spoken
 from hekla.model.job import INQUEUE, PENDING
 from hekla.scheduler.cycle import CycleReport
-from hekla.timetravel.differences import TELLING, spoken
 
 ADMITTING, CLOSING = "enqueue", "close"
 

@@ -17,6 +17,7 @@ from hekla.cluster.export import as_data, as_scenario
 from hekla.conf import Conf, effective, read_conf, require
 from hekla.errors import InputError
 from hekla.framework.registry import Registry
+from hekla.insight.replay.replaying import Replayer
 from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE, USAGE_AT
 from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
@@ -24,10 +25,9 @@ from hekla.objects import Manifest, Node, PodGroup
 from hekla.objects.read import Place, Reader
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
+from hekla.server.recording.recorder import everything_in
+from hekla.server.recording.records import Cycle
 from hekla.state.snapshot import take_snapshot
-from hekla.timetravel.records import Cycle
-from hekla.timetravel.replaying import Replayer
-from hekla.timetravel.scribe import everything_in
 
 Data = dict[str, Any]
 

@@ -13,12 +13,12 @@ from hekla.conf import Conf
 from hekla.errors import InputError
 from hekla.framework.explain import explain, waits
 from hekla.framework.session import Session
+from hekla.insight.replay.cases import Case, Ending
+from hekla.insight.replay.differences import NOTHING, differences, fates, spoken
+from hekla.insight.replay.invariants import Breach, breaches
 from hekla.model.job import Job
 from hekla.model.status import Status
 from hekla.scheduler.outcome import explanations
-from hekla.timetravel.cases import Case, Ending
-from hekla.timetravel.differences import NOTHING, differences, fates, spoken
-from hekla.timetravel.invariants import Breach, breaches
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _RAISED = re.compile(r"^.*?failed: \w+")

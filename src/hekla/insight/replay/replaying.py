@@ -16,16 +16,14 @@ from hekla.conf import Conf, read_conf
 from hekla.errors import InputError
 from hekla.framework.decisions import Bind, Decision, Evict
 from hekla.framework.registry import Registry
+from hekla.insight.replay.differences import Difference, differences
 from hekla.metrics.read import ANNOTATIONS
 from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
-from hekla.state.live import LiveState
-from hekla.state.snapshot import Snapshot, snapshot_of
-from hekla.timetravel.differences import Difference, differences
-from hekla.timetravel.reading import Recording
-from hekla.timetravel.records import (
+from hekla.server.recording.reader import Recording
+from hekla.server.recording.records import (
     Batches,
     Checkpoint,
     Configuration,
@@ -35,6 +33,8 @@ from hekla.timetravel.records import (
     read_decisions,
     written_decisions,
 )
+from hekla.state.live import LiveState
+from hekla.state.snapshot import Snapshot, snapshot_of
 
 ASK_OTHERS = ("extender",)
 """Plugins whose answers come from other processes, and are not in a recording."""

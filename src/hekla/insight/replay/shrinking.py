@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hekla.clock import stopwatch
+from hekla.insight.replay.cases import Case, Data, Thing
 from hekla.model.task import GROUP_NAME
 from hekla.objects import CSINode, Node, Numatopology, Pod, PodGroup
-from hekla.timetravel.cases import Case, Data, Thing
 
 T = TypeVar("T")
 Unit = tuple[Thing, ...]

@@ -11,7 +11,7 @@ watch      the same on a live cluster
 
 from __future__ import annotations
 
-from hekla.shadow.shadow import Shadow, ShadowOptions
-from hekla.shadow.verdict import Kind, Verdict
+from hekla.insight.shadow.shadow import Shadow, ShadowOptions
+from hekla.insight.shadow.verdict import Kind, Verdict
 
 __all__ = ["Kind", "Shadow", "ShadowOptions", "Verdict"]

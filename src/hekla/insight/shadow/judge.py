@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from hekla.framework.decisions import Bind, Evict
 from hekla.framework.session import Session
+from hekla.insight.shadow.feed import Deed
+from hekla.insight.shadow.lane import Lane
+from hekla.insight.shadow.verdict import Kind, Verdict
 from hekla.model.task import Task
 from hekla.objects import Pod
-from hekla.shadow.feed import Deed
-from hekla.shadow.lane import Lane
-from hekla.shadow.verdict import Kind, Verdict
 
 Looks = tuple[str, str, bytes]
 

@@ -16,6 +16,7 @@ from hekla.framework.decisions import Decision
 from hekla.framework.explain import explain
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
+from hekla.insight.shadow.feed import Change
 from hekla.ledger.arrays import Mask
 from hekla.model.queue import DEFAULT_QUEUE
 from hekla.model.status import Status
@@ -23,7 +24,6 @@ from hekla.model.task import NOWHERE, Task
 from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
-from hekla.shadow.feed import Change
 from hekla.state.live import LiveState
 from hekla.state.snapshot import Snapshot, snapshot_of
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hekla.insight.shadow.feed import Change, Deed, Feed
+from hekla.insight.shadow.judge import Judge, Patience
+from hekla.insight.shadow.lane import Lane
+from hekla.insight.shadow.tally import Tally
+from hekla.insight.shadow.verdict import Verdict
 from hekla.objects import Pod
-from hekla.shadow.feed import Change, Deed, Feed
-from hekla.shadow.judge import Judge, Patience
-from hekla.shadow.lane import Lane
-from hekla.shadow.tally import Tally
-from hekla.shadow.verdict import Verdict
 
 MOST_KEPT = 10_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hekla.shadow.verdict import Kind, Verdict
+from hekla.insight.shadow.verdict import Kind, Verdict
 
 
 @dataclass

@@ -12,12 +12,12 @@ from typing import TypeVar
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes.following import Follower
 from hekla.errors import HeklaError
+from hekla.insight.shadow.feed import Feed
+from hekla.insight.shadow.lane import Lane
+from hekla.insight.shadow.shadow import Shadow, ShadowOptions
+from hekla.insight.shadow.verdict import Verdict
 from hekla.kube.access import Access
 from hekla.kube.client import Client
-from hekla.shadow.feed import Feed
-from hekla.shadow.lane import Lane
-from hekla.shadow.shadow import Shadow, ShadowOptions
-from hekla.shadow.verdict import Verdict
 
 STALE_AFTER = 60.0
 T = TypeVar("T")

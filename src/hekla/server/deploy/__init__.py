@@ -9,6 +9,6 @@ the folder `deploy` of the repository refer to them.
 
 from __future__ import annotations
 
-from hekla.deploy.manifests import Installation, as_yaml
+from hekla.server.deploy.manifests import Installation, as_yaml
 
 __all__ = ["Installation", "as_yaml"]

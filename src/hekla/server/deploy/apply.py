@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
-from hekla.deploy.manifests import Object
 from hekla.errors import ClusterError
 from hekla.kube.client import APPLY_PATCH, Client, Refused
+from hekla.server.deploy.manifests import Object
 
 # Whoever applies is noted beside every field; what others have set in fields of ours is overwritten.
 MANNER = {"fieldManager": "hekla-install", "force": "true"}

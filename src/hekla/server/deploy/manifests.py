@@ -90,7 +90,7 @@ class Installation:
 
 def read_part(part: str) -> Iterator[Object]:
     """All objects of the files that a kustomization lists."""
-    folder = files("hekla.deploy") / "manifests" / part
+    folder = files("hekla.server.deploy") / "manifests" / part
     listed = yaml.safe_load((folder / "kustomization.yaml").read_text("utf-8"))["resources"]
     for name in listed:
         yield from yaml.safe_load_all((folder / name).read_text("utf-8"))

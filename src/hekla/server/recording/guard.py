@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from hekla.conf import Conf
 from hekla.errors import said_by
 from hekla.framework.decisions import Decision
+from hekla.server.recording.recorder import Scribe
 from hekla.state.snapshot import Snapshot
-from hekla.timetravel import Scribe
 
 logger = logging.getLogger("hekla.serve")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from hekla.errors import InputError
-from hekla.timetravel.records import FORMAT, Checkpoint, Configuration, Cycle, Header, Line, read_line
+from hekla.server.recording.records import FORMAT, Checkpoint, Configuration, Cycle, Header, Line, read_line
 
 GZIP = 31
 MAGIC = b"\x1f\x8b"

@@ -14,10 +14,10 @@ from hekla.errors import InputError
 from hekla.framework.decisions import Decision
 from hekla.objects import Manifest, Pod
 from hekla.private_files import OWNER_ONLY
+from hekla.server.recording.records import Header
+from hekla.server.recording.writer import Entry, Pen, older
 from hekla.state.live import Changes, LiveState, Noted
 from hekla.state.snapshot import Snapshot
-from hekla.timetravel.pen import Entry, Pen, older
-from hekla.timetravel.records import Header
 
 CHECKPOINT_EVERY = 100
 

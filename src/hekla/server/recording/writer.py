@@ -21,8 +21,7 @@ from hekla.framework.decisions import Decision
 from hekla.model.load import NodeLoad
 from hekla.model.shard import Shard
 from hekla.private_files import open_private
-from hekla.state.live import Noted
-from hekla.timetravel.records import (
+from hekla.server.recording.records import (
     Checkpoint,
     Configuration,
     Cycle,
@@ -32,6 +31,7 @@ from hekla.timetravel.records import (
     written_batches,
     written_decisions,
 )
+from hekla.state.live import Noted
 
 LEVEL = 1
 """Most of the gain for a fraction of the time."""

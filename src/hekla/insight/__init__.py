@@ -1,0 +1,8 @@
+"""Questions about a cluster and its scheduler, one package each.
+
+compare      Which configuration is better for a workload?
+forecast     When will the jobs that wait start?
+plan         Would a job start, and what would help?
+replay       What did a recorded cycle decide, and would it decide so again?
+shadow       Where would hekla decide differently from the scheduler at work?
+"""
