@@ -23,7 +23,7 @@ from hekla.insight.plan import Plan
 from hekla.insight.plan import plan as plan_jobs
 from hekla.insight.replay import Recording, Replayed
 from hekla.insight.replay import replay as replay_recording
-from hekla.measures.frames import frame_of, jobs_frame
+from hekla.measures.files import frame_of, jobs_frame
 from hekla.measures.records import job_columns, records
 from hekla.objects import Manifest, Node
 from hekla.objects.read import read_manifests

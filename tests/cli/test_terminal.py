@@ -23,7 +23,7 @@ from hekla.measures.files import save_table
 from hekla.objects import Condition, Manifest
 from hekla.report.page import json_for_html
 from hekla.safe_text import escaped, escaped_json, escaped_lines
-from hekla.server.logs import JsonLines, Lines
+from hekla.server.options import JsonLines, Lines
 from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import BEGINNING
@@ -221,7 +221,7 @@ def test_commands_print_in_one_place() -> None:
     """Whatever is printed otherwise is printed as it is."""
     folder = Path(sys.modules["hekla.cli.main"].__file__ or "").parent
     printing = re.compile(r"click\.s?echo\(|\bprint\(|sys\.std(?:out|err)\.write")
-    files = [file for file in folder.glob("*.py") if file.name != "terminal.py"]
+    files = [file for file in folder.glob("*.py") if file.name != "output.py"]
     lines = [
         line.strip() for file in files for line in file.read_text().splitlines() if printing.search(line)
     ]

@@ -15,8 +15,8 @@ from hekla.framework.plugin import Plugin
 from hekla.framework.points import VICTIM_TASKS, answers
 from hekla.model.task import Task
 from hekla.objects import Node, Numatopology, ObjectMeta
-from hekla.objects.numa import ContainerAllocation, CpuInfo, NumaResource, NumatopologySpec, PodAllocation
 from hekla.objects.pod import ResourceRequirements
+from hekla.objects.topology import ContainerAllocation, CpuInfo, NumaResource, NumatopologySpec, PodAllocation
 from hekla.testing import JobObjects, Story, job, node, plugin
 
 # Which pods move

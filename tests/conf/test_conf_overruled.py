@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hekla.conf import PRESETS, read_conf
-from hekla.conf.overruled import EVICTIONS, overruled
 from hekla.conf.questions import KNOWN, QUESTIONS
+from hekla.conf.sense import EVICTIONS, overruled
 from hekla.framework.decisions import Evict
 from hekla.framework.plugin import Plugin
 from hekla.framework.points import PREEMPTABLE, agreed_victims, answers, declared

@@ -19,11 +19,10 @@ from hekla.errors import ClusterError, InputError
 from hekla.kube import client as client_module
 from hekla.kube.access import Access
 from hekla.kube.client import LONGEST_WAIT, Client, Refused, Unreachable
-from hekla.kube.config_map import find_conf
 from hekla.kube.lease import Leadership, LeaseOptions
-from hekla.kube.reading import list_cluster
+from hekla.kube.reading import find_conf, list_cluster
 from hekla.objects import Node
-from hekla.server.deploy.apply import apply
+from hekla.server.deploy.manifests import apply
 
 TIME, PATIENCE = 0.3, 2.0
 OK = b"HTTP/1.1 200 OK\r\n"

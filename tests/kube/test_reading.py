@@ -11,8 +11,7 @@ from fakes.http_api import ApiThread
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.errors import ClusterError, InputError
 from hekla.kube.access import Access, find_access
-from hekla.kube.config_map import conf_in_cluster
-from hekla.kube.reading import read_cluster
+from hekla.kube.reading import conf_in_cluster, read_cluster
 from hekla.objects import HyperNode, Node, Pod, PodGroup
 from hekla.testing.builders import job, node, queue
 

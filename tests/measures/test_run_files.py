@@ -13,7 +13,7 @@ from runs_by_hand import JobOf, NodeOf, Scene, StintOf
 
 from hekla.errors import InputError
 from hekla.measures import run_data, save
-from hekla.measures.frames import jobs_frame, queues_frame, series_frame, stints_frame, use_frame
+from hekla.measures.files import jobs_frame, queues_frame, series_frame, stints_frame, use_frame
 from hekla.measures.records import job_columns, records, use_columns
 from hekla.sim.run import Ending, State
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runs_by_hand import JobOf, NodeOf, Scene, StintOf, scenes
 
 from hekla.measures import shares_over_time, summarize
-from hekla.measures.shares import jain
+from hekla.measures.usage import jain
 
 
 def two_queues(**changes: object) -> Scene:

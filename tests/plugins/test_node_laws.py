@@ -13,8 +13,8 @@ from plugin_stage import FITS, UU, Stage, U, apart, dislikes, likes, near, node,
 from hekla.ledger.arrays import ALL_ROWS
 from hekla.ledger.formulas import Sum
 from hekla.model.task import Task
+from hekla.objects.meta import matches
 from hekla.objects.pod import PodAffinityTerm
-from hekla.objects.selectors import matches
 from hekla.plugins.allocation_formulas import balanced_allocation_formula, least_allocated_formula
 from hekla.plugins.allocation_scores import (
     BALANCED_ALLOCATION,

@@ -14,7 +14,7 @@ from hekla.framework.session import Session
 from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.objects import KINDS, Numatopology, Pod
-from hekla.objects.numa import CpuInfo
+from hekla.objects.topology import CpuInfo
 from hekla.plugins.cpu_topology import CpuTopology, members, pick, topology_of
 from hekla.plugins.guaranteed import is_guaranteed
 from hekla.plugins.numa_hints import assign, fewest, lowest

@@ -17,7 +17,7 @@ from hekla.ledger.domains import Domain, Domains
 from hekla.model.job import Job, SubJob
 from hekla.model.task import NOWHERE
 from hekla.plugins.network_topology_aware import NetworkTopologyAware
-from hekla.testing.network_strategies import networked_clusters
+from hekla.testing.special_strategies import networked_clusters
 from hekla.testing.story import conf_of, plugin
 from hekla.testing.strategies import Cluster
 

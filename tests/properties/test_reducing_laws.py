@@ -22,8 +22,7 @@ from hekla.ledger.states import NodeStates
 from hekla.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.conf_strategies import confs
-from hekla.testing.gangs import gang_clusters, gang_confs
-from hekla.testing.medleys import medley_confs, medleys
+from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
 from hekla.testing.strategies import Cluster, clusters
 
 CPU = 0

@@ -24,8 +24,7 @@ from hekla.model.status import Status
 from hekla.model.task import Task
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
-from hekla.testing.gangs import gang_clusters, gang_confs
-from hekla.testing.medleys import medley_confs, medleys
+from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
 from hekla.testing.strategies import CROWDED, Cluster, clusters, sessions
 
 USUAL = Conf(

@@ -8,8 +8,8 @@ from moves import Move, make_all, moves, state
 
 from hekla.framework.session import Session
 from hekla.model.status import Status
-from hekla.testing.foresight import gangs
-from hekla.testing.gangs import gang_clusters
+from hekla.testing.agreement import gangs
+from hekla.testing.special_strategies import gang_clusters
 from hekla.testing.story import conf_of
 from hekla.testing.strategies import Cluster, sessions
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from fakes.made_runs import empty_run, made_run
-from hekla.report.bars import SLOTS, Bars, bars, place
+from hekla.report.charts import SLOTS, Bars, bars, place
 from hekla.sim.run import Ending, Run, Stints
 
 

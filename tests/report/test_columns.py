@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fakes.unpacking import unpacked
-from hekla.report.columns import deltas, floats, milliseconds, octets, varint_bytes, varints, zigzag
+from hekla.report.charts import deltas, floats, milliseconds, octets, varint_bytes, varints, zigzag
 
 
 def test_small_numbers_take_one_byte_and_the_sign_is_the_lowest_bit() -> None:

@@ -18,7 +18,7 @@ from hekla.conf import Conf, argument, read_conf, require
 from hekla.errors import PluginError
 from hekla.framework.action import Action
 from hekla.framework.session import Session
-from hekla.insight.shadow.lane import Lane
+from hekla.insight.shadow.candidate import Lane
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle

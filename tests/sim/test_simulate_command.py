@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 import hekla
 from cli import calling
 from hekla.cli.main import cli
-from hekla.cli.spans import SPAN
+from hekla.cli.options import SPAN
 from hekla.errors import InputError
 from hekla.sim.options import Options
 

@@ -17,8 +17,8 @@ from hekla.scheduler.cycle import run_cycle
 from hekla.state.snapshot import snapshot_of, take_snapshot
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
-from hekla.testing.medleys import medley_confs, medleys
 from hekla.testing.pods import stamped
+from hekla.testing.special_strategies import medley_confs, medleys
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
 
 

@@ -9,7 +9,7 @@ import pytest
 from traces import arrivals, most_held, roles, told
 
 from hekla.workloads import Restart, Workload, read_workload
-from hekla.workloads.elements import CHUNK, elements_of
+from hekla.workloads.philly import CHUNK, elements_of
 from hekla.workloads.source import Source
 
 

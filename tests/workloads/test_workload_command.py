@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hekla.cli.main import cli
-from hekla.cli.workload_options import FORMATS
+from hekla.cli.options import FORMATS
 from hekla.errors import InputError
 from hekla.workloads.read import FORMATS as READERS
 

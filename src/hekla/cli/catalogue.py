@@ -7,11 +7,9 @@ from collections.abc import Mapping
 
 import click
 
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import registry_with
-from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.options import GoSwitches, registry_with
+from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.cli.table import table
-from hekla.cli.terminal import echo
 from hekla.conf import describe_arguments
 from hekla.errors import InputError
 from hekla.framework.action import Action

@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import chosen_conf, plugin_option, registry_with, strict_option
-from hekla.cli.outputs import require_writable
+from hekla.cli.options import (
+    POSITIVE_SPAN,
+    GoSwitches,
+    chosen_conf,
+    chosen_workload,
+    plugin_option,
+    registry_with,
+    strict_option,
+    workload_options,
+)
+from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
 from hekla.cli.simulate import (
     INTERRUPTED,
     chosen_nodes,
@@ -27,14 +35,10 @@ from hekla.cli.simulate import (
     stage_options,
     tell_account,
 )
-from hekla.cli.spans import POSITIVE_SPAN
-from hekla.cli.style import Style, echo_data, output_option
-from hekla.cli.terminal import echo, warn
-from hekla.cli.workload_options import chosen_workload, workload_options
 from hekla.conf import PRESETS
 
 if TYPE_CHECKING:
-    from hekla.cli.comparison_progress import Watch
+    from hekla.cli.progress import Watch
     from hekla.framework.registry import Registry
     from hekla.insight.compare import Arrivals, Comparison, Entrant
     from hekla.objects import Node
@@ -148,7 +152,7 @@ def compare(  # noqa: PLR0917 - one parameter per option
 
 
 def watched(names: Sequence[str], first_seed: int, output: Style | None) -> AbstractContextManager[Watch]:
-    from hekla.cli.comparison_progress import watching  # noqa: PLC0415 - --help stays quick
+    from hekla.cli.progress import watching  # noqa: PLC0415 - --help stays quick
 
     return watching(names, first_seed, quiet=is_for_machines(output))
 

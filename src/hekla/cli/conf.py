@@ -7,11 +7,9 @@ from pathlib import Path
 
 import click
 
-from hekla.cli.go_switches import GoSwitchGroup
-from hekla.cli.options import chosen_conf, read_text, registry_with
-from hekla.cli.style import Style, echo_data
+from hekla.cli.options import GoSwitchGroup, chosen_conf, read_text, registry_with
+from hekla.cli.output import Style, echo, echo_data
 from hekla.cli.table import counted, table
-from hekla.cli.terminal import echo
 from hekla.conf import PRESETS, as_data, effective, read_conf
 
 plugin_option = click.option(

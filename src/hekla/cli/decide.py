@@ -10,11 +10,9 @@ from typing import Any
 import click
 
 from hekla.cli.from_cluster import conf_for, facts_for, ignored_provisioners_option, live_options, reach
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import Teller, chosen_conf, configuration, registry_with, usable_conf
+from hekla.cli.options import GoSwitches, Teller, chosen_conf, configuration, registry_with, usable_conf
+from hekla.cli.output import Style, as_json, echo, output_option, warn
 from hekla.cli.render import echo_outcome
-from hekla.cli.style import Style, as_json, output_option
-from hekla.cli.terminal import echo, warn
 from hekla.clock import WallClock, stopwatch
 from hekla.conf import Conf
 from hekla.errors import HeklaError, InputError

@@ -8,14 +8,12 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from hekla.cli.chronicle import Chronicle
 from hekla.cli.drain import Drain
 from hekla.cli.embedding import Embedded, embed
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import registry_with, usable_conf
-from hekla.cli.outputs import require_writable
+from hekla.cli.event_log import Chronicle
+from hekla.cli.options import GoSwitches, registry_with, usable_conf
+from hekla.cli.output import echo, require_writable
 from hekla.cli.run import echo_summary
-from hekla.cli.terminal import echo
 from hekla.cli.watch import watch
 from hekla.errors import InputError
 from hekla.objects import Node

@@ -9,11 +9,9 @@ import click
 
 from hekla.cli.decide import after_cycles, checked_source, cycle_on_live, load_scenario
 from hekla.cli.from_cluster import ignored_provisioners_option, live_options
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import chosen_conf, configuration, registry_with
+from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_with
+from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.cli.render import as_mapping
-from hekla.cli.style import Style, echo_data, output_option
-from hekla.cli.terminal import echo
 from hekla.errors import InputError
 from hekla.framework.explain import explain as explain_job
 from hekla.model.job import Job

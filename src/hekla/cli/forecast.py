@@ -16,13 +16,19 @@ import click
 
 from hekla.cli.decide import checked_source
 from hekla.cli.from_cluster import conf_for, live_options, reach, read_live
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import chosen_conf, configuration, registry_with, usable_conf
+from hekla.cli.options import (
+    POSITIVE_SPAN,
+    SPAN,
+    GoSwitches,
+    chosen_conf,
+    chosen_workload,
+    configuration,
+    registry_with,
+    usable_conf,
+    workload_options,
+)
+from hekla.cli.output import Style, echo, echo_data, output_option, warn
 from hekla.cli.simulate import INTERRUPTED
-from hekla.cli.spans import POSITIVE_SPAN, SPAN
-from hekla.cli.style import Style, echo_data, output_option
-from hekla.cli.terminal import echo, warn
-from hekla.cli.workload_options import chosen_workload, workload_options
 from hekla.errors import InputError
 from hekla.objects.scenario import is_scenario, read_scenario
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hekla.cli.terminal import warn
+from hekla.cli.output import warn
 from hekla.errors import InputError
 from hekla.objects import Manifest, VolcanoJob
 
@@ -104,7 +104,7 @@ def conf_for(
 
 def conf_text_in(access: Access, conf_file: Path | None, preset: str | None, place: str) -> tuple[str, str]:
     """What the ConfigMap says, and what messages call it."""
-    from hekla.kube.config_map import conf_in_cluster  # noqa: PLC0415 - needs a client
+    from hekla.kube.reading import conf_in_cluster  # noqa: PLC0415 - needs a client
 
     if conf_file is not None or preset is not None:
         raise click.UsageError("give one of --conf, --preset and --conf-from-cluster")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import CONF_HELP, read_text, registry_with, usable_conf
-from hekla.cli.terminal import echo, warn
+from hekla.cli.options import CONF_HELP, GoSwitches, read_text, registry_with, usable_conf
+from hekla.cli.output import echo, warn
 from hekla.conf import configuration_in
 from hekla.errors import InputError
 from hekla.server.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
@@ -102,7 +101,7 @@ def apply_to_cluster(installation: Installation, kubeconfig: Path | None, contex
 async def _apply(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:
     try:
         from hekla.kube import Client, find_access  # noqa: PLC0415 - as above
-        from hekla.server.deploy.apply import apply  # noqa: PLC0415 - needs the extra, which printing does not
+        from hekla.server.deploy.manifests import apply  # noqa: PLC0415 - needs the extra, which printing does not
     except ImportError as error:
         raise InputError('--apply needs more: pip install "hekla[kubernetes]"') from error
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.looking import (
     all_of,
     conditions_of,
@@ -22,7 +21,8 @@ from hekla.cli.looking import (
     the_one,
     why_it_waits,
 )
-from hekla.cli.style import Style
+from hekla.cli.options import GoSwitchGroup
+from hekla.cli.output import Style
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
 
 JOB_TYPE = "volcano.sh/job-type"

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from hekla.cli.from_cluster import access_options, reach, read_live
-from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.cli.table import table
-from hekla.cli.terminal import echo
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.model.resources import CPU, MEMORY, PODS, is_whole

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hekla import __version__
-from hekla.cli.terminal import echo, safe_complaints
+from hekla.cli.output import echo, safe_complaints
 from hekla.errors import ConfError, HeklaError
 from hekla.safe_text import escaped
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.looking import (
     all_of,
     date_of,
@@ -21,7 +20,8 @@ from hekla.cli.looking import (
     spelled,
     the_one,
 )
-from hekla.cli.style import Style
+from hekla.cli.options import GoSwitchGroup
+from hekla.cli.output import Style
 from hekla.cluster.rooms import is_finished, readable_request_of
 from hekla.errors import InputError
 from hekla.model.node import node_of

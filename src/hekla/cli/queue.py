@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from hekla.cli.go_switches import GoSwitchGroup
 from hekla.cli.looking import (
     all_of,
     date_of,
@@ -21,7 +20,8 @@ from hekla.cli.looking import (
     spelled,
     the_one,
 )
-from hekla.cli.style import Style
+from hekla.cli.options import GoSwitchGroup
+from hekla.cli.output import Style
 from hekla.model.queue import DEFAULT_QUEUE
 from hekla.model.resources import amounts_in
 from hekla.objects import PodGroup, Queue

@@ -9,16 +9,14 @@ from datetime import UTC, datetime
 import click
 
 from hekla.cli.options import Teller
+from hekla.cli.output import Style, echo, echo_data, warn
 from hekla.cli.render import as_mapping
-from hekla.cli.style import Style, echo_data
 from hekla.cli.table import counted
-from hekla.cli.terminal import echo, warn
 from hekla.conf import Conf
 from hekla.framework.registry import Registry
 from hekla.insight.replay import Recording, Replayed, replay, travel_to
-from hekla.insight.replay.acts import Act, acts_of
-from hekla.insight.replay.differences import Difference
-from hekla.insight.replay.invariants import breaches
+from hekla.insight.replay.differences import Act, Difference, acts_of
+from hekla.insight.replay.problems import breaches
 from hekla.insight.replay.replaying import ASK_OTHERS
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations

@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hekla import __version__
-from hekla.cli.chronicle import Chronicle
 from hekla.cli.embedding import START, Embedded, embed
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with
-from hekla.cli.outputs import require_writable
-from hekla.cli.style import Style, echo_data, output_option
+from hekla.cli.event_log import Chronicle
+from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
+from hekla.cli.output import Style, echo, echo_data, output_option, require_writable
 from hekla.cli.table import counted
-from hekla.cli.terminal import echo
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options

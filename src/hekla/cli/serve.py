@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from hekla.cli.from_cluster import ignored_provisioners_option
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.spans import SIZE, SPAN
+from hekla.cli.options import SIZE, SPAN, GoSwitches
 
 IGNORED = (
     "--minimum-feasible-nodes",
@@ -113,7 +112,7 @@ def serve(**given: Any) -> None:
     """
     from hekla.cli.options import registry_with  # noqa: PLC0415 - --help stays quick
     from hekla.kube.access import find_access  # noqa: PLC0415
-    from hekla.server.logs import set_up_logs  # noqa: PLC0415
+    from hekla.server.options import set_up_logs  # noqa: PLC0415
     from hekla.server.server import Server  # noqa: PLC0415
 
     set_up_logs(given["log_format"], given["log_level"])

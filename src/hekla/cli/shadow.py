@@ -17,15 +17,13 @@ from hekla.cli.from_cluster import (
     ignored_provisioners_option,
     scheduler_name_option,
 )
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.spans import SPAN
-from hekla.cli.style import as_json
-from hekla.cli.terminal import echo
+from hekla.cli.options import SPAN, GoSwitches
+from hekla.cli.output import as_json, echo
 from hekla.errors import InputError
 
 if TYPE_CHECKING:
     from hekla.insight.shadow import Shadow, Verdict
-    from hekla.insight.shadow.lane import Lane
+    from hekla.insight.shadow.candidate import Lane
     from hekla.kube.access import Access
 
 CURRENT, CANDIDATE = "current", "candidate"
@@ -64,9 +62,13 @@ def shadow(**given: Any) -> None:
     """
     from hekla.cli.from_cluster import reach  # noqa: PLC0415 - --help stays quick
     from hekla.insight.shadow.judge import Patience  # noqa: PLC0415
-    from hekla.insight.shadow.shadow import ShadowOptions  # noqa: PLC0415
-    from hekla.insight.shadow.watch import Hearer, WatchOptions, watch_cluster  # noqa: PLC0415
-    from hekla.server.logs import set_up_logs  # noqa: PLC0415
+    from hekla.insight.shadow.shadow import (  # noqa: PLC0415
+        Hearer,
+        ShadowOptions,
+        WatchOptions,
+        watch_cluster,
+    )
+    from hekla.server.options import set_up_logs  # noqa: PLC0415
 
     set_up_logs(given["log_format"], "error")
     if given["report"] is not None:
@@ -93,7 +95,7 @@ def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
     from hekla.cli.from_cluster import conf_for  # noqa: PLC0415 - --help stays quick
     from hekla.cli.options import registry_with  # noqa: PLC0415
     from hekla.clock import WallClock  # noqa: PLC0415
-    from hekla.insight.shadow.lane import Lane  # noqa: PLC0415
+    from hekla.insight.shadow.candidate import Lane  # noqa: PLC0415
 
     registry, strict, clock = registry_with(given["plugins"]), given["strict"], WallClock()
     conf_file, place, candidate = given["conf_file"], given["conf_place"], given["candidate"]

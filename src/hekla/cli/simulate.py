@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import chosen_conf, configuration, named_conf, registry_with
-from hekla.cli.outputs import require_folder, require_writable
-from hekla.cli.spans import POSITIVE_SPAN, SPAN
-from hekla.cli.style import Style, echo_data, output_option
-from hekla.cli.terminal import echo, warn
-from hekla.cli.workload_options import chosen_workload, workload_options
+from hekla.cli.options import (
+    POSITIVE_SPAN,
+    SPAN,
+    GoSwitches,
+    chosen_conf,
+    chosen_workload,
+    configuration,
+    named_conf,
+    registry_with,
+    workload_options,
+)
+from hekla.cli.output import Style, echo, echo_data, output_option, require_folder, require_writable, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,7 +154,7 @@ def chosen_options(given: dict[str, Any]) -> Options:
 
 def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> tuple[Run, bool]:
     """The run, and whether Ctrl-C was pressed, which ends it at the next cycle; with a bar on a terminal."""
-    from hekla.cli.simulation_progress import interruptible, progress_bar  # noqa: PLC0415
+    from hekla.cli.progress import interruptible, progress_bar  # noqa: PLC0415
 
     with interruptible() as is_stopped, progress_bar(quiet=quiet) as show:
         return simulate_with(show, is_stopped), is_stopped()

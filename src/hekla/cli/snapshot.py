@@ -15,10 +15,8 @@ from hekla.cli.from_cluster import (
     reach,
     scheduler_name_option,
 )
-from hekla.cli.go_switches import GoSwitches
-from hekla.cli.options import read_conf_text
-from hekla.cli.outputs import write_out
-from hekla.cli.terminal import echo
+from hekla.cli.options import GoSwitches, read_conf_text
+from hekla.cli.output import echo, write_out
 from hekla.conf import PRESETS
 
 if TYPE_CHECKING:

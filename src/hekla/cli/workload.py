@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from hekla.cli.go_switches import GoSwitchGroup
-from hekla.cli.spans import SPAN
-from hekla.cli.style import Style, echo_data, output_option
-from hekla.cli.terminal import echo
-from hekla.cli.workload_options import chosen_workload, workload_options
+from hekla.cli.options import SPAN, GoSwitchGroup, chosen_workload, workload_options
+from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.errors import InputError
 
 if TYPE_CHECKING:

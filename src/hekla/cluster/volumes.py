@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from hekla.cluster.store import Store
 from hekla.errors import InputError
 from hekla.objects import Node, ObjectMeta, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
-from hekla.objects.meta import Amount, LabelRequirement
+from hekla.objects.meta import Amount, LabelRequirement, matches, requirement_holds
 from hekla.objects.pod import NodeSelectorRequirement, NodeSelectorTerm
 from hekla.objects.quantity import exact, read_integer
-from hekla.objects.selectors import matches, requirement_holds
 from hekla.objects.storage import ClaimReference, CSISource, PersistentVolumeSpec, PhaseStatus
 
 WAITS = "WaitForFirstConsumer"

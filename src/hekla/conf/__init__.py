@@ -8,8 +8,7 @@ from hekla.conf.arguments import (
     read_arguments,
 )
 from hekla.conf.config_map import ConfText, configuration_in
-from hekla.conf.mistakes import Mistake, Severity
-from hekla.conf.model import SWITCHES, Catalogue, Conf, PluginEntry, Switch, Tier
+from hekla.conf.model import SWITCHES, Catalogue, Conf, Mistake, PluginEntry, Severity, Switch, Tier
 from hekla.conf.presets import BUILT_IN_DEFAULT, PRESETS, Preset
 from hekla.conf.read import read_conf, require
 from hekla.conf.show import as_data, effective

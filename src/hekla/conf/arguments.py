@@ -20,7 +20,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from hekla.conf.document import written
 from hekla.conf.kinds import Kind, kind_of
-from hekla.conf.mistakes import Mistake, did_you_mean, under, warning
+from hekla.conf.model import Mistake, did_you_mean, under, warning
 from hekla.errors import HeklaError, PluginError
 from hekla.objects.complaint import quoted, spoken
 

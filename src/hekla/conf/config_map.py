@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hekla.conf.mistakes import Mistake, did_you_mean, under
+from hekla.conf.model import Mistake, did_you_mean, under
 from hekla.objects.complaint import printable, quoted, spoken
-from hekla.objects.config_map import CONF_KEY, conf_key
 from hekla.objects.documents import Document, Path, Unreadable, decoded, yaml_documents
+from hekla.objects.meta import CONF_KEY, conf_key
 
 SECTIONS = ("actions", "configurations", "metrics", "tiers")
 CONFIG_MAP = "ConfigMap"

@@ -15,7 +15,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from hekla.conf.kinds import LARGEST_INT
-from hekla.conf.mistakes import Mistake, error, under, warning
+from hekla.conf.model import Mistake, error, under, warning
 from hekla.objects.complaint import quoted
 
 DEEPEST = 32

@@ -12,8 +12,19 @@ from dataclasses import dataclass, field, replace
 from hekla.conf.arguments import accept_arguments
 from hekla.conf.config_map import SECTIONS, ConfText, configuration_in
 from hekla.conf.document import read_document
-from hekla.conf.mistakes import Mistake, did_you_mean, error, line_of, under, warning
-from hekla.conf.model import SWITCH_BY_KEY, Catalogue, Conf, PluginEntry, Tier
+from hekla.conf.model import (
+    SWITCH_BY_KEY,
+    Catalogue,
+    Conf,
+    Mistake,
+    PluginEntry,
+    Tier,
+    did_you_mean,
+    error,
+    line_of,
+    under,
+    warning,
+)
 from hekla.conf.presets import BUILT_IN_DEFAULT
 from hekla.conf.questions import Context, listed
 from hekla.conf.sense import check_sense

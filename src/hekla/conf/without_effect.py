@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hekla.conf.mistakes import Mistake, did_you_mean, warning
+from hekla.conf.model import Mistake, did_you_mean, warning
 from hekla.conf.questions import VICTIMS, Context
 from hekla.objects.complaint import quoted
 from hekla.objects.duration import positive_seconds

@@ -18,7 +18,7 @@ from hekla.ledger.arrays import Amounts, Indices, Mask, distinct
 from hekla.ledger.labels import NodeLabels, selected_by
 from hekla.objects import HyperNode
 from hekla.objects.complaint import Complaint
-from hekla.objects.selectors import is_empty
+from hekla.objects.meta import is_empty
 from hekla.objects.topology import Member
 
 TOP = "<cluster-top-hypernode>"

@@ -18,13 +18,19 @@ from __future__ import annotations
 
 from hekla.measures.evictions import Chains, Link, chains
 from hekla.measures.files import save
-from hekla.measures.presence import JobSeries, jobs_over_time
 from hekla.measures.records import run_data
 from hekla.measures.room import BesideRoom, waited_beside_room
-from hekla.measures.shares import ShareSeries, shares_over_time
 from hekla.measures.summary import Fairness, ResourceUse, Summary, summarize
 from hekla.measures.text import summary_lines
-from hekla.measures.use import UseSeries, node_use, use_over_time
+from hekla.measures.usage import (
+    JobSeries,
+    ShareSeries,
+    UseSeries,
+    jobs_over_time,
+    node_use,
+    shares_over_time,
+    use_over_time,
+)
 from hekla.measures.waits import SIZES, Curve, Group, Spread, wait_distribution
 
 __all__ = [

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hekla.measures.presence import jobs_over_time
 from hekla.measures.rounding import MILLISECONDS, PARTS, number, numbers
-from hekla.measures.shares import shares_over_time
 from hekla.measures.spans import Series
 from hekla.measures.summary import Summary, summarize
-from hekla.measures.use import use_over_time
+from hekla.measures.usage import jobs_over_time, shares_over_time, use_over_time
 from hekla.measures.words import plain_amount
 from hekla.model.resources import PODS
 from hekla.sim.run import Ending, Floats, Run, State

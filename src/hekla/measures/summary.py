@@ -9,8 +9,8 @@ import numpy as np
 from hekla.measures.evictions import Chains, chains
 from hekla.measures.room import splinters, waited_beside_room
 from hekla.measures.rounding import PARTS, number
-from hekla.measures.shares import jain, shares_over_time
 from hekla.measures.spans import edges_of, settled, taken_in, totals
+from hekla.measures.usage import jain, shares_over_time
 from hekla.measures.waits import SIZES, Group, groupings, size_classes
 from hekla.measures.words import HOUR, plain_amount
 from hekla.sim.run import Ending, Floats, Run, State

@@ -15,10 +15,9 @@ from hekla.model.roster import Roster
 from hekla.model.status import READY_SET, VALID_SET, Status
 from hekla.model.task import PREEMPTABLE, Task, flag
 from hekla.objects import PodGroup, seconds
-from hekla.objects.meta import Amount
+from hekla.objects.meta import Amount, matches
 from hekla.objects.quantity import read_count
 from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy
-from hekla.objects.selectors import matches
 
 PENDING = "Pending"
 INQUEUE = "Inqueue"

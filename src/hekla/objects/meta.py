@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import dataclass_transform
 
@@ -76,3 +77,45 @@ class Manifest(Part):
 def seconds(moment: datetime | None) -> float:
     """A timestamp as seconds since 1970; an absent one is 0, as old as can be."""
     return moment.timestamp() if moment is not None else 0.0
+
+
+CONF_KEY = "volcano-scheduler.conf"
+"""The name of the file that Volcano's scheduler is started with."""
+
+
+SUFFIX = ".conf"
+
+
+def conf_key(keys: Collection[str]) -> str | None:
+    """The only key, or among several Volcano's own, or the only `.conf`; None where it cannot be told."""
+    if CONF_KEY in keys:
+        return CONF_KEY
+    candidates = list(keys) if len(keys) == 1 else [key for key in keys if str(key).endswith(SUFFIX)]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    """No selector matches nothing; an empty one matches everything."""
+    if selector is None:
+        return False
+    return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
+        requirement_holds(requirement, labels) for requirement in selector.match_expressions
+    )
+
+
+def requirement_holds(requirement: LabelRequirement, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value is not None and value in requirement.values
+        case "NotIn":
+            return value is None or value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    return False
+
+
+def is_empty(selector: LabelSelector | None) -> bool:
+    return selector is None or not (selector.match_labels or selector.match_expressions)

@@ -23,8 +23,8 @@ from hekla.model.status import Status
 from hekla.model.task import NOWHERE, Task
 from hekla.objects import Numatopology
 from hekla.objects.complaint import Complaint
-from hekla.objects.numa import CpuInfo
 from hekla.objects.quantity import whole
+from hekla.objects.topology import CpuInfo
 from hekla.plugins.cpu_topology import NO_CPUS, CpuSet, CpuTopology, pick, topology_of, union
 from hekla.plugins.guaranteed import is_guaranteed, whole_cpus
 from hekla.plugins.holdings import Holdings

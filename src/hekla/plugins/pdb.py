@@ -10,7 +10,7 @@ from hekla.framework.plugin import Plugin, Resolve
 from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, VICTIM_TASKS, answers
 from hekla.model.task import Task
 from hekla.objects import PodDisruptionBudget
-from hekla.objects.selectors import is_empty, matches
+from hekla.objects.meta import is_empty, matches
 
 
 class Pdb(Plugin):

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from hekla.ledger.arrays import Counts
 from hekla.ledger.pods import PodLedger
 from hekla.model.task import Task
-from hekla.objects.meta import LabelRequirement, LabelSelector
-from hekla.objects.selectors import requirement_holds
+from hekla.objects.meta import LabelRequirement, LabelSelector, requirement_holds
 
 Requirements = tuple[LabelRequirement, ...] | None
 """What labels must meet; an empty tuple asks for nothing, None cannot be met."""

@@ -19,9 +19,8 @@ from hekla.model.diagnosis import Code, Refusal
 from hekla.model.task import Task
 from hekla.model.volumes import ClaimName, claim_names, class_name
 from hekla.objects import PersistentVolume, PersistentVolumeClaim
-from hekla.objects.meta import ResourceList
+from hekla.objects.meta import ResourceList, matches
 from hekla.objects.quantity import whole
-from hekla.objects.selectors import matches
 from hekla.objects.storage import AllowedTopology
 from hekla.plugins.node_affinity import matching_any
 from hekla.plugins.volumes import Binding, Storage

@@ -1,16 +1,68 @@
-"""Captions: what each chart shows, in words, for those who cannot see it and for those in a hurry."""
+"""What stands beside the pictures: units, axes, captions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from hekla.measures import JobSeries, Summary, UseSeries
-from hekla.measures.words import spoken_number, spoken_part, spoken_seconds
-from hekla.report.bars import Bars
-from hekla.report.units import Unit
+from hekla.measures.words import spoken_number, spoken_part, spoken_seconds, unit_of
+from hekla.model.resources import CPU, MEMORY, PODS, is_whole
+from hekla.report.charts import Bars
 from hekla.sim.run import Floats, Run
+
+GIB = 1 << 30
+MAIN = (CPU, MEMORY)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One resource as it is shown."""
+
+    resource: str
+    label: str
+    """Its name without the vendor's."""
+    unit: str
+    """What one counts."""
+    per: int
+    """Canonical units in one of these."""
+
+    def shown(self, amount: float) -> float:
+        return round(float(amount) / self.per, 3)
+
+
+def shown_units(runs: Sequence[Run]) -> list[Unit]:
+    """Resources that every run knows and some node has, devices first: clusters are bought for them."""
+    known = [name for name in runs[0].resources if all(name in run.resources for run in runs)]
+    there = [name for name in known if any(has_any(run, name) for run in runs)] or known
+    return [
+        Unit(name, name.rsplit("/", 1)[-1], several(name), per(name)) for name in sorted(there, key=_rank)
+    ]
+
+
+def has_any(run: Run, resource: str) -> bool:
+    return bool(run.nodes.allocatable[:, run.resources.index(resource)].any())
+
+
+def several(resource: str) -> str:
+    """`cores`, `pods`, `GiB`, `GPU`."""
+    unit = unit_of(resource)
+    return f"{unit}s" if resource in (CPU, PODS) else unit
+
+
+def per(resource: str) -> int:
+    if resource == PODS:
+        return 1
+    return GIB if is_whole(resource) else 1000
+
+
+def _rank(resource: str) -> int:
+    if "/" in resource:
+        return 0
+    return 1 + MAIN.index(resource) if resource in MAIN else 1 + len(MAIN)
+
 
 MOST_NAMED = 6
 """Queues that a sentence names; more is a table."""

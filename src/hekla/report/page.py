@@ -19,11 +19,10 @@ from string import Template
 from hekla.errors import InputError
 from hekla.measures import summarize
 from hekla.measures.words import spoken_part, spoken_seconds
+from hekla.report.captions import shown_units
 from hekla.report.headline import Card, cards, queue_table, side_by_side
 from hekla.report.pictures import Shown, page_data
-from hekla.report.queue_groups import queue_groups
-from hekla.report.tables import Table, escape, table_html
-from hekla.report.units import shown_units
+from hekla.report.tables import Table, escape, queue_groups, table_html
 from hekla.sim.run import Run
 
 SCRIPTS = (

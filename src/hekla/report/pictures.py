@@ -20,10 +20,9 @@ from hekla.measures import (
 )
 from hekla.measures.waits import size_classes, slowdowns, waits
 from hekla.report import captions
-from hekla.report.bars import Bars, bars
-from hekla.report.columns import deltas, floats, milliseconds, octets, varints
-from hekla.report.queue_groups import QueueGroups
-from hekla.report.units import Unit
+from hekla.report.captions import Unit
+from hekla.report.charts import Bars, bars, deltas, floats, milliseconds, octets, varints
+from hekla.report.tables import QueueGroups
 from hekla.sim.run import Ending, Floats, Jobs, Run, State
 
 Data = dict[str, Any]

@@ -25,6 +25,14 @@ from hekla.framework.session import Session
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import open_session
 from hekla.state.snapshot import take_snapshot
+from hekla.testing.agreement import (
+    broken_constants,
+    broken_crowds,
+    broken_forms_for_many,
+    broken_headroom,
+    broken_keys,
+    broken_suppositions,
+)
 from hekla.testing.answers import (
     Answer,
     all_answers,
@@ -35,13 +43,6 @@ from hekla.testing.answers import (
     shown,
     with_copied_arrays,
 )
-from hekla.testing.foresight import (
-    broken_constants,
-    broken_crowds,
-    broken_headroom,
-    broken_suppositions,
-)
-from hekla.testing.forms import broken_forms_for_many, broken_keys
 from hekla.testing.pods import stamped
 from hekla.testing.samples import Sample, placements, samples
 from hekla.testing.story import conf_of

@@ -1,7 +1,6 @@
 """Workloads: who submits what, when, and for how long; written by hand, generated, or out of a trace."""
 
-from hekla.workloads.generate import generate
-from hekla.workloads.load import rate_for
+from hekla.workloads.generate import generate, rate_for
 from hekla.workloads.model import (
     Account,
     Fault,
@@ -15,8 +14,8 @@ from hekla.workloads.model import (
     Workload,
 )
 from hekla.workloads.nodes import nodes_of
-from hekla.workloads.options import Options
 from hekla.workloads.read import read_workload
+from hekla.workloads.selection import Options
 from hekla.workloads.settings import Settings
 
 __all__ = [

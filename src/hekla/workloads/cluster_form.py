@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from hekla.errors import InputError
 from hekla.objects import Node, ObjectMeta, PriorityClass, Queue
 from hekla.objects.scheduling import Guarantee, QueueSpec
-from hekla.workloads.fields import Fields, Spot
+from hekla.workloads.fields import Fields, Spot, as_a, is_manifest
 from hekla.workloads.manifests import Placed
 from hekla.workloads.model import Fault, Hazards, NodeDrains, NodeFails, NodesAdded
 from hekla.workloads.nodes import nodes_of
-from hekla.workloads.parts import as_a, is_manifest
 from hekla.workloads.short_jobs import name_of
 
 QUEUE_KEYS = frozenset(

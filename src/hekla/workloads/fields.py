@@ -3,17 +3,59 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from hekla.errors import InputError
+from hekla.objects import Manifest
 from hekla.objects.complaint import did_you_mean, quoted, spoken
 from hekla.objects.documents import Document, Path
+from hekla.objects.duration import LONGEST, read_long_span
 from hekla.objects.meta import ResourceList
-from hekla.objects.soundness import problem_with_amount
-from hekla.objects.typed import written_path
-from hekla.workloads.spans import seconds_of
+from hekla.objects.read import in_its_namespace
+from hekla.objects.soundness import check_struct, problem_with_amount
+from hekla.objects.typed import Misfit, fault_of, kind_of, written_path
+
+FOREVER = "forever"
+
+_NUMBER = re.compile(r"\A[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+
+
+def seconds_of(value: object) -> float:
+    """The seconds that a value says; raises InputError where it says none, or fewer than none."""
+    seconds = _seconds(value)
+    if math.isnan(seconds) or seconds < 0:
+        raise InputError(f"{spoken(value)} is negative; spans of time start at 0")
+    return bounded(seconds, value)
+
+
+def bounded(seconds: float, value: object) -> float:
+    """The seconds that a value says, unless they are more than anybody means; without end is well."""
+    if LONGEST < seconds < math.inf:
+        raise _too_long(value)
+    return seconds
+
+
+def _too_long(value: object) -> InputError:
+    return InputError(f'{spoken(value)} is more than a hundred years; "{FOREVER}" says that it never ends')
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise _too_long(value) from error
+    if not isinstance(value, str):
+        raise InputError(f'expected a span of time such as 90 or "1h30m", got {spoken(value)}')
+    text = value.strip()
+    if text.lower() == FOREVER:
+        return math.inf
+    return float(text) if _NUMBER.match(text) else read_long_span(text)
 
 
 @dataclass(frozen=True)
@@ -161,3 +203,46 @@ class AnyKey(Collection[str]):
 
     def __len__(self) -> int:
         return 0
+
+
+P = TypeVar("P", bound=msgspec.Struct)
+M = TypeVar("M", bound=Manifest)
+
+
+def is_manifest(data: object) -> bool:
+    return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
+
+
+def as_part(data: object, kind: type[P], spot: Spot) -> P:
+    """The data as a part of a manifest; raises InputError where it is none or cannot be meant."""
+    try:
+        part = msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        fault = fault_of(str(error), data)
+        raise spot.under(*fault.path).wrong(fault.message) from error
+    for fault in check_struct(kind)(part):
+        raise spot.under(*fault.path).wrong(fault.message)
+    return part
+
+
+def as_manifest(data: object, spot: Spot) -> Manifest:
+    """The data as a manifest of the kind that it announces."""
+    if not isinstance(data, dict):
+        raise spot.wrong(f"expected a manifest, got {spoken(data)}")
+    try:
+        kind = kind_of(data.get("apiVersion"), data.get("kind"))
+    except Misfit as misfit:
+        raise spot.under(*misfit.fault.path).wrong(misfit.fault.message) from misfit
+    manifest = in_its_namespace(as_part(data, kind, spot))
+    if not manifest.metadata.name:
+        raise spot.under("metadata").wrong("the name is missing")
+    return manifest
+
+
+def as_a(kind: type[M], data: object, spot: Spot) -> M:
+    """The data as a manifest of this kind and no other."""
+    manifest = as_manifest(data, spot)
+    if not isinstance(manifest, kind):
+        wanted = kind.__name__.removeprefix("Volcano")
+        raise spot.under("kind").wrong(f"expected a {wanted}, got a {type(manifest).__name__}")
+    return manifest

@@ -11,8 +11,7 @@ from hekla.errors import InputError
 from hekla.workloads.checks import Names, waiting_for_themselves
 from hekla.workloads.fields import Spot
 from hekla.workloads.model import Account, Submission
-from hekla.workloads.options import Options
-from hekla.workloads.selection import Content
+from hekla.workloads.selection import Content, Options
 from hekla.workloads.shapes import Shapes
 from hekla.workloads.short_jobs import short_job
 from hekla.workloads.source import Piece, Source

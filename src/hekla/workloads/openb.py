@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from hekla.workloads.model import Account, Submission
-from hekla.workloads.options import Options
 from hekla.workloads.rows import amount, as_name, cells_of, moment, rows_of
-from hekla.workloads.selection import Content
+from hekla.workloads.selection import Content, Options
 from hekla.workloads.shapes import GPU, GPU_MODEL, Choice, Requests, Shapes
 from hekla.workloads.source import Piece, Source
 from hekla.workloads.trace import Broken, Trace, content_of

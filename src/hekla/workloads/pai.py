@@ -16,9 +16,8 @@ import numpy as np
 
 from hekla.workloads.model import Account, Restart, Role, Submission
 from hekla.workloads.openb import cpu_and_memory, gpu_request
-from hekla.workloads.options import Options
 from hekla.workloads.rows import amount, as_name, cells_of, expect_cells, moment, rows_of
-from hekla.workloads.selection import Content
+from hekla.workloads.selection import Content, Options
 from hekla.workloads.shapes import GPU_MODEL, Choice, Requests, Shapes
 from hekla.workloads.short_jobs import MOST_PODS
 from hekla.workloads.source import Piece, Source

@@ -12,9 +12,8 @@ from hekla.objects.batch import PodTemplate
 from hekla.objects.complaint import quoted, spoken
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import NetworkTopology
-from hekla.workloads.fields import Fields, Spot
+from hekla.workloads.fields import Fields, Spot, as_part
 from hekla.workloads.model import Restart, Role, Submission
-from hekla.workloads.parts import as_part
 from hekla.workloads.shapes import GPU, Choice, Shapes
 from hekla.workloads.tolerance import toleration_of
 

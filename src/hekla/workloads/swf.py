@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from hekla.workloads.model import Account, Restart, Role, Submission
-from hekla.workloads.options import Options
 from hekla.workloads.rows import as_name, number
-from hekla.workloads.selection import Content
+from hekla.workloads.selection import Content, Options
 from hekla.workloads.shapes import MOST_KEPT, Requests, Shapes
 from hekla.workloads.short_jobs import MOST_PODS
 from hekla.workloads.source import Piece, Source

@@ -20,8 +20,7 @@ import numpy.typing as npt
 from hekla.objects import Manifest, ObjectMeta, PriorityClass, Queue
 from hekla.objects.duration import DAY
 from hekla.workloads.model import Account, Submission
-from hekla.workloads.options import Options
-from hekla.workloads.selection import Content
+from hekla.workloads.selection import Content, Options
 from hekla.workloads.source import Piece, Source
 
 Row = TypeVar("Row")

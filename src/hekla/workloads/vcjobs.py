@@ -20,11 +20,10 @@ from hekla.controllers.policy import events_of
 from hekla.errors import InputError
 from hekla.objects import VolcanoJob
 from hekla.objects.duration import read_seconds as read_span
-from hekla.workloads.fields import Spot
+from hekla.workloads.fields import Spot, bounded
 from hekla.workloads.model import Restart, Submission
 from hekla.workloads.shapes import Shapes
 from hekla.workloads.short_jobs import MOST_PODS
-from hekla.workloads.spans import bounded
 
 OURS = frozenset({ARRIVES_AT, RUN_SECONDS, EXIT_CODE})
 """Annotations that are said by fields of a submission."""

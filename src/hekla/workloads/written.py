@@ -23,7 +23,7 @@ from hekla.workloads.checks import (
     check_objects,
 )
 from hekla.workloads.cluster_form import fault_of, hazards_of, nodes_in, priority_classes_of, queue_of
-from hekla.workloads.fields import AnyKey, Fields, Spot
+from hekla.workloads.fields import AnyKey, Fields, Spot, as_a, as_manifest, is_manifest
 from hekla.workloads.generate import generate
 from hekla.workloads.generator_form import read_settings
 from hekla.workloads.manifests import Placed, sorted_out, youngest
@@ -34,9 +34,7 @@ from hekla.workloads.model import (
     Submission,
     Workload,
 )
-from hekla.workloads.options import Options
-from hekla.workloads.parts import as_a, as_manifest, is_manifest
-from hekla.workloads.selection import Content, Jobs
+from hekla.workloads.selection import Content, Jobs, Options
 from hekla.workloads.settings import Settings
 from hekla.workloads.shapes import Shapes
 from hekla.workloads.short_jobs import OVERRIDES, Entry, repeated, short_job, with_overrides

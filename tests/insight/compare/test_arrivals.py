@@ -10,7 +10,7 @@ import pytest
 from hekla.errors import InputError
 from hekla.insight.compare import Jittered, Resampled
 from hekla.insight.compare.arrivals import AsTheyAre
-from hekla.insight.compare.chance import Chance, chance_of
+from hekla.insight.compare.trials import Chance, chance_of
 from hekla.objects.batch import PodTemplate
 from hekla.workloads import Hazards, Role, Submission, Workload
 

@@ -11,7 +11,7 @@ from states import CONF
 from hekla.errors import InputError
 from hekla.insight.forecast import Calibration, Knowledge, Outcome, Past, Rolling, calibrate
 from hekla.insight.forecast.calibration import trust_in, verdict_on
-from hekla.insight.forecast.past import likeness_of
+from hekla.insight.forecast.history import likeness_of
 from hekla.workloads import Workload, read_workload
 
 QUEUEING = """

@@ -15,7 +15,7 @@ from states import CONF, HOUR, NOW, runs, state
 from hekla.errors import InputError
 from hekla.insight.forecast import Forecast, Past, Rolling, WrittenArrivals, forecast
 from hekla.insight.forecast.arrivals import steady
-from hekla.insight.forecast.past import likeness_of
+from hekla.insight.forecast.history import likeness_of
 from hekla.insight.forecast.run_times import Prospect, Source
 from hekla.insight.forecast.standing import standing
 from hekla.objects import Condition, Manifest, ObjectMeta, Pod, VolcanoJob

@@ -11,8 +11,7 @@ from states import CONF
 
 from hekla.errors import InputError
 from hekla.insight.forecast import Past, read_history
-from hekla.insight.forecast.history import ended_by, ended_in
-from hekla.insight.forecast.past import likeness_of
+from hekla.insight.forecast.history import ended_by, ended_in, likeness_of
 from hekla.measures import save
 from hekla.objects import ObjectMeta, VolcanoJob
 from hekla.objects.batch import JobSpec, JobState, JobStatus, TaskSpec

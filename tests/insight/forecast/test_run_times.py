@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.insight.forecast.past import Likeness, Past, likeness_of, stem_of
+from hekla.insight.forecast.history import Likeness, Past, likeness_of, stem_of
 from hekla.insight.forecast.run_times import Question, RunTimes, Source
 
 

@@ -15,7 +15,7 @@ from hekla.insight.replay.shrinking import fewest
 from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE
 from hekla.objects import Manifest, Node
 from hekla.testing.conf_strategies import confs
-from hekla.testing.medleys import medley_confs, medleys
+from hekla.testing.special_strategies import medley_confs, medleys
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
 from insight.replay.recorded import Recorder, assert_identical
 from properties.effort import examples

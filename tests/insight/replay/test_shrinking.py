@@ -14,9 +14,11 @@ from hekla.framework.action import Action
 from hekla.framework.registry import Registry
 from hekla.framework.session import Session
 from hekla.insight.replay import Budget, Case, Recording, Shrunk, case_of, shrink, travel_to
-from hekla.insight.replay.invariants import HALF_PLACED, OVERCOMMITTED, breaches
 from hekla.insight.replay.problems import (
+    HALF_PLACED,
+    OVERCOMMITTED,
     Problem,
+    breaches,
     confs_differ,
     evident_problem,
     fate_of,

@@ -12,8 +12,7 @@ from hekla.cluster.conditions import evicted, placed
 from hekla.cluster.store import Store
 from hekla.conf import Conf, read_conf, require
 from hekla.insight.shadow import Kind, Shadow, Verdict
-from hekla.insight.shadow.feed import Feed
-from hekla.insight.shadow.lane import Lane
+from hekla.insight.shadow.candidate import Feed, Lane
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import JobObjects, job, node, queue

@@ -16,14 +16,12 @@ docs/concepts/comparison.md says what the intervals mean.
 from __future__ import annotations
 
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
-from hekla.insight.compare.chance import Chance
 from hekla.insight.compare.compare import Against, Comparison, RunSummary, compare
 from hekla.insight.compare.differences import Difference, Judgement
 from hekla.insight.compare.intervals import Estimate
-from hekla.insight.compare.page import write_comparison_report
-from hekla.insight.compare.records import comparison_data, form_of, save_comparison
+from hekla.insight.compare.records import comparison_data, form_of, save_comparison, write_comparison_report
 from hekla.insight.compare.text import comparison_lines
-from hekla.insight.compare.trials import Entrant
+from hekla.insight.compare.trials import Chance, Entrant
 from hekla.insight.compare.verdict import Verdict, verdict_of
 
 __all__ = [

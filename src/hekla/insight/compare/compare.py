@@ -9,11 +9,22 @@ from hekla.conf import Conf
 from hekla.errors import InputError
 from hekla.framework.registry import Registry
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre
-from hekla.insight.compare.chance import Chance, chance_of
 from hekla.insight.compare.differences import Difference, Tally
 from hekla.insight.compare.pairs import Outcome, paired
-from hekla.insight.compare.trials import Entrant, Listed, Result, Setup, Trial, WorkloadOf, trials_of
-from hekla.insight.compare.workers import OnProgress, in_processes, in_turn
+from hekla.insight.compare.trials import (
+    Chance,
+    Entrant,
+    Listed,
+    OnProgress,
+    Result,
+    Setup,
+    Trial,
+    WorkloadOf,
+    chance_of,
+    in_processes,
+    in_turn,
+    trials_of,
+)
 from hekla.measures import Summary
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN

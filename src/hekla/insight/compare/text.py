@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from hekla.insight.compare.arrivals import Jittered, Resampled
-from hekla.insight.compare.chance import Chance
 from hekla.insight.compare.compare import Against, Comparison
 from hekla.insight.compare.differences import Difference, Judgement, of_queues_and_sizes
 from hekla.insight.compare.figures import ALL, Unit
+from hekla.insight.compare.trials import Chance
 from hekla.insight.compare.verdict import considered, counted, signed, verdict_of
 from hekla.measures.text import WIDTH, aligned
 from hekla.measures.words import spoken_seconds

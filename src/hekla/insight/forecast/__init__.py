@@ -15,8 +15,7 @@ from __future__ import annotations
 from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, SteadyArrivals, WrittenArrivals
 from hekla.insight.forecast.calibration import Calibration, Knowledge, Outcome, Trust, calibrate
 from hekla.insight.forecast.forecast import Forecast, Rolling, Start, forecast
-from hekla.insight.forecast.history import read_history
-from hekla.insight.forecast.past import Likeness, Past
+from hekla.insight.forecast.history import Likeness, Past, read_history
 
 __all__ = [
     "Arrivals",

@@ -23,8 +23,7 @@ from hekla.errors import InputError
 from hekla.framework.registry import Registry
 from hekla.insight.forecast.arrivals import Arrivals
 from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
-from hekla.insight.forecast.history import ended_by
-from hekla.insight.forecast.past import Past
+from hekla.insight.forecast.history import Past, ended_by
 from hekla.insight.forecast.standing import Known
 from hekla.measures.rounding import PARTS, number
 from hekla.measures.words import spoken_part, spoken_seconds

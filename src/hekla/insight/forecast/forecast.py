@@ -11,22 +11,37 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from hekla.cluster.embedded.queues import admitted
 from hekla.conf import Conf
 from hekla.errors import InputError
+from hekla.framework.explain import explain, in_short
 from hekla.framework.registry import Registry
 from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, steady
-from hekla.insight.forecast.history import ended_in
-from hekla.insight.forecast.past import Past
-from hekla.insight.forecast.reasons import reasons_for
+from hekla.insight.forecast.history import Past, ended_in
 from hekla.insight.forecast.rolls import OnRoll, Setting, alone, hopeless_in, roll, rolled
 from hekla.insight.forecast.run_times import Question, RunTimes, Source
 from hekla.insight.forecast.standing import Known, Standing, StandingJob, standing
 from hekla.measures.rounding import number
-from hekla.objects import Manifest, Node, seconds
+from hekla.objects import Manifest, Node, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
-from hekla.sim.options import Options
+from hekla.scheduler.cycle import run_cycle
+from hekla.sim.options import START, Options
 from hekla.sim.run import Floats
+from hekla.state.snapshot import take_snapshot
 from hekla.workloads.manifests import SCHEDULERS, youngest
+
+
+def reasons_for(
+    objects: Sequence[Manifest], keys: Iterable[str], conf: Conf, registry: Registry
+) -> dict[str, str]:
+    """By PodGroup, of those that are asked for."""
+    queues = [each for each in objects if isinstance(each, Queue)]
+    others = [each for each in objects if not isinstance(each, Queue)]
+    there = admitted(queues, {}, is_strict=True).queues
+    report = run_cycle(take_snapshot([*there, *others]), conf, registry=registry, now=START)
+    jobs = report.session.jobs
+    return {key: in_short(explain(report.session, jobs[key])) for key in keys if key in jobs}
+
 
 DAY = 86_400.0
 LATEST = seconds(datetime(2200, 1, 1, tzinfo=UTC))

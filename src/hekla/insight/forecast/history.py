@@ -9,19 +9,60 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hekla.cluster.rooms import is_finished
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
-from hekla.insight.forecast.past import Past, likeness_of
+from hekla.measures.waits import LARGEST_OF_SIZE
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, seconds
 from hekla.objects.complaint import spoken
 from hekla.objects.duration import read_seconds
 from hekla.sim.run import Run, State
 from hekla.workloads import Submission, read_workload
+
+_NUMBERING = re.compile(r"([-_.](?=[a-z0-9]*[0-9])[a-z0-9]{5,}|[-_.]?[0-9]+)+$")
+"""What tells apart jobs that are submitted again and again: `-17`, `-x7k2p`, `-2026-01-31`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What is known of a job before it runs; jobs that agree in more of it run more alike."""
+
+    user: str
+    """Whoever submits it; where nobody says, its namespace."""
+    queue: str
+    stem: str
+    """Its name without numbers at the end."""
+    size: int
+    """Its size class, by its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A job that has ended."""
+
+    likeness: Likeness
+    run_seconds: float
+    estimate: float | None = None
+    """How long its user said that it would run."""
+
+
+def likeness_of(key: str, *, queue: str, pods: int, user: str = "") -> Likeness:
+    """Of a job called `namespace/name`."""
+    namespace, _, name = key.rpartition("/")
+    return Likeness(user or namespace, queue, stem_of(name), bisect_left(LARGEST_OF_SIZE, pods))
+
+
+def stem_of(name: str) -> str:
+    """`train-17` and `train-x7k2p` are both `train`; a name that is all numbers is itself."""
+    return _NUMBERING.sub("", name) or name
+
 
 NEEDED = ("name", "queue", "state", "run_seconds", "pods")
 """Columns that a table of jobs must have."""

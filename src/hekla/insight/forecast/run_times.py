@@ -16,7 +16,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from hekla.insight.forecast.past import Likeness, Past
+from hekla.insight.forecast.history import Likeness, Past
 from hekla.sim.run import Floats
 
 ENOUGH = 5

@@ -23,8 +23,7 @@ from hekla.controllers.expand import pod_group_key, pod_group_of, pods_of
 from hekla.controllers.keys import GROUP_NAME, JOB_NAME
 from hekla.controllers.queue import standing_queues
 from hekla.errors import InputError
-from hekla.insight.forecast.history import span_of
-from hekla.insight.forecast.past import likeness_of
+from hekla.insight.forecast.history import likeness_of, span_of
 from hekla.insight.forecast.run_times import Question
 from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, VolcanoJob, seconds
 from hekla.sim.options import START

@@ -1,24 +1,98 @@
-"""Problems: what a cycle shows that somebody wants to understand, and a smaller one is to show as well.
+"""Problems: what a cycle shows that is to be understood, and that a smaller cycle is to show as well.
 
-Numbers change when a cluster shrinks, so that reasons are compared without them.
+Numbers change when a cluster shrinks, so that reasons are compared without them. A cycle breaks an invariant
+when a pod that it placed asks for more than its node has, or when it started fewer pods of a gang than start
+together; that is judged from manifests and decisions alone, not from the engine's own accounts.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from hekla.conf import Conf
 from hekla.errors import InputError
+from hekla.framework.decisions import Bind
 from hekla.framework.explain import explain, waits
 from hekla.framework.session import Session
 from hekla.insight.replay.cases import Case, Ending
 from hekla.insight.replay.differences import NOTHING, differences, fates, spoken
-from hekla.insight.replay.invariants import Breach, breaches
 from hekla.model.job import Job
-from hekla.model.status import Status
+from hekla.model.requests import demand_of
+from hekla.model.resources import Resources
+from hekla.model.status import READY_SET, Status, status_of
+from hekla.model.task import Task
+from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations
+
+OVERCOMMITTED, HALF_PLACED = "overcommitted node", "half-placed gang"
+
+
+@dataclass(frozen=True)
+class Breach:
+    """One broken rule: which, whose, and by how much."""
+
+    kind: str
+    subject: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}: {self.detail}"
+
+
+def breaches(report: CycleReport) -> list[Breach]:
+    """What this cycle broke; nothing, unless there is a bug."""
+    if not any(isinstance(decision, Bind) for decision in report.decisions):
+        return []
+    return [*_overcommitted(report), *_half_placed(report)]
+
+
+def _overcommitted(report: CycleReport) -> Iterator[Breach]:
+    bound = {decision.uid: decision.node for decision in report.decisions if isinstance(decision, Bind)}
+    pods_on: dict[str, list[Task]] = defaultdict(list)
+    for task in report.session.tasks:
+        where = bound.get(task.uid, task.pod.spec.node_name)
+        if where and status_of(task.pod) not in (Status.SUCCEEDED, Status.FAILED):
+            pods_on[where].append(task)
+    for name in dict.fromkeys(bound.values()):
+        node = report.session.nodes.nodes[report.session.nodes.row_of[name]]
+        added = _sum([task for task in pods_on[name] if task.uid in bound])
+        for resource, amount in _sum(pods_on[name]).items():
+            offered = node.allocatable.get(resource, 0)
+            if added.get(resource, 0) > 0 and amount > offered:
+                yield Breach(OVERCOMMITTED, name, f"{resource}: {amount} asked for, {offered} there")
+
+
+def _sum(tasks: list[Task]) -> Resources:
+    total: Resources = {}
+    for task in tasks:
+        for name, amount in demand_of(task.pod)[0].items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _half_placed(report: CycleReport) -> Iterator[Breach]:
+    session = report.session
+    if not _is_strict_about_gangs(session):
+        return
+    for uid in dict.fromkeys(d.job for d in report.decisions if isinstance(d, Bind)):
+        job = session.jobs.get(uid)
+        if job is None:
+            continue
+        started = sum(
+            task.status in READY_SET or (task.is_best_effort and task.status is Status.PENDING)
+            for task in job.tasks.values()
+        )
+        if started < job.minimum:
+            yield Breach(HALF_PLACED, uid, f"{started} of {job.minimum} that start together")
+
+
+def _is_strict_about_gangs(session: Session) -> bool:
+    return any(entry.name == "gang" and entry.enabled("enableJobReady") for entry in session.conf.plugins)
+
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _RAISED = re.compile(r"^.*?failed: \w+")

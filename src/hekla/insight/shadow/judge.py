@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from hekla.framework.decisions import Bind, Evict
 from hekla.framework.session import Session
-from hekla.insight.shadow.feed import Deed
-from hekla.insight.shadow.lane import Lane
+from hekla.insight.shadow.candidate import Deed, Lane
 from hekla.insight.shadow.verdict import Kind, Verdict
 from hekla.model.task import Task
 from hekla.objects import Pod
