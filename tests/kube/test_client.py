@@ -22,7 +22,7 @@ from hekla.kube.client import LONGEST_WAIT, Client, Refused, Unreachable
 from hekla.kube.lease import Leadership, LeaseOptions
 from hekla.kube.reading import find_conf, list_cluster
 from hekla.objects import Node
-from hekla.server.deploy.manifests import apply
+from hekla.server.deploy.apply import apply
 
 TIME, PATIENCE = 0.3, 2.0
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -12,7 +12,7 @@ import yaml
 
 from cli.calling import called as hekla
 from hekla.kube.client import Refused
-from hekla.server.deploy.manifests import change, path_of, reason_of
+from hekla.server.deploy.apply import change, path_of, reason_of
 
 Object = dict[str, Any]
 
