@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from hekla.errors import InputError
-from hekla.objects.config_map import CONF_KEY
+from hekla.objects.meta import CONF_KEY
 
 Object = dict[str, Any]
 
