@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hekla.model.task import TASK_SPEC
+from hekla.engine.model.task import TASK_SPEC
 from hekla.objects import Manifest, Node, Queue
 from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.network import hypernode

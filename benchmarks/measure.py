@@ -23,7 +23,7 @@ from figures import Figures, Run
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf
-from hekla.framework.decisions import Bind, Evict
+from hekla.engine.framework.decisions import Bind, Evict
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from machine import REFERENCE, calibrate, slowness

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from resource import RUSAGE_SELF, getrusage
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, read_conf
-from hekla.sim.simulate import simulate
-from hekla.workloads.generate import generate
-from hekla.workloads.nodes import nodes_of
-from hekla.workloads.settings import Durations, PodKind, Settings
+from hekla.simulation.simulate import simulate
+from hekla.simulation.workloads.generate import generate
+from hekla.simulation.workloads.nodes import nodes_of
+from hekla.simulation.workloads.settings import Durations, PodKind, Settings
 from machine import calibrate, slowness
 
 MOST_MEMORY = 1500.0

@@ -16,14 +16,14 @@ from typing import Any
 import click
 import yaml
 
-from hekla.actions import BUILTIN_ACTIONS
 from hekla.cli.main import cli
 from hekla.conf import PRESETS, SWITCHES, describe_arguments
-from hekla.framework import points
-from hekla.framework.action import Action
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import POINTS, Point, Scope, declared
-from hekla.plugins import BUILTIN_PLUGINS
+from hekla.engine.actions import BUILTIN_ACTIONS
+from hekla.engine.framework import points
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import POINTS, Point, Scope, declared
+from hekla.engine.plugins import BUILTIN_PLUGINS
 from hekla.server.measures import MEASURES, Measure
 
 DOCS = Path(__file__).resolve().parent
@@ -37,7 +37,7 @@ def extension_points() -> Iterator[str]:
     yield "# Extension points"
     yield (
         "Every question that an action may ask, and how the answers of all plugins become one. A plugin "
-        "answers with a method marked `@answers(POINT)`; the points are in `hekla.framework.points`. "
+        "answers with a method marked `@answers(POINT)`; the points are in `hekla.engine.framework.points`. "
         "Plugins are asked tier by tier, see [tiers](../concepts/tiers.md)."
     )
     answering = answers_by_point()
@@ -88,7 +88,7 @@ def plugins() -> Iterator[str]:
     yield (
         "The plugins that come with hekla. A configuration seats them in tiers and gives them arguments, "
         "see [configuration](configuration.md). Plugins of your own are added by `--plugin file.py:Class`, "
-        "or by the entry point group `hekla.plugins` of an installed package."
+        "or by the entry point group `hekla.engine.plugins` of an installed package."
     )
     for name, plugin in sorted(BUILTIN_PLUGINS.items()):
         yield f"## {name}"
@@ -107,7 +107,7 @@ def actions() -> Iterator[str]:
     yield (
         "The steps of a cycle. They run in the order in which the configuration lists them; arguments stand "
         "under `configurations`, see [configuration](configuration.md). Actions of your own are added like "
-        "plugins, by `--plugin file.py:Class` or the entry point group `hekla.actions`."
+        "plugins, by `--plugin file.py:Class` or the entry point group `hekla.engine.actions`."
     )
     for name, action in sorted(BUILTIN_ACTIONS.items()):
         yield f"## {name}"

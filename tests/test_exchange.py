@@ -21,10 +21,10 @@ from fakes.peer import (
     says_hello_slowly,
     trickles,
 )
+from hekla.engine.plugins.extender_transport import CallFailed, post
 from hekla.errors import HeklaError, InputError
 from hekla.exchange import ExchangeFailed, exchange
-from hekla.metrics.prometheus import Prometheus
-from hekla.plugins.extender_transport import CallFailed, post
+from hekla.scheduler.load.prometheus import Prometheus
 
 OK = b"HTTP/1.1 200 OK\r\n"
 TIME = 0.3

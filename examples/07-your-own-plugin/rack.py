@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla import Plugin, Scope, answers, argument
-from hekla.framework.points import NODE_ORDER
-from hekla.model.task import Task
+from hekla.engine.framework.points import NODE_ORDER
+from hekla.engine.model.task import Task
 
 
 @dataclass(frozen=True)

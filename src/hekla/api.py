@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
+from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.framework.registry import Registry
 from hekla.insight.compare import Comparison, Entrant
 from hekla.insight.compare import compare as compare_confs
 from hekla.insight.forecast import Forecast, Past, Rolling
@@ -23,18 +23,18 @@ from hekla.insight.plan import Plan
 from hekla.insight.plan import plan as plan_jobs
 from hekla.insight.replay import Recording, Replayed
 from hekla.insight.replay import replay as replay_recording
-from hekla.measures.files import frame_of, jobs_frame
-from hekla.measures.records import job_columns, records
 from hekla.objects import Manifest, Node
 from hekla.objects.read import read_manifests
 from hekla.scheduler.builtin import BUILTIN
-from hekla.sim.options import Options
-from hekla.sim.run import Run
-from hekla.sim.simulate import simulate as simulate_workload
-from hekla.workloads import Workload, read_workload
-from hekla.workloads.generate import generate
-from hekla.workloads.nodes import nodes_of
-from hekla.workloads.settings import Settings
+from hekla.simulation.measures.files import frame_of, jobs_frame
+from hekla.simulation.measures.records import job_columns, records
+from hekla.simulation.options import Options
+from hekla.simulation.run import Run
+from hekla.simulation.simulate import simulate as simulate_workload
+from hekla.simulation.workloads import Workload, read_workload
+from hekla.simulation.workloads.generate import generate
+from hekla.simulation.workloads.nodes import nodes_of
+from hekla.simulation.workloads.settings import Settings
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hekla.report import write_report
+from hekla.simulation.report import write_report
 
 try:
     from playwright.sync_api import sync_playwright

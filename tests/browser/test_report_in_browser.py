@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from fakes.made_runs import empty_run, made_run
-from hekla.measures.words import spoken_seconds
-from hekla.report import Table
-from hekla.sim.run import Run
+from hekla.simulation.measures.words import spoken_seconds
+from hekla.simulation.report import Table
+from hekla.simulation.run import Run
 
 Opener = Callable[..., Any]
 

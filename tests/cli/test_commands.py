@@ -219,4 +219,4 @@ def test_the_help_needs_nothing_that_is_slow_to_import() -> None:
     told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
     assert "Commands:" in told.stdout
     modules = set(told.stdout.splitlines()[-1].split())
-    assert modules & {"numpy", "msgspec", "yaml", "rich", "re2", "hekla.framework.session"} == set()
+    assert modules & {"numpy", "msgspec", "yaml", "rich", "re2", "hekla.engine.framework.session"} == set()

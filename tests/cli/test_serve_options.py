@@ -91,7 +91,7 @@ def test_serve_starts_with_the_arguments_of_volcanos_deployment(tmp_path: Path) 
 def test_serve_ends_with_one_clear_line_where_it_gives_up(tmp_path: Path) -> None:
     plugin, conf = tmp_path / "broken.py", tmp_path / "scheduler.conf"
     plugin.write_text(
-        "from hekla.framework.plugin import Plugin\n\n\nclass Broken(Plugin):\n    name = 'broken'\n\n"
+        "from hekla.engine.framework.plugin import Plugin\n\n\nclass Broken(Plugin):\n    name = 'broken'\n\n"
         "    def on_open(self):\n        raise RuntimeError('no idea')\n"
     )
     conf.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: broken\n')

@@ -19,11 +19,11 @@ from cli.calling import Told, called
 from fakes.http_api import ApiThread
 from hekla.cli.main import COMMANDS
 from hekla.cluster.conditions import not_scheduled
-from hekla.measures.files import save_table
 from hekla.objects import Condition, Manifest
-from hekla.report.page import json_for_html
 from hekla.safe_text import escaped, escaped_json, escaped_lines
 from hekla.server.options import JsonLines, Lines
+from hekla.simulation.measures.files import save_table
+from hekla.simulation.report.page import json_for_html
 from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import BEGINNING
@@ -260,7 +260,9 @@ def test_logs_cannot_be_forged(form: logging.Formatter) -> None:
         raise ValueError(f"oops{EVIL}\n12:00:00.000 error   loop     forged")
     except ValueError:
         trouble = sys.exc_info()
-    record = logging.LogRecord("hekla.kube", logging.ERROR, "f", 1, "pod %s\nforged", (EVIL,), trouble)  # type: ignore[arg-type]
+    record = logging.LogRecord(
+        "hekla.cluster.kubernetes.api", logging.ERROR, "f", 1, "pod %s\nforged", (EVIL,), trouble
+    )  # type: ignore[arg-type]
     first, *others = form.format(record).split("\n")
     assert all(line.isprintable() for line in (first, *others))
     assert all(line.startswith("    ") for line in others)

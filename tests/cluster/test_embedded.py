@@ -9,10 +9,18 @@ import pytest
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf
+from hekla.engine.framework.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    Tell,
+    UpdatePodGroup,
+    UpdateQueue,
+)
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import Status
 from hekla.errors import InputError
-from hekla.framework.decisions import Bind, Decision, Evict, Nominate, Tell, UpdatePodGroup, UpdateQueue
-from hekla.framework.session import Session
-from hekla.model.status import Status
 from hekla.objects import (
     Node,
     PersistentVolume,

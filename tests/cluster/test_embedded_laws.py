@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
-from hekla.framework.decisions import Bind, Decision, Evict, Nominate, Tell, UpdatePodGroup
+from hekla.engine.framework.decisions import Bind, Decision, Evict, Nominate, Tell, UpdatePodGroup
 from hekla.objects import Pod, PodGroup, VolcanoJob
 from hekla.objects.read import read_text
 from hekla.objects.scheduling import PodGroupStatus

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.cluster.export import as_data, as_scenario, is_read, listed
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.pseudonyms import Pseudonyms
 from hekla.cluster.scramble import RULES, Names, scramble
 from hekla.conf import Conf
 from hekla.conf import as_data as conf_as_data
-from hekla.framework.decisions import Bind, Evict
-from hekla.kube.resources import RESOURCES
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.objects import HyperNode, Manifest, Pod
 from hekla.objects.pod import (
     Affinity,
@@ -30,7 +31,6 @@ from hekla.objects.read import read_text
 from hekla.objects.scenario import read_scenario
 from hekla.objects.topology import HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.state.snapshot import Snapshot, take_snapshot
 from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
@@ -73,8 +73,8 @@ def test_what_is_decided_is_the_same_up_to_names(cluster: Cluster, conf: Conf, s
 
 
 def _cycle(snapshot: Snapshot, conf: Conf) -> CycleReport:
-    from hekla.plugins.rescheduling import LAST_RUN  # noqa: PLC0415
-    from hekla.plugins.tdm import LAST_EVICTION  # noqa: PLC0415
+    from hekla.engine.plugins.rescheduling import LAST_RUN  # noqa: PLC0415
+    from hekla.engine.plugins.tdm import LAST_EVICTION  # noqa: PLC0415
 
     return run_cycle(snapshot, conf, now=NOW, memory={LAST_RUN: 0.0, LAST_EVICTION: 0.0})
 

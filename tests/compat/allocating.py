@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hekla.framework.decisions import Bind, Tell
-from hekla.framework.plugin import Objection, Plugin
-from hekla.framework.points import PRE_PREDICATE, Point, answers
-from hekla.ledger.arrays import Floats
-from hekla.ledger.domains import Domain
-from hekla.model.job import Job, SubJob
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Bind, Tell
+from hekla.engine.framework.plugin import Objection, Plugin
+from hekla.engine.framework.points import PRE_PREDICATE, Point, answers
+from hekla.engine.ledger.arrays import Floats
+from hekla.engine.ledger.domains import Domain
+from hekla.engine.model.job import Job, SubJob
+from hekla.engine.model.task import Task
 from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.testing import JobObjects, Role, Story, hypernode, job, node, pod, racks, sub_group

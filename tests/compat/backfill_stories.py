@@ -11,9 +11,9 @@ from _pytest.mark import ParameterSet
 from opinion_plugins import opinion_on, scoring
 from statements import holds, shows
 
-from hekla.framework import points
-from hekla.framework.decisions import Tell
-from hekla.framework.plugin import Plugin
+from hekla.engine.framework import points
+from hekla.engine.framework.decisions import Tell
+from hekla.engine.framework.plugin import Plugin
 from hekla.objects import Node, Pod
 from hekla.testing import JobObjects, Story, job, node
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
-from hekla.framework.decisions import Bind, Evict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import NODE_ORDER, PREDICATE, answers
-from hekla.framework.registry import Registry
-from hekla.framework.session import Session
-from hekla.ledger.arrays import Floats, Mask
-from hekla.model.diagnosis import Refusal
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, answers
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import Floats, Mask
+from hekla.engine.model.diagnosis import Refusal
+from hekla.engine.model.task import Task
 from hekla.objects import Manifest, Node, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hekla.framework import points
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import Point, answers
-from hekla.framework.session import Session
-from hekla.model.task import Task
+from hekla.engine.framework import points
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import Point, answers
+from hekla.engine.framework.session import Session
+from hekla.engine.model.task import Task
 from hekla.testing import Story
 
 ASKED: dict[Point, object] = {

@@ -16,8 +16,8 @@ from statements import holds, shows
 
 from cli.calling import called
 from hekla.conf import BUILT_IN_DEFAULT, describe_arguments, read_conf
+from hekla.engine.framework.decisions import UpdatePodGroup
 from hekla.errors import ConfError
-from hekla.framework.decisions import UpdatePodGroup
 from hekla.objects.read import read_text
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing import JobObjects, Story, job, node, plugin, queue

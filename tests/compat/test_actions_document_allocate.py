@@ -11,11 +11,11 @@ from document_stage import HIGH, LOW, PLACING, Taste, VirtualRun, not_admitted, 
 from statements import holds, shows
 
 from hekla.conf import PluginEntry
-from hekla.framework.decisions import Bind
+from hekla.engine.framework.decisions import Bind
+from hekla.engine.plugins.role_affinity import AFFINITY, ANTI_AFFINITY
 from hekla.objects import LabelSelector, Node
 from hekla.objects.node import ContainerImage
 from hekla.objects.pod import Affinity, TopologySpreadConstraint
-from hekla.plugins.role_affinity import AFFINITY, ANTI_AFFINITY
 from hekla.testing import JobObjects, Role, Story, job, node, plugin, pod, queue
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

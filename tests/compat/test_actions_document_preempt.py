@@ -30,16 +30,16 @@ from document_stage import (
 from statements import holds, shows
 
 from hekla.conf import PRESETS, read_conf
-from hekla.framework.decisions import Evict, Nominate
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import PREEMPTABLE, VICTIM_QUEUE_ORDER, answers
-from hekla.model.queue import Queue
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Evict, Nominate
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import PREEMPTABLE, VICTIM_QUEUE_ORDER, answers
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects.pod import Affinity
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.state.snapshot import take_snapshot
 from hekla.testing import JobObjects, Story, conf_of, job, node, plugin, pod, queue
 
 SPARES_GANGS = ("priority, gang, conformance",)

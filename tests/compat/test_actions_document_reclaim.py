@@ -25,12 +25,12 @@ from document_stage import (
 from statements import holds, shows
 
 from hekla.conf import PRESETS, read_conf
-from hekla.framework.decisions import Evict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import OVERUSED, VICTIM_TASKS, answers, declared
-from hekla.model.queue import Queue
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import OVERUSED, VICTIM_TASKS, answers, declared
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing import JobObjects, Role, Story, job, node, plugin, queue, session_of

@@ -19,10 +19,10 @@ from allocating import (
 )
 from statements import holds, shows
 
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import HYPERNODE_GRADIENT, HYPERNODE_ORDER
-from hekla.ledger.domains import Domain
-from hekla.model.job import Job, SubJob
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import HYPERNODE_GRADIENT, HYPERNODE_ORDER
+from hekla.engine.ledger.domains import Domain
+from hekla.engine.model.job import Job, SubJob
 from hekla.objects import Pod
 from hekla.testing import JobObjects, Story, job, node, plugin, pod, queue, racks
 

@@ -29,16 +29,16 @@ from allocating import (
 from msgspec.structs import replace as replace_struct
 from statements import holds
 
-from hekla.actions.allocate import AllocateArguments
 from hekla.conf import PluginEntry, read_conf
-from hekla.framework import points
-from hekla.framework.plugin import Objection, Plugin
-from hekla.framework.points import Point, Vote, answers
-from hekla.ledger.arrays import Floats, Mask
-from hekla.ledger.domains import Domain
-from hekla.model.diagnosis import Refusal
-from hekla.model.job import Job, SubJob
-from hekla.model.task import Task
+from hekla.engine.actions.allocate import AllocateArguments
+from hekla.engine.framework import points
+from hekla.engine.framework.plugin import Objection, Plugin
+from hekla.engine.framework.points import Point, Vote, answers
+from hekla.engine.ledger.arrays import Floats, Mask
+from hekla.engine.ledger.domains import Domain
+from hekla.engine.model.diagnosis import Refusal
+from hekla.engine.model.job import Job, SubJob
+from hekla.engine.model.task import Task
 from hekla.objects import Node, Pod
 from hekla.objects.pod import ContainerPort
 from hekla.scheduler.builtin import BUILTIN

@@ -27,21 +27,21 @@ from backfill_stories import (
 from opinion_plugins import Recorder, advised, heard, heard_in, moves, objecting, opinion_on, scoring
 from statements import holds
 
-from hekla.actions.backfill import Backfill, BackfillArguments
 from hekla.conf import read_arguments, read_conf
-from hekla.framework import points
-from hekla.framework.decisions import Bind
-from hekla.framework.lineup import steps_of
-from hekla.framework.plugin import Objection, Plugin
-from hekla.framework.points import answers
-from hekla.model.job import Job
-from hekla.model.queue import Queue
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.actions.backfill import Backfill, BackfillArguments
+from hekla.engine.framework import points
+from hekla.engine.framework.decisions import Bind
+from hekla.engine.framework.lineup import steps_of
+from hekla.engine.framework.plugin import Objection, Plugin
+from hekla.engine.framework.points import answers
+from hekla.engine.model.job import Job
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.server.metrics import Metrics
-from hekla.state.snapshot import take_snapshot
 from hekla.testing import JobObjects, Role, Story, conf_of, job, node, plugin, pod, queue, session_of
 
 # Overview

@@ -12,10 +12,10 @@ from statements import holds
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster
-from hekla.framework import points
-from hekla.framework.decisions import UpdatePodGroup
-from hekla.framework.plugin import Plugin
-from hekla.model.shard import Shard
+from hekla.engine.framework import points
+from hekla.engine.framework.decisions import UpdatePodGroup
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.model.shard import Shard
 from hekla.scheduler.loop import Loop
 from hekla.testing import Role, Story, conf_of, job, node, pod, queue, racks, sub_group, told
 

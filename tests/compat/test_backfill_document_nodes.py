@@ -25,13 +25,13 @@ from msgspec.structs import replace as changed
 from opinion_plugins import advised, opinion_on, scoring
 from statements import holds
 
-from hekla.framework import points
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import answers
-from hekla.ledger.arrays import Floats, Mask
-from hekla.model.diagnosis import Code, Refusal
-from hekla.model.shard import Shard
-from hekla.model.task import Task
+from hekla.engine.framework import points
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import answers
+from hekla.engine.ledger.arrays import Floats, Mask
+from hekla.engine.model.diagnosis import Code, Refusal
+from hekla.engine.model.shard import Shard
+from hekla.engine.model.task import Task
 from hekla.objects import Pod
 from hekla.objects.pod import Affinity, ContainerPort, NodeAffinity, NodeSelector, NodeSelectorTerm
 from hekla.objects.pod import NodeSelectorRequirement as Requirement

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from hekla.conf import read_conf, require
-from hekla.framework.decisions import Bind, Evict
-from hekla.model.shard import Shard
-from hekla.model.status import Status
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.model.shard import Shard
+from hekla.engine.model.status import Status
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects.scenario import read_scenario
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.state.snapshot import take_snapshot
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 FOLDER = Path(os.environ.get("HEKLA_CONFORMANCE", BESIDE))

@@ -11,12 +11,12 @@ from _pytest.mark import ParameterSet
 from opinion_plugins import advised, heard, moves, scoring
 from statements import holds, shows
 
-from hekla.framework import points
-from hekla.framework.decisions import Bind, Evict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import answers
-from hekla.model.job import Job
-from hekla.model.shard import Shard
+from hekla.engine.framework import points
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import answers
+from hekla.engine.model.job import Job
+from hekla.engine.model.shard import Shard
 from hekla.objects import LabelSelector, Pod
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.testing import JobObjects, Role, Story, job, node, pod, racks, sub_group

@@ -18,11 +18,10 @@ from hekla import api
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster
 from hekla.conf import Conf
-from hekla.errors import ConfError
-from hekla.framework.action import Action
-from hekla.framework.decisions import Evict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import (
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import (
     JOB_ENQUEUEABLE,
     JOB_ENQUEUED,
     JOB_ORDER,
@@ -32,16 +31,17 @@ from hekla.framework.points import (
     Vote,
     answers,
 )
-from hekla.framework.session import Session
-from hekla.model.job import Job
-from hekla.model.queue import Queue
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.session import Session
+from hekla.engine.model.job import Job
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+from hekla.engine.state.snapshot import take_snapshot
+from hekla.errors import ConfError
 from hekla.objects import PodGroup
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.scheduler.loop import Loop
-from hekla.state.snapshot import take_snapshot
 from hekla.testing import Story, conf_of, job, node, queue, told
 
 SIX = ("enqueue", "allocate", "backfill", "reclaim", "preempt", "shuffle")

@@ -23,16 +23,16 @@ from document_stage import (
 from statements import holds, shows
 
 from hekla.conf import read_conf
-from hekla.framework.lineup import steps_of
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import (
+from hekla.engine.framework.lineup import steps_of
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import (
     PREEMPTIVE,
     RECLAIMABLE,
     SIMULATE_REMOVE,
     answers,
 )
-from hekla.model.queue import Queue
-from hekla.model.task import Task
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing import JobObjects, Story, job, node, plugin, pod, queue
 

@@ -10,9 +10,9 @@ import pytest
 from document_stage import plugin_of
 from statements import holds, shows
 
-from hekla.framework.decisions import Bind, Tell
-from hekla.framework.plugin import Objection, Plugin
-from hekla.framework.points import (
+from hekla.engine.framework.decisions import Bind, Tell
+from hekla.engine.framework.plugin import Objection, Plugin
+from hekla.engine.framework.points import (
     ALLOCATABLE,
     BATCH_NODE_ORDER,
     BEST_NODE,
@@ -25,12 +25,12 @@ from hekla.framework.points import (
     Purpose,
     answers,
 )
-from hekla.ledger.arrays import Floats, Mask
-from hekla.ledger.domains import Domain
-from hekla.model.diagnosis import Refusal
-from hekla.model.job import Job, SubJob
-from hekla.model.queue import Queue
-from hekla.model.task import Task
+from hekla.engine.ledger.arrays import Floats, Mask
+from hekla.engine.ledger.domains import Domain
+from hekla.engine.model.diagnosis import Refusal
+from hekla.engine.model.job import Job, SubJob
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.task import Task
 from hekla.testing import JobObjects, Role, Story, hypernode, job, node, pod, racks, sub_group
 
 GANG = ("priority, gang",)

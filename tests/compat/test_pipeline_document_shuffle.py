@@ -10,10 +10,10 @@ import pytest
 from document_stage import FOREVER, VirtualRun, evictions_of, plugin_of
 from statements import holds
 
-from hekla.framework.decisions import Evict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import VICTIM_TASKS, answers
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import VICTIM_TASKS, answers
+from hekla.engine.model.task import Task
 from hekla.objects import Node, Numatopology, ObjectMeta
 from hekla.objects.pod import ResourceRequirements
 from hekla.objects.topology import ContainerAllocation, CpuInfo, NumaResource, NumatopologySpec, PodAllocation

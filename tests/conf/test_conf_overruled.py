@@ -13,13 +13,13 @@ import pytest
 from hekla.conf import PRESETS, read_conf
 from hekla.conf.questions import KNOWN, QUESTIONS
 from hekla.conf.sense import EVICTIONS, overruled
-from hekla.framework.decisions import Evict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import PREEMPTABLE, agreed_victims, answers, declared
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import PREEMPTABLE, agreed_victims, answers, declared
+from hekla.engine.model.task import Task
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.state.snapshot import take_snapshot
 from hekla.testing import Story, job, node, queue
 
 # The rule, against what the framework makes of any answers at all

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Preset, read_conf
-from hekla.framework.decisions import Bind, Evict
-from hekla.model.load import NodeLoad
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.model.load import NodeLoad
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.state.snapshot import take_snapshot
 from hekla.testing import Story, job, node
 
 ACTIONS = {

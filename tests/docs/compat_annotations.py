@@ -11,9 +11,9 @@ from pathlib import Path
 from compat_page import Row, source
 
 from hekla.controllers.expand import pods_of
+from hekla.engine.plugins import BUILTIN_PLUGINS
 from hekla.objects import ObjectMeta, VolcanoJob
 from hekla.objects.batch import JobSpec, PartitionPolicy, TaskSpec
-from hekla.plugins import BUILTIN_PLUGINS
 
 Problems = Iterator[str]
 
@@ -73,7 +73,7 @@ def texts_of(module: str) -> set[str]:
     """The texts that a plugin's module, and those of its helpers, know by name."""
     loaded = importlib.import_module(module)
     code = Path(str(loaded.__file__)).read_text("utf-8")
-    helpers = re.findall(r"from (hekla\.plugins\.\w+) import", code)
+    helpers = re.findall(r"from (hekla\.engine\.plugins\.[\w.]+) import", code)
     return {*texts_in(vars(loaded).values()), *(text for helper in helpers for text in texts_of(helper))}
 
 

@@ -12,11 +12,11 @@ from compat_page import Row, source
 from compat_words import options_of
 
 from hekla.cli.serve import IGNORED, options_from, serve
+from hekla.cluster.kubernetes.api.lease import LeaseOptions
 from hekla.cluster.kubernetes.controllers.job_plugins import PLUGINS as JOB_PLUGINS
 from hekla.conf import read_conf
 from hekla.controllers.ports import KNOWN_PLUGINS
-from hekla.kube.lease import LeaseOptions
-from hekla.metrics.read import SOURCES
+from hekla.scheduler.load.read import SOURCES
 from hekla.server.deploy.manifests import Installation
 from hekla.server.options import ServeOptions
 

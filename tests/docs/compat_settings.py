@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from compat_page import Row
 from compat_words import PARTS
 
-from hekla.actions import BUILTIN_ACTIONS
 from hekla.conf import SWITCHES, ArgumentRow, describe_arguments, read_arguments
-from hekla.framework.action import Action
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import POINTS
+from hekla.engine.actions import BUILTIN_ACTIONS
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import POINTS
 
 Problems = Iterator[str]
 

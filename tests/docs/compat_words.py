@@ -11,14 +11,14 @@ import click
 from compat_page import source
 
 import hekla
-from hekla.actions import BUILTIN_ACTIONS
 from hekla.cli.main import cli
 from hekla.cluster.embedded import Options
 from hekla.cluster.kubernetes.controllers.job_plugins import PLUGINS as JOB_PLUGINS
 from hekla.conf import SWITCHES, describe_arguments
 from hekla.controllers import JobOptions
-from hekla.framework.points import POINTS
-from hekla.plugins import BUILTIN_PLUGINS
+from hekla.engine.actions import BUILTIN_ACTIONS
+from hekla.engine.framework.points import POINTS
+from hekla.engine.plugins import BUILTIN_PLUGINS
 
 PARTS = {**BUILTIN_ACTIONS, **BUILTIN_PLUGINS}
 VALUES = {

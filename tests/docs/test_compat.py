@@ -26,12 +26,12 @@ from compat_words import PARTS, is_known
 
 from compat.statements import DOCUMENTS as DOCUMENT_NAMES
 from compat.statements import document
-from hekla.actions import BUILTIN_ACTIONS
 from hekla.cli.serve import serve
 from hekla.conf import SWITCHES, describe_arguments, read_conf
 from hekla.controllers.expand import pod_group_of
-from hekla.framework.points import POINTS
-from hekla.plugins import BUILTIN_PLUGINS
+from hekla.engine.actions import BUILTIN_ACTIONS
+from hekla.engine.framework.points import POINTS
+from hekla.engine.plugins import BUILTIN_PLUGINS
 from hekla.scheduler.builtin import BUILTIN
 from hekla.server.conf_file import ConfFile
 

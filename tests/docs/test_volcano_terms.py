@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hekla.framework import points
-from hekla.framework.points import POINTS, Point
+from hekla.engine.framework import points
+from hekla.engine.framework.points import POINTS, Point
 
 ROOT = Path(__file__).parents[2]
 TABLE = (ROOT / "docs" / "volcano-terms.yaml").read_text("utf-8")

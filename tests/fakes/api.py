@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from hekla.kube.client import Refused
-from hekla.kube.resources import RESOURCES
+from hekla.cluster.kubernetes.api.client import Refused
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.objects import Manifest
 
 Body = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from fakes.api import Body, FakeApi
-from hekla.kube.tide import Tide
+from hekla.cluster.kubernetes.api.tide import Tide
 
 
 class FakeClient:

@@ -15,8 +15,8 @@ from typing import Self
 from aiohttp import web
 
 from fakes.api import FakeApi
-from hekla.kube.access import Access
-from hekla.kube.client import Refused
+from hekla.cluster.kubernetes.api.access import Access
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.objects import Manifest
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hekla.sim.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
+from hekla.simulation.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
 
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 NODE = np.array([64_000, 512 << 30, 8_000])

@@ -10,16 +10,16 @@ import yaml
 from hypothesis import given
 
 from fakes.whole_manifests import Data, spoiled, spoiled_objects, whole
+from hekla.cluster.kubernetes.api.wire import Unfit, Wire
 from hekla.conf import read_conf, require
-from hekla.kube.wire import Unfit, Wire
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import KINDS, Manifest, Pod, PodGroup
 from hekla.objects.read import read_text
 from hekla.objects.scenario import read_scenario
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.scheduler.outcome import outcome_of
-from hekla.state.live import LiveState
-from hekla.state.snapshot import take_snapshot
 from hekla.testing import node, queue
 
 NOW = 1_800_000_000.0
@@ -204,7 +204,7 @@ def test_an_exception_over_one_object_is_a_complaint_about_it(monkeypatch: pytes
         raise ZeroDivisionError("nobody foresaw this")
 
     state = LiveState()
-    monkeypatch.setattr("hekla.state.live.queue_of", fail)
+    monkeypatch.setattr("hekla.engine.state.live.queue_of", fail)
     for manifest in (queue("q"), node("n", cpu=1)):
         state.note(manifest)
     state.take_in()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from hekla.framework.decisions import Bind, Decision, Evict
-from hekla.framework.session import Session
-from hekla.framework.statement import Statement
-from hekla.model.status import Status
+from hekla.engine.framework.decisions import Bind, Decision, Evict
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.statement import Statement
+from hekla.engine.model.status import Status
 from hekla.testing.answers import Answer, all_answers
 
 EVICTABLE = (Status.BOUND, Status.RUNNING)

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moves import Move, make_all, moves
 
-from hekla.framework.session import Session
-from hekla.model.status import ALLOCATED_SET, TERMINATED_SET, Status
-from hekla.model.task import NOWHERE, Task
-from hekla.plugins.capacity import Capacity
-from hekla.plugins.drf import Drf
-from hekla.plugins.network_topology_aware import NetworkTopologyAware
-from hekla.plugins.proportion import Proportion
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import ALLOCATED_SET, TERMINATED_SET, Status
+from hekla.engine.model.task import NOWHERE, Task
+from hekla.engine.plugins.capacity import Capacity
+from hekla.engine.plugins.drf import Drf
+from hekla.engine.plugins.network_topology_aware import NetworkTopologyAware
+from hekla.engine.plugins.proportion import Proportion
 from hekla.testing.story import conf_of, plugin
 from hekla.testing.strategies import Cluster, clusters, sessions
 

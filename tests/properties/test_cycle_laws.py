@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.conf import Conf, PluginEntry, Tier, read_arguments
-from hekla.framework.decisions import Bind, Decision, Evict
-from hekla.framework.explain import explain
-from hekla.framework.session import Session
-from hekla.model.job import Job
-from hekla.model.status import Status
-from hekla.model.task import Task
-from hekla.plugins.conformance import is_critical
+from hekla.engine.framework.decisions import Bind, Decision, Evict
+from hekla.engine.framework.explain import explain
+from hekla.engine.framework.session import Session
+from hekla.engine.model.job import Job
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+from hekla.engine.plugins.conformance import is_critical
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.testing.conf_strategies import confs

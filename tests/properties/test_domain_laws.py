@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from moves import Move, make_all, moves
 
 from hekla.conf import Conf
-from hekla.framework.decisions import Bind, Decision, Evict, OpenGate
-from hekla.framework.session import Session
-from hekla.framework.shortcuts import NO_SHORTCUT
-from hekla.ledger.domains import Domain, Domains
-from hekla.model.job import Job, SubJob
-from hekla.model.task import NOWHERE
-from hekla.plugins.network_topology_aware import NetworkTopologyAware
+from hekla.engine.framework.decisions import Bind, Decision, Evict, OpenGate
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.shortcuts import NO_SHORTCUT
+from hekla.engine.ledger.domains import Domain, Domains
+from hekla.engine.model.job import Job, SubJob
+from hekla.engine.model.task import NOWHERE
+from hekla.engine.plugins.network_topology_aware import NetworkTopologyAware
 from hekla.testing.special_strategies import networked_clusters
 from hekla.testing.story import conf_of, plugin
 from hekla.testing.strategies import Cluster

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 
 from hekla.conf import Conf
-from hekla.framework.session import Session
-from hekla.ledger.arrays import Amounts
-from hekla.plugins.capacity import Capacity
-from hekla.plugins.proportion import Proportion
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import Amounts
+from hekla.engine.plugins.capacity import Capacity
+from hekla.engine.plugins.proportion import Proportion
 from hekla.testing.conf_strategies import confs
 from hekla.testing.strategies import Cluster, clusters
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from hekla.conf import Conf
-from hekla.framework.decisions import Bind, Decision, Evict, Nominate
-from hekla.framework.shortcuts import NO_SHORTCUT
-from hekla.model.job import is_hard
-from hekla.model.task import NOWHERE, Task
+from hekla.engine.framework.decisions import Bind, Decision, Evict, Nominate
+from hekla.engine.framework.shortcuts import NO_SHORTCUT
+from hekla.engine.model.job import is_hard
+from hekla.engine.model.task import NOWHERE, Task
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.testing import conf_of, hypernode, job, node, plugin, priority_class, queue, stamped, sub_group

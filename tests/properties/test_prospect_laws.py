@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from moves import Move, make_all, moves
 
 from hekla.conf import Conf
-from hekla.framework.prospects import CurableNodes
-from hekla.framework.session import Session
-from hekla.model.status import Status
+from hekla.engine.framework.prospects import CurableNodes
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import Status
 from hekla.testing.conf_strategies import GPU, confs
 from hekla.testing.story import conf_of, plugin
 from hekla.testing.strategies import Cluster, clusters

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moves import deeds
 
-from hekla.actions import at_once, placing
 from hekla.conf import Conf, PluginEntry, Tier
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import NODE_ORDER, NODE_ORDER_REDUCE, Scope, answers
-from hekla.framework.registry import Registry
-from hekla.framework.shortcuts import NO_SHORTCUT
-from hekla.ledger.arrays import Floats, Mask
-from hekla.ledger.states import NodeStates
-from hekla.model.task import Task
+from hekla.engine.actions import at_once, placing
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import NODE_ORDER, NODE_ORDER_REDUCE, Scope, answers
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.shortcuts import NO_SHORTCUT
+from hekla.engine.ledger.arrays import Floats, Mask
+from hekla.engine.ledger.states import NodeStates
+from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moves import Move, deeds, make_all, moves
 
-from hekla.actions import at_once, placing
-from hekla.actions.placing import choose
 from hekla.conf import Conf, PluginEntry, Tier
-from hekla.framework import standings
-from hekla.framework.decisions import Bind
-from hekla.framework.orders import comparison_of_queues
-from hekla.framework.session import Session
-from hekla.framework.shortcuts import NO_SHORTCUT
-from hekla.framework.standings import FEW_LATECOMERS, FEW_LOOKS, LOOKS_PER_REQUEST, MANY_QUESTIONS
-from hekla.ledger import looks
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.actions import at_once, placing
+from hekla.engine.actions.placing import choose
+from hekla.engine.framework import standings
+from hekla.engine.framework.decisions import Bind
+from hekla.engine.framework.orders import comparison_of_queues
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.shortcuts import NO_SHORTCUT
+from hekla.engine.framework.standings import FEW_LATECOMERS, FEW_LOOKS, LOOKS_PER_REQUEST, MANY_QUESTIONS
+from hekla.engine.ledger import looks
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys

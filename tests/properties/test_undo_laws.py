@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moves import Move, make_all, moves, state
 
-from hekla.framework.session import Session
-from hekla.model.status import Status
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import Status
 from hekla.testing.agreement import gangs
 from hekla.testing.special_strategies import gang_clusters
 from hekla.testing.story import conf_of

@@ -14,8 +14,8 @@ from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import PRESETS, Conf, read_conf
 from hekla.controllers.keys import GROUP_NAME
-from hekla.framework.decisions import Evict
-from hekla.model.benefit import Stage, benefit_of
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.model.benefit import Stage, benefit_of
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.conf import Conf, PluginEntry, Tier
-from hekla.framework.heap import Heap
-from hekla.framework.orders import by_name, least_important_first, task_goes_first, victims_in_order
-from hekla.framework.plugin import Resolve
-from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, Point, declared
-from hekla.framework.session import Session
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.heap import Heap
+from hekla.engine.framework.orders import by_name, least_important_first, task_goes_first, victims_in_order
+from hekla.engine.framework.plugin import Resolve
+from hekla.engine.framework.points import PREEMPTABLE, RECLAIMABLE, Point, declared
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.strategies import CROWDED, Cluster, clusters, sessions
 

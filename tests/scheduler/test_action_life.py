@@ -15,21 +15,21 @@ from fakes.http_api import HttpApi
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster
 from hekla.conf import Conf, argument, read_conf, require
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.session import Session
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import PluginError
-from hekla.framework.action import Action
-from hekla.framework.session import Session
 from hekla.insight.shadow.candidate import Lane
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.scheduler.loop import Loop
 from hekla.server.conf_file import ConfFile
-from hekla.sim.simulate import simulate
-from hekla.state.snapshot import take_snapshot
+from hekla.simulation.simulate import simulate
+from hekla.simulation.workloads import Workload
 from hekla.testing import job, node, queue, stamped
-from hekla.workloads import Workload
 from server.serving import serving, until
-from sim.plays import job as submission
+from simulation.plays import job as submission
 
 TOLD: list[str] = []
 """What befell the actions of a test, in order."""

@@ -7,12 +7,12 @@ import pytest
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf, read_conf
-from hekla.framework.decisions import Bind, Decision
+from hekla.engine.framework.decisions import Bind, Decision
+from hekla.engine.state.snapshot import Snapshot
 from hekla.objects import Pod, VolcanoJob
 from hekla.objects.read import read_text
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
-from hekla.state.snapshot import Snapshot
 
 CONF = """
 actions: "enqueue, allocate, preempt"

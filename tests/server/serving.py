@@ -11,8 +11,8 @@ import aiohttp
 
 from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes import KubernetesOptions
-from hekla.framework.registry import Registry
-from hekla.kube.reflector import Patience
+from hekla.cluster.kubernetes.api.reflector import Patience
+from hekla.engine.framework.registry import Registry
 from hekla.scheduler.builtin import BUILTIN
 from hekla.server.options import ServeOptions
 from hekla.server.server import Server

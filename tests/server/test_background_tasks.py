@@ -13,6 +13,9 @@ import pytest
 
 from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes import KubernetesOptions
+from hekla.cluster.kubernetes.api.client import Refused
+from hekla.cluster.kubernetes.api.lease import Leadership, LeaseOptions
+from hekla.cluster.kubernetes.api.reflector import Patience, Reflector
 from hekla.cluster.kubernetes.audit import Audit
 from hekla.cluster.kubernetes.binding import Binding
 from hekla.cluster.kubernetes.cluster import KubernetesCluster
@@ -21,9 +24,6 @@ from hekla.cluster.kubernetes.outbox import Rank
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.errors import GaveUp
 from hekla.insight.replay import Scribe
-from hekla.kube.client import Refused
-from hekla.kube.lease import Leadership, LeaseOptions
-from hekla.kube.reflector import Patience, Reflector
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.server import endpoints as doors
 from hekla.server import server as servers

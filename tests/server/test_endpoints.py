@@ -13,9 +13,9 @@ import pytest
 
 from fakes.http_api import HttpApi
 from hekla.clock import stopwatch
+from hekla.cluster.kubernetes.api.lease import LeaseOptions
+from hekla.engine.framework.plugin import Plugin
 from hekla.errors import InputError
-from hekla.framework.plugin import Plugin
-from hekla.kube.lease import LeaseOptions
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
 from hekla.server.endpoints import Address, read_address

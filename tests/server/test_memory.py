@@ -14,11 +14,11 @@ import pytest
 
 from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes import facts, recorder
+from hekla.engine.state import live
 from hekla.objects import ObjectMeta, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.pod import Container, PodSpec
 from hekla.server.server import Server
-from hekla.state import live
 from hekla.testing import job, node, queue, stamped
 from server.serving import serving, until
 

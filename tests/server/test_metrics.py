@@ -11,13 +11,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hekla.cluster.kubernetes.binder import End, Outcome
-from hekla.framework.plugin import Plugin
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Manifest
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.server.measures import MEASURES
 from hekla.server.metrics import Metrics
-from hekla.state.snapshot import take_snapshot
 from hekla.testing import conf_of, job, node, queue
 
 JOB = ("job_name", "queue", "job_namespace")

@@ -8,16 +8,16 @@ from itertools import product
 
 import pytest
 
+from cluster.kubernetes.api.scripted import ScriptedClient
 from fakes.http_api import HttpApi
+from hekla.cluster.kubernetes.api.client import Client, Refused
+from hekla.cluster.kubernetes.api.lease import LeaseOptions
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED
 from hekla.conf import Conf
-from hekla.kube.client import Client, Refused
-from hekla.kube.lease import LeaseOptions
 from hekla.server.deploy.manifests import read_part
 from hekla.server.permissions import REVIEWS, Permission, Permissions, needed
 from hekla.testing import conf_of
-from kube.scripted import ScriptedClient
 from server.serving import until
 
 PLAIN = conf_of("enqueue, allocate, backfill", ["gang"])

@@ -12,18 +12,18 @@ import pytest
 from msgspec.structs import replace
 
 from fakes.http_api import HttpApi
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import JOB_ORDER, answers
+from hekla.engine.framework.registry import Registry
+from hekla.engine.model.job import Job
+from hekla.engine.model.task import Task
+from hekla.engine.state.live import LiveState
 from hekla.errors import BrokenPromise, GaveUp
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import JOB_ORDER, answers
-from hekla.framework.registry import Registry
 from hekla.insight.replay import Recording, replay
-from hekla.model.job import Job
-from hekla.model.task import Task
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
 from hekla.server import server as servers
 from hekla.server.server import Server
-from hekla.state.live import LiveState
 from hekla.testing import job, node, pod, queue, stamped
 from server.serving import ask, serving, until
 

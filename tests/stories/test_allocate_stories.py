@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.framework.decisions import Tell
+from hekla.engine.framework.decisions import Tell
 from hekla.testing import Role, Story, job, node, pod, queue
 
 GANG = ("priority, gang",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.actions.backfill import in_order
+from hekla.engine.actions.backfill import in_order
 from hekla.testing import Story, job, node, queue, session_of
 
 GANG = ("priority, gang",)

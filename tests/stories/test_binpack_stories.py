@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.plugins.binpack import fullness, fullness_of_one
+from hekla.engine.plugins.binpack import fullness, fullness_of_one
 from hekla.testing import Story, job, node, plugin, pod, session_of
 
 

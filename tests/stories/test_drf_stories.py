@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from hekla.framework.points import JOB_ORDER
-from hekla.plugins.demand import largest_part
+from hekla.engine.framework.points import JOB_ORDER
+from hekla.engine.plugins.demand import largest_part
 from hekla.testing import Story, job, node, session_of
 
 STORIES = [

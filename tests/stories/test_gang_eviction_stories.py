@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hekla.framework.decisions import Evict, Nominate
-from hekla.model.task import PREEMPTABLE
+from hekla.engine.framework.decisions import Evict, Nominate
+from hekla.engine.model.task import PREEMPTABLE
 from hekla.testing import Role, Story, hypernode, job, node, pod, queue, racks, sub_group
 
 LOW, HIGH = 1, 10

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.actions import at_once, placing
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import ALLOCATABLE, answers
-from hekla.framework.statement import Statement
-from hekla.model.queue import Queue
-from hekla.model.task import Task
+from hekla.engine.actions import at_once, placing
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import ALLOCATABLE, answers
+from hekla.engine.framework.statement import Statement
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.task import Task
 from hekla.testing import JobObjects, Role, Story, job, node, plugin, pod, queue
 
 SPREAD = ("priority, gang", "drf, predicates, proportion, nodeorder")

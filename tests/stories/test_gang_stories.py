@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.framework.decisions import UpdatePodGroup
-from hekla.framework.points import JOB_VALID
+from hekla.engine.framework.decisions import UpdatePodGroup
+from hekla.engine.framework.points import JOB_VALID
 from hekla.objects.scheduling import SubGroupPolicy
 from hekla.testing import Role, Story, job, node, plugin, pod, session_of
 

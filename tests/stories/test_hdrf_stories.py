@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.framework.points import QUEUE_ORDER
-from hekla.plugins.hdrf import is_saturated
+from hekla.engine.framework.points import QUEUE_ORDER
+from hekla.engine.plugins.hdrf import is_saturated
 from hekla.testing import Story, job, node, plugin, queue, session_of
 
 HDRF = [[plugin("drf", enableHierarchy=True)]]

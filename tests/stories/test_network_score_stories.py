@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.framework.points import Purpose
-from hekla.framework.session import Session
-from hekla.ledger.domains import TOP
-from hekla.plugins.network_topology_aware import NetworkTopologyAware
+from hekla.engine.framework.points import Purpose
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.domains import TOP
+from hekla.engine.plugins.network_topology_aware import NetworkTopologyAware
 from hekla.testing import hypernode, job, node, plugin, pod, racks, session_of
 
 ROWS = [

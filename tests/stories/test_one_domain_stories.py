@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from hekla.framework.decisions import UpdatePodGroup
-from hekla.framework.explain import explain
+from hekla.engine.framework.decisions import UpdatePodGroup
+from hekla.engine.framework.explain import explain
 from hekla.testing import JobObjects, Role, Story, hypernode, job, node, plugin, pod, queue, racks, sub_group
 
 TIERS = ("priority, gang, conformance, proportion", "predicates, network-topology-aware")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import JOB_ENQUEUED, QUEUE_ORDER, answers
+from hekla.engine.model.job import Job
+from hekla.engine.model.queue import Queue
 from hekla.errors import ConfError
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import JOB_ENQUEUED, QUEUE_ORDER, answers
-from hekla.model.job import Job
-from hekla.model.queue import Queue
 from hekla.testing import Role, Story, job, node, plugin, pod, racks, sub_group
 
 LOW, HIGH = 1, 10

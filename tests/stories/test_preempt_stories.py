@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hekla.framework.decisions import Evict, Nominate
+from hekla.engine.framework.decisions import Evict, Nominate
 from hekla.objects import ObjectMeta
 from hekla.testing import Story, job, node, plugin, pod, queue
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hekla.ledger.axis import Axis
-from hekla.model.queue import Queue, queue_of
-from hekla.plugins.proportion import Account, Bounds, capability_of, divide
+from hekla.engine.ledger.axis import Axis
+from hekla.engine.model.queue import Queue, queue_of
+from hekla.engine.plugins.proportion import Account, Bounds, capability_of, divide
 from hekla.testing import Story, job, node, plugin, pod, queue
 
 PROPORTION = ("gang", "proportion")

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from hekla.framework.decisions import Evict
-from hekla.framework.plugin import Plugin
-from hekla.model.shard import Shard
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.model.shard import Shard
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.testing import Role, Story, job, node, pod, queue
 
 GANG = ("priority, gang", "predicates")

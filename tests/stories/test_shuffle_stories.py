@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from hekla.framework.decisions import Evict
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import VICTIM_TASKS, answers
-from hekla.model.task import EVICTION_REFUSED, Task
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import VICTIM_TASKS, answers
+from hekla.engine.model.task import EVICTION_REFUSED, Task
 from hekla.testing import Story, job, node, plugin, pod
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hekla.framework.decisions import Bind
+from hekla.engine.framework.decisions import Bind
 from hekla.objects.scheduling import SubGroupPolicy
 from hekla.testing import JobObjects, Role, Story, hypernode, job, node, pod, racks, sub_group
 

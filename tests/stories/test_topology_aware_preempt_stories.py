@@ -8,7 +8,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from hekla.actions.preempt import PreemptArguments
+from hekla.engine.actions.preempt import PreemptArguments
 from hekla.objects import Pod
 from hekla.testing import JobObjects, Story, job, node, plugin, pod
 from hekla.testing.pods import BEGINNING

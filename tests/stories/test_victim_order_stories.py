@@ -8,12 +8,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from hekla.framework.orders import by_name, least_important_first
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import RECLAIMABLE, TASK_ORDER, answers
-from hekla.framework.session import Session
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.orders import by_name, least_important_first
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import RECLAIMABLE, TASK_ORDER, answers
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.objects import LabelSelector, ObjectMeta, PodDisruptionBudget
 from hekla.objects.storage import PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from hekla.testing import Story, job, node, plugin, queue

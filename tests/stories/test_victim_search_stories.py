@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from hekla.framework.plugin import Plugin, Resolve
-from hekla.framework.points import PREEMPTABLE, RECLAIMABLE, answers
-from hekla.model.task import Task
+from hekla.engine.framework.plugin import Plugin, Resolve
+from hekla.engine.framework.points import PREEMPTABLE, RECLAIMABLE, answers
+from hekla.engine.model.task import Task
 from hekla.testing import Story, job, node, plugin
 
 LOW, HIGH = 1, 10

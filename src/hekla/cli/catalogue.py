@@ -11,10 +11,10 @@ from hekla.cli.options import GoSwitches, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.cli.table import table
 from hekla.conf import describe_arguments
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import declared
 from hekla.errors import InputError
-from hekla.framework.action import Action
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import declared
 
 plugin_option = click.option(
     "--plugin", "own", multiple=True, metavar="MODULE:CLASS", help="A plugin or action of your own."

@@ -39,10 +39,10 @@ from hekla.conf import PRESETS
 
 if TYPE_CHECKING:
     from hekla.cli.progress import Watch
-    from hekla.framework.registry import Registry
+    from hekla.engine.framework.registry import Registry
     from hekla.insight.compare import Arrivals, Comparison, Entrant
     from hekla.objects import Node
-    from hekla.workloads import Workload
+    from hekla.simulation.workloads import Workload
 
 STDIN = "-"
 LOOKED_AT = 100

@@ -15,16 +15,16 @@ from hekla.cli.output import Style, as_json, echo, output_option, warn
 from hekla.cli.render import echo_outcome
 from hekla.clock import WallClock, stopwatch
 from hekla.conf import Conf
+from hekla.engine.framework.profile import Profile
+from hekla.engine.framework.registry import Registry
+from hekla.engine.model.shard import Shard
+from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.errors import HeklaError, InputError
-from hekla.framework.profile import Profile
-from hekla.framework.registry import Registry
-from hekla.model.shard import Shard
 from hekla.objects import seconds
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
 from hekla.scheduler.outcome import outcome_of
-from hekla.state.snapshot import Snapshot, take_snapshot
 
 DAY = 86_400.0
 

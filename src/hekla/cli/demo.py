@@ -17,9 +17,9 @@ from hekla.cli.run import echo_summary
 from hekla.cli.watch import watch
 from hekla.errors import InputError
 from hekla.objects import Node
-from hekla.report import write_report
 from hekla.scheduler.cycle import CycleReport
-from hekla.sim.witness import Witness
+from hekla.simulation.report import write_report
+from hekla.simulation.witness import Witness
 
 CORDONED = "node-b"
 CORDONED_AT = 70.0

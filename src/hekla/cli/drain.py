@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import VICTIM_TASKS, answers
-from hekla.model.task import Task
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import VICTIM_TASKS, answers
+from hekla.engine.model.task import Task
 
 
 class Drain(Plugin):

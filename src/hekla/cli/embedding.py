@@ -10,8 +10,8 @@ from hekla.cli.output import warn
 from hekla.clock import Clock, VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.framework.registry import Registry
 from hekla.objects.read import read_manifests
 from hekla.scheduler.loop import Loop
 

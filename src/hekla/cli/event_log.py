@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hekla.cli.table import counted, table
-from hekla.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
-from hekla.framework.explain import Explanation
-from hekla.framework.session import Session
-from hekla.ledger.domains import TOP
-from hekla.model.job import COMPLETED, INQUEUE, Job
-from hekla.model.status import READY_SET, TERMINATED_SET, Status
+from hekla.engine.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
+from hekla.engine.framework.explain import Explanation
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.domains import TOP
+from hekla.engine.model.job import COMPLETED, INQUEUE, Job
+from hekla.engine.model.status import READY_SET, TERMINATED_SET, Status
 from hekla.objects import VolcanoJob
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations

@@ -12,9 +12,9 @@ from hekla.cli.from_cluster import ignored_provisioners_option, live_options
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.cli.render import as_mapping
+from hekla.engine.framework.explain import explain as explain_job
+from hekla.engine.model.job import Job
 from hekla.errors import InputError
-from hekla.framework.explain import explain as explain_job
-from hekla.model.job import Job
 from hekla.objects.scenario import is_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.outcome import explanations

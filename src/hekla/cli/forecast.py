@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hekla.conf import Conf
-    from hekla.framework.registry import Registry
+    from hekla.engine.framework.registry import Registry
     from hekla.insight.forecast import Arrivals, Calibration, Forecast, Past, Rolling, Start, Trust
     from hekla.objects import Manifest
 
@@ -350,7 +350,7 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
 
 
 def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
-    from hekla.measures.words import spoken_seconds  # noqa: PLC0415
+    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     waited = "-" if start.waited is None else spoken_seconds(start.waited)
     if not start.is_possible:
@@ -361,7 +361,7 @@ def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
 
 def spoken_start(ahead: float, found: Forecast) -> str:
     """`in 3.2 h (14:05)`, with the day where it is not today."""
-    from hekla.measures.words import spoken_seconds  # noqa: PLC0415
+    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     if math.isinf(ahead):
         return f"after {spoken_seconds(found.horizon)}"
@@ -378,7 +378,7 @@ def spoken_start(ahead: float, found: Forecast) -> str:
 def remarks(found: Forecast, starts: Sequence[Start]) -> Iterator[str]:
     """What goes with the table: late jobs, and where run times come from."""
     from hekla.cli.table import counted  # noqa: PLC0415
-    from hekla.measures.words import spoken_seconds  # noqa: PLC0415
+    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     yield ""
     horizon = spoken_seconds(found.horizon)
@@ -407,7 +407,7 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
 
 
 def calibration_row(trust: Trust) -> tuple[str, ...]:
-    from hekla.measures.words import spoken_part, spoken_seconds  # noqa: PLC0415
+    from hekla.simulation.measures.words import spoken_part, spoken_seconds  # noqa: PLC0415
 
     parts = (spoken_part(part) for part in (trust.before_p50, trust.before_p90, trust.within_band))
     spans = (spoken_seconds(span) for span in (trust.mean_error, trust.bias))

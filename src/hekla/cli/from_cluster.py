@@ -15,10 +15,10 @@ from hekla.errors import InputError
 from hekla.objects import Manifest, VolcanoJob
 
 if TYPE_CHECKING:
+    from hekla.cluster.kubernetes.api.access import Access
+    from hekla.cluster.kubernetes.api.reading import ClusterReading
     from hekla.conf import Conf
-    from hekla.framework.registry import Registry
-    from hekla.kube.access import Access
-    from hekla.kube.reading import ClusterReading
+    from hekla.engine.framework.registry import Registry
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MANY = 2_000
@@ -77,7 +77,7 @@ def live_options(command: Command) -> Command:
 def reach(kubeconfig: Path | None, context: str | None) -> Access:
     """The cluster that the options name."""
     try:
-        from hekla.kube.access import find_access  # noqa: PLC0415 - slow to import, and only clusters need it
+        from hekla.cluster.kubernetes.api.access import find_access  # noqa: PLC0415 - slow to import, and only clusters need it
     except ImportError as error:
         raise InputError('talking to a cluster needs more: pip install "hekla[kubernetes]"') from error
     if kubeconfig is not None and not kubeconfig.is_file():
@@ -104,7 +104,7 @@ def conf_for(
 
 def conf_text_in(access: Access, conf_file: Path | None, preset: str | None, place: str) -> tuple[str, str]:
     """What the ConfigMap says, and what messages call it."""
-    from hekla.kube.reading import conf_in_cluster  # noqa: PLC0415 - needs a client
+    from hekla.cluster.kubernetes.api.reading import conf_in_cluster  # noqa: PLC0415 - needs a client
 
     if conf_file is not None or preset is not None:
         raise click.UsageError("give one of --conf, --preset and --conf-from-cluster")
@@ -113,7 +113,7 @@ def conf_text_in(access: Access, conf_file: Path | None, preset: str | None, pla
 
 def read_live(access: Access, kinds: Sequence[type[Manifest]], **options: Any) -> ClusterReading:
     """The cluster as it is; what cannot be read of it is told on standard error."""
-    from hekla.kube.reading import read_cluster  # noqa: PLC0415 - needs a client
+    from hekla.cluster.kubernetes.api.reading import read_cluster  # noqa: PLC0415 - needs a client
 
     with progress() as say:
         reading = read_cluster(access, kinds, on_progress=say, **options)

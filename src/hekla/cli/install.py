@@ -100,7 +100,7 @@ def apply_to_cluster(installation: Installation, kubeconfig: Path | None, contex
 
 async def _apply(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:
     try:
-        from hekla.kube import Client, find_access  # noqa: PLC0415 - as above
+        from hekla.cluster.kubernetes.api import Client, find_access  # noqa: PLC0415 - as above
         from hekla.server.deploy.apply import apply  # noqa: PLC0415 - needs the extra, which printing does not
     except ImportError as error:
         raise InputError('--apply needs more: pip install "hekla[kubernetes]"') from error

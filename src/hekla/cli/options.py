@@ -18,15 +18,15 @@ import click
 
 from hekla.cli.output import warn
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, configuration_in, read_conf, require
+from hekla.engine.framework.registry import Registry
 from hekla.errors import ConfError, InputError
-from hekla.framework.registry import Registry
 from hekla.objects.duration import LONGEST, read_long_span
 from hekla.objects.quantity import whole
 from hekla.scheduler.builtin import BUILTIN
 
 if TYPE_CHECKING:
     from hekla.objects import Node
-    from hekla.workloads import Workload
+    from hekla.simulation.workloads import Workload
 
 
 SHELL_WORD = "2>&1"
@@ -249,7 +249,7 @@ def workload_options(command: Command) -> Command:
 
 def chosen_workload(path: str | Path, given: Mapping[str, Any], nodes: Sequence[Node] = ()) -> Workload:
     """The workload in a file, read as the options say; `given` may hold other options as well."""
-    from hekla.workloads import read_workload  # noqa: PLC0415 - --help stays quick
+    from hekla.simulation.workloads import read_workload  # noqa: PLC0415 - --help stays quick
 
     return read_workload(
         path,

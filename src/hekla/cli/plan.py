@@ -20,7 +20,7 @@ from hekla.insight.plan import Delay, Loser, Plan, Start, Suggestion
 from hekla.safe_text import escaped
 
 if TYPE_CHECKING:
-    from hekla.framework.registry import Registry
+    from hekla.engine.framework.registry import Registry
     from hekla.insight.plan import Planner
     from hekla.insight.plan.search import OnTry
     from hekla.objects import Manifest
@@ -254,8 +254,8 @@ def planner_on_files(
 
 def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: bool) -> Planner:
     from hekla.cli.options import usable_conf  # noqa: PLC0415 - --help stays quick
+    from hekla.engine.model.shard import Shard  # noqa: PLC0415
     from hekla.insight.plan import Planner  # noqa: PLC0415
-    from hekla.model.shard import Shard  # noqa: PLC0415
     from hekla.objects.scenario import read_scenario  # noqa: PLC0415
 
     scenario = read_scenario(file)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import FrameType
 
 from hekla.clock import stopwatch
-from hekla.measures.words import spoken_seconds
 from hekla.safe_text import escaped
-from hekla.sim.simulate import Progress
+from hekla.simulation.measures.words import spoken_seconds
+from hekla.simulation.simulate import Progress
 
 REFRESH_SECONDS = 0.1
 

@@ -22,8 +22,8 @@ from hekla.cli.looking import (
 )
 from hekla.cli.options import GoSwitchGroup
 from hekla.cli.output import Style
-from hekla.model.queue import DEFAULT_QUEUE
-from hekla.model.resources import amounts_in
+from hekla.engine.model.queue import DEFAULT_QUEUE
+from hekla.engine.model.resources import amounts_in
 from hekla.objects import PodGroup, Queue
 
 PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")

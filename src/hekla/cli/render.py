@@ -7,9 +7,9 @@ from typing import Any
 
 from hekla.cli.output import Style, echo, echo_data
 from hekla.cli.table import counted, table
-from hekla.framework.explain import Explanation
-from hekla.framework.profile import Line
-from hekla.model.status import Status
+from hekla.engine.framework.explain import Explanation
+from hekla.engine.framework.profile import Line
+from hekla.engine.model.status import Status
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import Outcome, explanations
 

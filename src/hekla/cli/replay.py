@@ -16,8 +16,8 @@ from hekla.cli.output import Style, echo, echo_data, output_option, write_out
 from hekla.cli.table import counted
 from hekla.conf import Conf
 from hekla.conf.presets import PRESETS
+from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError, InputError
-from hekla.framework.registry import Registry
 from hekla.insight.replay import Budget, Case, Recording, case_of, shrink, travel_to
 from hekla.insight.replay.problems import (
     Problem,

@@ -13,7 +13,7 @@ from hekla.cli.output import Style, echo, echo_data, warn
 from hekla.cli.render import as_mapping
 from hekla.cli.table import counted
 from hekla.conf import Conf
-from hekla.framework.registry import Registry
+from hekla.engine.framework.registry import Registry
 from hekla.insight.replay import Recording, Replayed, replay, travel_to
 from hekla.insight.replay.differences import Act, Difference, acts_of
 from hekla.insight.replay.problems import breaches

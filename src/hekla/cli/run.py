@@ -19,10 +19,10 @@ from hekla.cli.table import counted
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
-from hekla.framework.registry import Registry
+from hekla.engine.framework.registry import Registry
 
 if TYPE_CHECKING:
-    from hekla.sim.witness import Witness
+    from hekla.simulation.witness import Witness
 
 
 class Seconds(click.FloatRange):
@@ -115,13 +115,13 @@ def run(  # noqa: PLR0917 - one parameter per option
     else:
         echo_summary(chronicle)
     if witness is not None and report_file is not None:
-        from hekla.report import write_report  # noqa: PLC0415 - only a report needs it
+        from hekla.simulation.report import write_report  # noqa: PLC0415 - only a report needs it
 
         write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
 
 
 def witness_of(embedded: Embedded, period: float) -> Witness:
-    from hekla.sim.witness import Witness  # noqa: PLC0415 - only a report needs it
+    from hekla.simulation.witness import Witness  # noqa: PLC0415 - only a report needs it
 
     return Witness(embedded.cluster, period=period)
 

@@ -111,7 +111,7 @@ def serve(**given: Any) -> None:
     do nothing. It stops cleanly on SIGTERM: what is under way is finished, and the lease given back.
     """
     from hekla.cli.options import registry_with  # noqa: PLC0415 - --help stays quick
-    from hekla.kube.access import find_access  # noqa: PLC0415
+    from hekla.cluster.kubernetes.api.access import find_access  # noqa: PLC0415
     from hekla.server.options import set_up_logs  # noqa: PLC0415
     from hekla.server.server import Server  # noqa: PLC0415
 
@@ -132,8 +132,8 @@ def without_effect(given: dict[str, Any]) -> list[str]:
 def options_from(given: dict[str, Any]) -> Any:
     """What the command line says, as the process takes it."""
     from hekla.cluster.kubernetes import KubernetesOptions  # noqa: PLC0415 - --help stays quick
-    from hekla.kube.lease import LeaseOptions  # noqa: PLC0415
-    from hekla.kube.reflector import Patience  # noqa: PLC0415
+    from hekla.cluster.kubernetes.api.lease import LeaseOptions  # noqa: PLC0415
+    from hekla.cluster.kubernetes.api.reflector import Patience  # noqa: PLC0415
     from hekla.server.options import ServeOptions  # noqa: PLC0415
 
     names = tuple(given["names"])

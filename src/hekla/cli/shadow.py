@@ -22,9 +22,9 @@ from hekla.cli.output import as_json, echo
 from hekla.errors import InputError
 
 if TYPE_CHECKING:
+    from hekla.cluster.kubernetes.api.access import Access
     from hekla.insight.shadow import Shadow, Verdict
     from hekla.insight.shadow.candidate import Lane
-    from hekla.kube.access import Access
 
 CURRENT, CANDIDATE = "current", "candidate"
 

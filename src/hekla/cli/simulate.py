@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hekla.objects import Node
-    from hekla.sim.options import Options
-    from hekla.sim.run import Run
-    from hekla.workloads import Account, Workload
+    from hekla.simulation.options import Options
+    from hekla.simulation.run import Run
+    from hekla.simulation.workloads import Account, Workload
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
 INTERRUPTED = 130
@@ -89,7 +89,7 @@ def simulate(  # noqa: PLR0917 - one parameter per option
     WORKLOAD is a file of jobs (our own YAML, a trace, a snapshot) or a folder of manifests. Times are
     seconds of simulated time. Ctrl-C stops and tells what there is so far.
     """
-    from hekla.sim.simulate import Simulation  # noqa: PLC0415 - --help stays quick
+    from hekla.simulation.simulate import Simulation  # noqa: PLC0415 - --help stays quick
 
     require_places(report_file, save_to)
     registry = registry_with(plugins)
@@ -116,7 +116,7 @@ def simulate(  # noqa: PLR0917 - one parameter per option
 
 def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
     """Raises InputError, before anything runs, where results could not be written."""
-    from hekla.measures.files import FOLDER, form_of  # noqa: PLC0415 - --help stays quick
+    from hekla.simulation.measures.files import FOLDER, form_of  # noqa: PLC0415 - --help stays quick
 
     require_writable(report_file)
     for path in save_to:
@@ -124,7 +124,7 @@ def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
 
 
 def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
-    from hekla.workloads.nodes import nodes_of  # noqa: PLC0415 - --help stays quick
+    from hekla.simulation.workloads.nodes import nodes_of  # noqa: PLC0415 - --help stays quick
 
     return nodes_of(*texts, gpu_shares=given["gpu_shares"]) if texts else []
 
@@ -132,7 +132,7 @@ def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
 def default_nodes(workload: Workload) -> list[Node]:
     """Some nodes, where neither the workload nor anybody else names any; and that is told."""
     from hekla.objects import Node  # noqa: PLC0415
-    from hekla.workloads.nodes import nodes_of  # noqa: PLC0415
+    from hekla.simulation.workloads.nodes import nodes_of  # noqa: PLC0415
 
     if any(isinstance(manifest, Node) for manifest in workload.objects):
         return []
@@ -141,7 +141,7 @@ def default_nodes(workload: Workload) -> list[Node]:
 
 
 def chosen_options(given: dict[str, Any]) -> Options:
-    from hekla.sim.options import Options  # noqa: PLC0415
+    from hekla.simulation.options import Options  # noqa: PLC0415
 
     until = given["until"]
     return Options(
@@ -167,20 +167,20 @@ def tell_account(account: Account) -> None:
 
 
 def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
-    from hekla.measures import save  # noqa: PLC0415
+    from hekla.simulation.measures import save  # noqa: PLC0415
 
     for path in save_to:
         for written in save(run, path):
             echo(f"wrote {written}", err=True)
     if report_file is not None:
-        from hekla.report import write_report  # noqa: PLC0415
+        from hekla.simulation.report import write_report  # noqa: PLC0415
 
         write_report(run, report_file)
         echo(f"wrote {report_file}", err=True)
 
 
 def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
-    from hekla.measures import run_data, summary_lines  # noqa: PLC0415
+    from hekla.simulation.measures import run_data, summary_lines  # noqa: PLC0415
 
     if output in (Style.JSON, Style.YAML):
         echo_data(run_data(run), output)
@@ -194,7 +194,7 @@ def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
 
 def _job_table(run: Run) -> str:
     from hekla.cli.table import table  # noqa: PLC0415
-    from hekla.sim.run import State  # noqa: PLC0415
+    from hekla.simulation.run import State  # noqa: PLC0415
 
     jobs = run.jobs
     rows = [

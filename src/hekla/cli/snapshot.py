@@ -20,7 +20,7 @@ from hekla.cli.output import echo, write_out
 from hekla.conf import PRESETS
 
 if TYPE_CHECKING:
-    from hekla.kube.access import Access
+    from hekla.cluster.kubernetes.api.access import Access
 
 
 @click.command(cls=GoSwitches)

@@ -16,10 +16,10 @@ from hekla.cli.event_log import Chronicle
 from hekla.cli.options import Teller
 from hekla.cli.output import echo
 from hekla.clock import WallClock
-from hekla.ledger.axis import CPU_COLUMN
-from hekla.model.job import Job
-from hekla.model.status import Status
-from hekla.model.task import NOWHERE, Task
+from hekla.engine.ledger.axis import CPU_COLUMN
+from hekla.engine.model.job import Job
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import NOWHERE, Task
 from hekla.objects import VolcanoJob
 from hekla.safe_text import escaped
 from hekla.scheduler.cycle import CycleReport

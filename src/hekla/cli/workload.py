@@ -18,7 +18,7 @@ from hekla.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hekla.workloads import Workload
+    from hekla.simulation.workloads import Workload
 
 FORMS = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl", ".swf": "swf"}
 FILE = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
@@ -53,7 +53,7 @@ def workload() -> None:
 @output_option
 def show(file: Path, output: Style | None, **given: Any) -> None:
     """Tell what is in the workload FILE: jobs, queues, sizes, run times, and what was left out and why."""
-    from hekla.workloads.summary import Summary  # noqa: PLC0415 - --help stays quick
+    from hekla.simulation.workloads.summary import Summary  # noqa: PLC0415 - --help stays quick
 
     data = Summary(chosen_workload(file, given)).as_data()
     if output is None or output is Style.TABLE:
@@ -82,8 +82,8 @@ def generate(nodes: tuple[str, ...], seed: int, out: Path | None, to: str | None
     """
     from dataclasses import replace  # noqa: PLC0415 - --help stays quick
 
-    from hekla.workloads import Settings, nodes_of  # noqa: PLC0415
-    from hekla.workloads import generate as generated  # noqa: PLC0415
+    from hekla.simulation.workloads import Settings, nodes_of  # noqa: PLC0415
+    from hekla.simulation.workloads import generate as generated  # noqa: PLC0415
 
     if given["load"] is not None and given["rate"] is not None:
         raise click.UsageError("give either --load or --rate, not both")
@@ -109,7 +109,7 @@ def convert(file: Path, out: Path | None, to: str | None, **given: Any) -> None:
 def write(made: Workload, out: Path | None, to: str | None) -> None:
     """Write the workload; what was left out or changed is told on standard error."""
     from hekla.cli.table import counted  # noqa: PLC0415 - --help stays quick
-    from hekla.workloads.write import WRITERS  # noqa: PLC0415
+    from hekla.simulation.workloads.write import WRITERS  # noqa: PLC0415
 
     form = to or form_of(out)
     with opened(out) as file:

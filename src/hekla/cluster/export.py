@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from hekla.kube.resources import RESOURCES
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec, JobState
 

@@ -13,10 +13,10 @@ GOES_BY_LOAD = ("rescheduling", "usage")
 """Plugins to which measured load is everything."""
 ANNOTATIONS = "annotations"
 SOURCES = (ANNOTATIONS, "file", "prometheus")
-"""Where load may be read (`hekla.metrics`); all but annotations have an address."""
+"""Where load may be read (`hekla.scheduler.load`); all but annotations have an address."""
 
 USUAL_SECONDS = {"interval": 30.0, "timeout": 10.0}
-"""How often load is read, and how long one answer may take (`hekla.metrics`)."""
+"""How often load is read, and how long one answer may take (`hekla.scheduler.load`)."""
 
 BUILT_IN_ACTIONS = frozenset(
     ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")

@@ -6,10 +6,10 @@ import logging
 from types import TracebackType
 
 from hekla.conf import Conf
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.lineup import Step, steps_of
+from hekla.engine.framework.registry import Registry
 from hekla.errors import PluginError, said_by
-from hekla.framework.action import Action
-from hekla.framework.lineup import Step, steps_of
-from hekla.framework.registry import Registry
 from hekla.scheduler.builtin import BUILTIN
 
 logger = logging.getLogger("hekla.scheduler")

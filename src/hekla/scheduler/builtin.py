@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hekla.actions import BUILTIN_ACTIONS
-from hekla.framework.registry import Registry
-from hekla.plugins import BUILTIN_PLUGINS
+from hekla.engine.actions import BUILTIN_ACTIONS
+from hekla.engine.framework.registry import Registry
+from hekla.engine.plugins import BUILTIN_PLUGINS
 
 BUILTIN = Registry(actions=BUILTIN_ACTIONS, plugins=BUILTIN_PLUGINS)

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from hekla.clock import stopwatch
 from hekla.collector import without_collector
 from hekla.conf import Conf
+from hekla.engine.framework.closing import close_session
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.framework.lineup import lineup_of
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.profile import Profile
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
+from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import HeklaError, PluginError, said_by
-from hekla.framework.closing import close_session
-from hekla.framework.decisions import Decision
-from hekla.framework.lineup import lineup_of
-from hekla.framework.plugin import Plugin
-from hekla.framework.profile import Profile
-from hekla.framework.registry import Registry
-from hekla.framework.session import Session
-from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
-from hekla.state.snapshot import Snapshot
 
 
 @dataclass

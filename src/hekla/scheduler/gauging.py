@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hekla.conf import Conf
 from hekla.conf.without_effect import GOES_BY_LOAD
-from hekla.metrics import Meter
-from hekla.state.snapshot import Snapshot
+from hekla.engine.state.snapshot import Snapshot
+from hekla.scheduler.load import Meter
 
 
 class Gauge:

@@ -15,14 +15,14 @@ from typing import Protocol, runtime_checkable
 
 from hekla.clock import Clock
 from hekla.conf import Conf
-from hekla.framework.profile import Profile
-from hekla.framework.registry import Registry
+from hekla.engine.framework.profile import Profile
+from hekla.engine.framework.registry import Registry
+from hekla.engine.state.snapshot import Snapshot
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
 from hekla.scheduler.ports import Cluster, Witness
-from hekla.state.snapshot import Snapshot
 
 OnCycle = Callable[[CycleReport], None]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from hekla.framework.decisions import Bind, Evict
-from hekla.framework.explain import Explanation, explain, waits
-from hekla.framework.profile import Line
-from hekla.model.status import Status
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.framework.explain import Explanation, explain, waits
+from hekla.engine.framework.profile import Line
+from hekla.engine.model.status import Status
 from hekla.scheduler.cycle import CycleReport
 
 

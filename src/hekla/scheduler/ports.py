@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from hekla.conf import Conf
-from hekla.framework.decisions import Decision
-from hekla.state.snapshot import Snapshot
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.state.snapshot import Snapshot
 
 
 class Cluster(Protocol):

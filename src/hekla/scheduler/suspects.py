@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from traceback import walk_tb
 from types import FrameType
 
+from hekla.engine.model.job import Job
+from hekla.engine.model.node import Node
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.task import GROUP_NAME, Task
 from hekla.errors import BrokenPromise, HeklaError
-from hekla.model.job import Job
-from hekla.model.node import Node
-from hekla.model.queue import Queue
-from hekla.model.task import GROUP_NAME, Task
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hekla.conf import BUILT_IN_DEFAULT, Conf, read_conf, require
+from hekla.engine.framework.registry import Registry
 from hekla.errors import ConfError, said_by
-from hekla.framework.registry import Registry
 
 logger = logging.getLogger("hekla.conf")
 UNWRITTEN = {"deviceshare", "numa-aware"}

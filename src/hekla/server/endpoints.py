@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hekla.clock import stopwatch
+from hekla.cluster.kubernetes.api.reflector import Pulse
 from hekla.errors import InputError
-from hekla.kube.reflector import Pulse
 from hekla.objects import Manifest
 from hekla.server.metrics import CONTENT_TYPE
 from hekla.server.observation import figures_of

@@ -22,8 +22,8 @@ from prometheus_client.utils import floatToGoString
 
 from hekla.clock import stopwatch
 from hekla.cluster.kubernetes.intents import End, Outcome
-from hekla.framework.decisions import Bind, Decision, Evict, Tell
-from hekla.model.job import Job
+from hekla.engine.framework.decisions import Bind, Decision, Evict, Tell
+from hekla.engine.model.job import Job
 from hekla.scheduler.cycle import CycleReport
 from hekla.server.measures import MEASURES, Measure
 from hekla.server.observation import Figures, JobHistory, Series, observed

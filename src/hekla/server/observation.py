@@ -14,11 +14,11 @@ from hekla import __version__
 from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.intents import Outcome
 from hekla.cluster.kubernetes.outbox import Rank
-from hekla.framework.explain import waits
-from hekla.framework.figures import QueueFigures
-from hekla.framework.session import Session
-from hekla.model.job import Job
-from hekla.model.resources import CPU, MEMORY, PODS, is_whole
+from hekla.engine.framework.explain import waits
+from hekla.engine.framework.figures import QueueFigures
+from hekla.engine.framework.session import Session
+from hekla.engine.model.job import Job
+from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.server.measures import AMOUNTS, PHASES
 
 if TYPE_CHECKING:

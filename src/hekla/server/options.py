@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hekla.cluster.kubernetes import KubernetesOptions
-from hekla.kube.lease import LeaseOptions
+from hekla.cluster.kubernetes.api.lease import LeaseOptions
 from hekla.safe_text import escaped, escaped_json
 
 

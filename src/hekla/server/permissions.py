@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from hekla.actions.allocate import AllocateArguments
+from hekla.cluster.kubernetes.api.client import Client, Refused
+from hekla.cluster.kubernetes.api.lease import LeaseOptions
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.conf import Conf, read_arguments
+from hekla.engine.actions.allocate import AllocateArguments
 from hekla.errors import ClusterError
-from hekla.kube.client import Client, Refused
-from hekla.kube.lease import LeaseOptions
-from hekla.kube.resources import RESOURCES
 from hekla.objects import Manifest
 
 logger = logging.getLogger("hekla.serve")

@@ -13,18 +13,18 @@ from typing import Any
 from hekla import __version__
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
+from hekla.cluster.kubernetes.api.access import Access
+from hekla.cluster.kubernetes.api.client import Client
+from hekla.cluster.kubernetes.api.lease import Leadership
+from hekla.cluster.kubernetes.api.rate import Rate
+from hekla.cluster.kubernetes.api.resources import RESOURCES
+from hekla.cluster.kubernetes.api.tide import Tide
 from hekla.cluster.kubernetes.binder import Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.cluster.kubernetes.intents import End
 from hekla.collector import spare_what_is_there, without_collector
+from hekla.engine.framework.registry import Registry
 from hekla.errors import BrokenPromise, ClusterError, GaveUp, said_by
-from hekla.framework.registry import Registry
-from hekla.kube.access import Access
-from hekla.kube.client import Client
-from hekla.kube.lease import Leadership
-from hekla.kube.rate import Rate
-from hekla.kube.resources import RESOURCES
-from hekla.kube.tide import Tide
 from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop

@@ -7,9 +7,9 @@ import logging
 from msgspec import to_builtins
 
 from hekla.cluster.kubernetes import KubernetesCluster
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.controllers import standing_queues
 from hekla.errors import ClusterError
-from hekla.kube.client import Refused
 from hekla.objects import Queue
 
 logger = logging.getLogger("hekla.serve")

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hekla.framework.points import ALLOCATABLE, HEADROOM, PREDICATE, QUEUE_ORDER, Scope
-from hekla.framework.session import Session
-from hekla.ledger.formulas import Sum
-from hekla.ledger.requests import Requests
-from hekla.ledger.states import SupposedStates
-from hekla.model.queue import Queue
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.points import ALLOCATABLE, HEADROOM, PREDICATE, QUEUE_ORDER, Scope
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.formulas import Sum
+from hekla.engine.ledger.requests import Requests
+from hekla.engine.ledger.states import SupposedStates
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.testing.answers import Answer, all_answers, asked_about_nodes, on_rows, same
 from hekla.testing.samples import placements
 

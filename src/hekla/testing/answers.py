@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from hekla.framework import points
-from hekla.framework.lineup import ABOUT_NODES
-from hekla.framework.plugin import Objection, Plugin
-from hekla.framework.points import Point, Scope, Vote, declared
-from hekla.framework.reducing import ReducedScores
-from hekla.framework.session import Session
-from hekla.ledger.arrays import ALL_ROWS
-from hekla.ledger.states import NodeStates
-from hekla.model.diagnosis import Refusal
-from hekla.model.job import Job
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework import points
+from hekla.engine.framework.lineup import ABOUT_NODES
+from hekla.engine.framework.plugin import Objection, Plugin
+from hekla.engine.framework.points import Point, Scope, Vote, declared
+from hekla.engine.framework.reducing import ReducedScores
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import ALL_ROWS
+from hekla.engine.ledger.states import NodeStates
+from hekla.engine.model.diagnosis import Refusal
+from hekla.engine.model.job import Job
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 
 VOTES = (points.JOB_ENQUEUEABLE, points.JOB_PIPELINED, points.SUB_JOB_PIPELINED)
 YES_OR_NO = (

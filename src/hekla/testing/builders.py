@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
+from hekla.engine.plugins.hdrf import HIERARCHY, WEIGHTS
 from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue, Taint
 from hekla.objects.meta import Amount, ResourceList
 from hekla.objects.node import NodeSpec, NodeStatus
@@ -20,7 +21,6 @@ from hekla.objects.scheduling import (
     QueueStatus,
     SubGroupPolicy,
 )
-from hekla.plugins.hdrf import HIERARCHY, WEIGHTS
 from hekla.testing.network import Wish
 from hekla.testing.network import topology as topology_of
 from hekla.testing.pods import GPU, Shape, metadata, pod

@@ -17,14 +17,14 @@ from collections.abc import Mapping, Sequence
 
 from hekla.conf import read_arguments
 from hekla.conf.arguments import Declared
-from hekla.framework.plugin import Plugin
-from hekla.framework.points import POINTS, Scope, declared, scopes_of
-from hekla.framework.reducing import reduces_nothing
-from hekla.framework.registry import Registry
-from hekla.framework.session import Session
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import POINTS, Scope, declared, scopes_of
+from hekla.engine.framework.reducing import reduces_nothing
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.session import Session
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import open_session
-from hekla.state.snapshot import take_snapshot
 from hekla.testing.agreement import (
     broken_constants,
     broken_crowds,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.framework.session import Session
-from hekla.ledger.arrays import Rows
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import Rows
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.objects import Manifest, Node, Toleration
 from hekla.testing.builders import Role, job, node, queue
 

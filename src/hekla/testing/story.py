@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf import Conf, PluginEntry, Tier, read_conf, require
-from hekla.framework.decisions import Bind, Evict, UpdatePodGroup
-from hekla.framework.plugin import Plugin
-from hekla.framework.registry import Registry
-from hekla.framework.session import Session
-from hekla.model.job import Job
-from hekla.model.shard import Shard
-from hekla.model.status import Status
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Bind, Evict, UpdatePodGroup
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.session import Session
+from hekla.engine.model.job import Job
+from hekla.engine.model.shard import Shard
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Manifest, Node, Pod, Queue
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
-from hekla.state.snapshot import take_snapshot
 from hekla.testing.builders import JobObjects
 from hekla.testing.builders import queue as build_queue
 from hekla.testing.pods import stamped

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from hekla.conf import Conf
-from hekla.framework.registry import Registry
-from hekla.framework.session import Session
-from hekla.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
-from hekla.model.load import NodeLoad
-from hekla.model.task import REVOCABLE_ZONE
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
+from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.task import REVOCABLE_ZONE
+from hekla.engine.plugins.rescheduling import LAST_RUN
+from hekla.engine.plugins.tdm import LAST_EVICTION
+from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.objects import LabelSelector, Manifest, Node, Pod, Toleration
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
-from hekla.plugins.rescheduling import LAST_RUN
-from hekla.plugins.tdm import LAST_EVICTION
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
-from hekla.state.snapshot import Snapshot, take_snapshot
 from hekla.testing import surroundings
 from hekla.testing.builders import Role, job, node, priority_class
 from hekla.testing.conf_strategies import confs

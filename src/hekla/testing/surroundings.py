@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from msgspec.structs import replace
 
-from hekla.model.task import REVOCABLE_ZONE
+from hekla.engine.model.task import REVOCABLE_ZONE
+from hekla.engine.plugins.cdp import COOLDOWN
+from hekla.engine.plugins.nodegroup import GROUP
+from hekla.engine.plugins.role_affinity import AFFINITY, ANTI_AFFINITY
 from hekla.objects import (
     HyperNode,
     LabelSelector,
@@ -30,9 +33,6 @@ from hekla.objects.storage import (
     ResourceQuotaSpec,
     ResourceQuotaStatus,
 )
-from hekla.plugins.cdp import COOLDOWN
-from hekla.plugins.nodegroup import GROUP
-from hekla.plugins.role_affinity import AFFINITY, ANTI_AFFINITY
 from hekla.testing.builders import queue
 from hekla.testing.conf_strategies import ZONE
 from hekla.testing.network import Wish, hypernode, sub_group

@@ -12,8 +12,8 @@ from fakes.client import FakeClient
 from hekla.clock import VirtualClock
 from hekla.cluster.kubernetes import KubernetesCluster, KubernetesOptions
 from hekla.controllers.keys import GROUP_NAME
-from hekla.framework.decisions import Bind, Evict
-from hekla.model.task import Task
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.model.task import Task
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup
 from hekla.objects.node import NodeSpec, NodeStatus
 from hekla.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from fakes.http_api import HttpApi
 from hekla.clock import WallClock
 from hekla.cluster.kubernetes import KubernetesCluster, KubernetesOptions
+from hekla.cluster.kubernetes.api.client import Client
+from hekla.cluster.kubernetes.api.reflector import Patience
 from hekla.cluster.kubernetes.audit import Audit
 from hekla.cluster.kubernetes.recount import request
-from hekla.kube.client import Client
-from hekla.kube.reflector import Patience
-from hekla.model.requests import request_of
+from hekla.engine.model.requests import request_of
 from hekla.objects import Manifest, Pod, PodGroup, Queue
 from hekla.objects.pod import Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements
 from hekla.testing import job, node, queue

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from cluster.kubernetes.api.scripted import ScriptedClient
 from hekla.cluster.kubernetes import intents
+from hekla.cluster.kubernetes.api.client import Refused, Unreachable
 from hekla.cluster.kubernetes.binder import Binder, Intent
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.kubernetes.intents import Attempts, Outcome
 from hekla.cluster.store import Store
-from hekla.kube.client import Refused, Unreachable
-from kube.scripted import ScriptedClient
 
 INTENT = Intent("x/a", "uid-a", "n1", "x/job")
 CREATED: dict[str, Any] = {"kind": "Status", "status": "Success"}

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.kubernetes.scenes import Scene, binds, group, node, played, pod
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.volumes import Volumes
-from hekla.kube.client import Refused
 from hekla.objects import Manifest, Namespace, ObjectMeta, Pod, PodGroup
 from hekla.objects.pod import Volume
 

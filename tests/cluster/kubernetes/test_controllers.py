@@ -13,9 +13,9 @@ from fakes.api import Body, FakeApi
 from fakes.client import FakeClient
 from hekla.clock import WallClock
 from hekla.cluster.kubernetes import KubernetesCluster, writer
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.controllers import JobController
-from hekla.kube.client import Refused
 from hekla.objects import Pod, PodGroup, VolcanoJob
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/x/jobs"

@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 
 from cluster.kubernetes.scenes import Scene, binds, evict, group, node, played, pod
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.doubts import Doubts
 from hekla.cluster.store import Store
-from hekla.framework.decisions import Decision, Tell
-from hekla.kube.client import Refused
+from hekla.engine.framework.decisions import Decision, Tell
 from hekla.objects import Pod
 
 

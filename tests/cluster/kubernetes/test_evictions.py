@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.kubernetes.scenes import Scene, evict, group, node, played, pod
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.intents import Outcome
-from hekla.framework.decisions import UpdatePodGroup
-from hekla.kube.client import Refused
-from hekla.model.benefit import Benefit, Stage
-from hekla.model.status import Status
+from hekla.engine.framework.decisions import UpdatePodGroup
+from hekla.engine.model.benefit import Benefit, Stage
+from hekla.engine.model.status import Status
 from hekla.objects import PodGroup
 from hekla.objects.scheduling import PodGroupStatus
 

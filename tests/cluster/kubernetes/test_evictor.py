@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
+from cluster.kubernetes.api.scripted import ScriptedClient
 from hekla.clock import VirtualClock
 from hekla.cluster.kubernetes import intents, writer
+from hekla.cluster.kubernetes.api.client import Refused, Unreachable
 from hekla.cluster.kubernetes.evictor import Evictor
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.kubernetes.intents import Attempts, Outcome
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.store import Store
-from hekla.framework.decisions import Evict
-from hekla.kube.client import Refused, Unreachable
+from hekla.engine.framework.decisions import Evict
 from hekla.objects import Condition, ObjectMeta, Pod
 from hekla.objects.pod import PodStatus
-from kube.scripted import ScriptedClient
 
 EVICT = Evict("x/a", "uid-a", "n1", "preempt", "x/urgent")
 READY = Condition(type="Ready", status="True")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from cluster.kubernetes.scenes import Scene, binds, group, node, played, pod
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.intents import Outcome
-from hekla.framework.decisions import UpdatePodGroup
-from hekla.kube.client import Refused
-from hekla.model.status import Status
+from hekla.engine.framework.decisions import UpdatePodGroup
+from hekla.engine.model.status import Status
 from hekla.objects import Pod, PodGroup
 from hekla.objects.scheduling import PodGroupStatus
 

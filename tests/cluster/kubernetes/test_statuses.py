@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from cluster.kubernetes.scenes import Scene, group, node, played, pod
 from hekla.cluster.conditions import not_scheduled_condition
-from hekla.framework.decisions import Tell, UpdatePodGroup, UpdateQueue
-from hekla.kube.client import Refused
+from hekla.cluster.kubernetes.api.client import Refused
+from hekla.engine.framework.decisions import Tell, UpdatePodGroup, UpdateQueue
 from hekla.objects import Condition, ObjectMeta, Pod, PodGroup, Queue
 from hekla.objects.scheduling import PodGroupStatus
 

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
+from cluster.kubernetes.api.scripted import ScriptedClient
 from cluster.kubernetes.scenes import pod
 from hekla.clock import VirtualClock
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.store import Store
-from hekla.kube.client import Refused
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoCommand, VolcanoJob
-from kube.scripted import ScriptedClient
 
 CONFLICT = Refused(409, "Conflict", "the object has been modified")
 LEAVING = replace(

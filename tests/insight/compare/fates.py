@@ -10,8 +10,8 @@ import numpy as np
 from hekla.insight.compare import Against
 from hekla.insight.compare.differences import Tally
 from hekla.insight.compare.pairs import job_figures, paired
-from hekla.measures import summarize
-from hekla.sim.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
+from hekla.simulation.measures import summarize
+from hekla.simulation.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
 
 NAN = float("nan")
 RESOURCES = ("cpu", "pods")

@@ -12,7 +12,7 @@ from hekla.insight.compare import Jittered, Resampled
 from hekla.insight.compare.arrivals import AsTheyAre
 from hekla.insight.compare.trials import Chance, chance_of
 from hekla.objects.batch import PodTemplate
-from hekla.workloads import Hazards, Role, Submission, Workload
+from hekla.simulation.workloads import Hazards, Role, Submission, Workload
 
 ROLES = (Role("worker", 1, PodTemplate()),)
 

@@ -10,8 +10,9 @@ import pytest
 
 from hekla import Plugin, answers
 from hekla.conf import Conf, read_conf, require
+from hekla.engine.framework.points import JOB_ORDER
+from hekla.engine.model.job import Job
 from hekla.errors import InputError
-from hekla.framework.points import JOB_ORDER
 from hekla.insight.compare import (
     Chance,
     Comparison,
@@ -23,9 +24,8 @@ from hekla.insight.compare import (
     comparison_lines,
     verdict_of,
 )
-from hekla.model.job import Job
 from hekla.scheduler.builtin import BUILTIN
-from hekla.workloads import Workload, read_workload
+from hekla.simulation.workloads import Workload, read_workload
 
 SPREADING = """
 actions: "enqueue, allocate"

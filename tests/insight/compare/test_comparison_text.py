@@ -22,9 +22,9 @@ from hekla.insight.compare import (
     save_comparison,
     write_comparison_report,
 )
-from hekla.measures import summarize
-from hekla.sim.run import Run
-from hekla.workloads import Account
+from hekla.simulation.measures import summarize
+from hekla.simulation.run import Run
+from hekla.simulation.workloads import Account
 
 LONG = ("a-configuration-with-a-long-name.yaml", "another-configuration-with-a-longer-name.yaml")
 PLAIN = AsTheyAre()

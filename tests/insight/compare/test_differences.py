@@ -10,7 +10,7 @@ from fates import Fate, against, run_of
 
 from hekla.insight.compare import Against, Judgement, verdict_of
 from hekla.insight.compare.intervals import t_quantile
-from hekla.sim.run import Run
+from hekla.simulation.run import Run
 
 QUEUES = ("prod", "research")
 

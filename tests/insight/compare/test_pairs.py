@@ -8,7 +8,7 @@ from fates import NAN, Fate, against, run_of
 
 from hekla.insight.compare.pairs import Outcome, Pair, job_figures, paired
 from hekla.insight.compare.verdict import verdict_of
-from hekla.sim.run import State
+from hekla.simulation.run import State
 
 
 def pair_of(base: list[Fate], candidate: list[Fate]) -> Pair:

@@ -12,7 +12,7 @@ from hekla.errors import InputError
 from hekla.insight.forecast import Calibration, Knowledge, Outcome, Past, Rolling, calibrate
 from hekla.insight.forecast.calibration import trust_in, verdict_on
 from hekla.insight.forecast.history import likeness_of
-from hekla.workloads import Workload, read_workload
+from hekla.simulation.workloads import Workload, read_workload
 
 QUEUEING = """
 nodes: 4 x cpu=4,memory=64Gi

@@ -21,9 +21,9 @@ from hekla.insight.forecast.standing import standing
 from hekla.objects import Condition, Manifest, ObjectMeta, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
+from hekla.simulation.workloads import Role, Submission
 from hekla.testing.builders import job, node, pod, queue
 from hekla.testing.pods import BEGINNING
-from hekla.workloads import Role, Submission
 
 FEW = Rolling(rolls=5)
 

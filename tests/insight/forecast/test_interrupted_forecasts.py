@@ -16,9 +16,9 @@ from states import CONF, NOW, runs, state
 from hekla.cluster.export import as_data, listed
 from hekla.insight.forecast import Rolling, forecast
 from hekla.insight.forecast.calibration import calibrate
-from hekla.sim.stage import Stage
+from hekla.simulation.stage import Stage
+from hekla.simulation.workloads import read_workload
 from hekla.testing.builders import node
-from hekla.workloads import read_workload
 
 LATE = """
 import hekla.insight.forecast.rolls as rolls

@@ -12,12 +12,12 @@ from states import CONF
 from hekla.errors import InputError
 from hekla.insight.forecast import Past, read_history
 from hekla.insight.forecast.history import ended_by, ended_in, likeness_of
-from hekla.measures import save
 from hekla.objects import ObjectMeta, VolcanoJob
 from hekla.objects.batch import JobSpec, JobState, JobStatus, TaskSpec
-from hekla.sim.run import Run
-from hekla.sim.simulate import simulate
-from hekla.workloads import read_workload
+from hekla.simulation.measures import save
+from hekla.simulation.run import Run
+from hekla.simulation.simulate import simulate
+from hekla.simulation.workloads import read_workload
 
 WORKLOAD = """
 nodes: 1 x cpu=4,memory=16Gi

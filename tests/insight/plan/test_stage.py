@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from hekla.clock import stopwatch
 from hekla.conf import read_conf, require
-from hekla.framework.decisions import Bind, Evict
-from hekla.framework.plugin import Plugin
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.framework.plugin import Plugin
 from hekla.insight.plan import Planner, Start
 from hekla.insight.plan.stage import Setting, Stage
 from hekla.objects import Manifest, Pod

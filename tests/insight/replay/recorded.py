@@ -10,8 +10,8 @@ from typing import Any
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf, read_conf, require
+from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError
-from hekla.framework.registry import Registry
 from hekla.insight.replay import Recording, Replayed, Scribe, header, replay, travel_to
 from hekla.objects import Manifest
 from hekla.scheduler.builtin import BUILTIN

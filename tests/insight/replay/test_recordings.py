@@ -14,19 +14,19 @@ import pytest
 from msgspec.structs import replace
 
 from hekla.cluster.embedded import Options
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import Status
+from hekla.engine.plugins.tdm import LAST_EVICTION
+from hekla.engine.state.live import LiveState
 from hekla.errors import InputError
-from hekla.framework.action import Action
-from hekla.framework.session import Session
 from hekla.insight.replay import Recording, replay, travel_to
-from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE
-from hekla.model.status import Status
 from hekla.objects import Manifest, Pod
-from hekla.plugins.tdm import LAST_EVICTION
 from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.load.sources import CPU_USAGE, MEMORY_USAGE
 from hekla.server.recording.recorder import everything_in, put_aside
 from hekla.server.recording.records import FORMAT, Checkpoint, Configuration, Cycle
 from hekla.server.recording.writer import older
-from hekla.state.live import LiveState
 from hekla.testing import conf_of, job, node, node_shard, plugin, pod, queue, stamped
 from insight.replay.recorded import Recorder, all_cycles, assert_identical, kinds_of
 

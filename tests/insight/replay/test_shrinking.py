@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from hekla.conf import Conf
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.session import Session
+from hekla.engine.model.status import Status
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
-from hekla.framework.action import Action
-from hekla.framework.registry import Registry
-from hekla.framework.session import Session
 from hekla.insight.replay import Budget, Case, Recording, Shrunk, case_of, shrink, travel_to
 from hekla.insight.replay.problems import (
     HALF_PLACED,
@@ -26,13 +28,11 @@ from hekla.insight.replay.problems import (
     pod_fares,
     says,
 )
-from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE
-from hekla.model.status import Status
 from hekla.objects import Manifest, Node, Pod, PodGroup
 from hekla.objects.scenario import read_scenario
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.state.snapshot import take_snapshot
+from hekla.scheduler.load.sources import CPU_USAGE, MEMORY_USAGE
 from hekla.testing import conf_of, job, node, plugin, priority_class, queue, stamped
 from insight.replay.recorded import Recorder
 

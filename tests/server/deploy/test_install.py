@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from cli.calling import called as hekla
-from hekla.kube.client import Refused
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.server.deploy.apply import change, path_of, reason_of
 
 Object = dict[str, Any]

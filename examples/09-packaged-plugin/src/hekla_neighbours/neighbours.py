@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla import Plugin, Scope, answers, argument
-from hekla.framework.points import NODE_ORDER, PREDICATE
-from hekla.ledger.arrays import Floats, Mask
-from hekla.model.diagnosis import Code, Refusal
-from hekla.model.status import ALLOCATED_SET
-from hekla.model.task import Task
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE
+from hekla.engine.ledger.arrays import Floats, Mask
+from hekla.engine.model.diagnosis import Code, Refusal
+from hekla.engine.model.status import ALLOCATED_SET
+from hekla.engine.model.task import Task
 
 MAINTENANCE = "example.com/maintenance"
 

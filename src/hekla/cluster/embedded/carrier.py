@@ -14,7 +14,7 @@ from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
 from hekla.cluster.embedded.timeline import Due, Timeline
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
-from hekla.framework.decisions import (
+from hekla.engine.framework.decisions import (
     Bind,
     Decision,
     Evict,
@@ -25,9 +25,9 @@ from hekla.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
-from hekla.framework.messages import UNSCHEDULABLE, said
-from hekla.model.benefit import Stage, told_futile
-from hekla.model.resources import as_quantities
+from hekla.engine.framework.messages import UNSCHEDULABLE, said
+from hekla.engine.model.benefit import Stage, told_futile
+from hekla.engine.model.resources import as_quantities
 from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
 
 

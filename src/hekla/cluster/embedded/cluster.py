@@ -26,13 +26,13 @@ from hekla.cluster.store import M, Store, Watcher
 from hekla.collector import without_collector
 from hekla.controllers import JobController, JobOptions
 from hekla.controllers.requests import follows, job_owner
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.model.shard import shard_of
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError
-from hekla.framework.decisions import Decision
-from hekla.model.shard import shard_of
 from hekla.objects import Manifest, Node, NodeShard, Pod, PodGroup, VolcanoJob, seconds
 from hekla.objects.complaint import Complaint
-from hekla.state.live import LiveState
-from hekla.state.snapshot import Snapshot, snapshot_of
 
 
 class EmbeddedCluster:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from hekla.cluster.conditions import placed, ungated, with_condition
-from hekla.model.task import EVICTION_REFUSED
+from hekla.engine.model.task import EVICTION_REFUSED
 from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import SchedulingGate

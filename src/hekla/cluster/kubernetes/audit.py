@@ -15,14 +15,14 @@ from itertools import islice
 from typing import Any, Protocol
 
 from hekla.clock import stopwatch
+from hekla.cluster.kubernetes.api.reflector import ALWAYS, Reflector
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.facts import Facts, is_older
 from hekla.cluster.kubernetes.recount import Disks, differences, offered, taken_by_node
 from hekla.cluster.rooms import Rooms
+from hekla.engine.state.live import LiveState
 from hekla.errors import ClusterError
-from hekla.kube.reflector import ALWAYS, Reflector
 from hekla.objects import CSINode, Manifest, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
-from hekla.state.live import LiveState
 
 logger = logging.getLogger("hekla.audit")
 MOST_SUSPECTS = 1000

@@ -22,7 +22,7 @@ from hekla.cluster.kubernetes.partial_gangs import PartialGangs
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.rooms import Rooms, is_finished
-from hekla.framework.decisions import Bind
+from hekla.engine.framework.decisions import Bind
 from hekla.objects import Node, Pod
 
 logger = logging.getLogger("hekla.cluster")

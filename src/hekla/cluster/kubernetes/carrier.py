@@ -10,7 +10,7 @@ from hekla.cluster.kubernetes.binding import Binding
 from hekla.cluster.kubernetes.desk import Desk
 from hekla.cluster.kubernetes.evictions import Evictions
 from hekla.cluster.kubernetes.statuses import Statuses
-from hekla.framework.decisions import (
+from hekla.engine.framework.decisions import (
     Bind,
     Decision,
     Evict,

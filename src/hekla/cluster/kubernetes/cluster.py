@@ -14,6 +14,9 @@ from functools import partial
 
 from hekla.clock import Clock
 from hekla.cluster.interest import Interest, is_visible, says_the_same
+from hekla.cluster.kubernetes.api.client import Client
+from hekla.cluster.kubernetes.api.reflector import Reflector
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.aside import PutAside
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.audit import Audit
@@ -37,11 +40,10 @@ from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
-from hekla.framework.decisions import Decision
-from hekla.kube.client import Client
-from hekla.kube.reflector import Reflector
-from hekla.kube.resources import RESOURCES
-from hekla.model.shard import shard_of
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.model.shard import shard_of
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import (
     CSINode,
     HyperNode,
@@ -60,8 +62,6 @@ from hekla.objects import (
     ResourceQuota,
     StorageClass,
 )
-from hekla.state.live import LiveState
-from hekla.state.snapshot import Snapshot, snapshot_of
 
 WATCHED: tuple[type[Manifest], ...] = (
     Node,

@@ -17,8 +17,8 @@ from hekla.cluster.kubernetes.intents import TO_REST, End, Outcome
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.cluster.rooms import is_finished
-from hekla.framework.decisions import Evict
-from hekla.model.benefit import BENEFICIARY
+from hekla.engine.framework.decisions import Evict
+from hekla.engine.model.benefit import BENEFICIARY
 from hekla.objects import Pod
 
 logger = logging.getLogger("hekla.cluster")

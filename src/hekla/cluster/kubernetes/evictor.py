@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from hekla.cluster.conditions import eviction_conditions
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.intents import PODS, TO_REST, Attempt, Attempts, End, Outcome, end_by
 from hekla.cluster.kubernetes.writer import NotLeading, Writer, suppress_refusals
 from hekla.cluster.rooms import is_finished
+from hekla.engine.framework.decisions import Evict
 from hekla.errors import ClusterError
-from hekla.framework.decisions import Evict
-from hekla.kube.client import Refused
 from hekla.objects import Condition, Pod
 
 logger = logging.getLogger("hekla.cluster")

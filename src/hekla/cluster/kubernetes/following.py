@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from hekla.cluster.kubernetes.api.client import Client
+from hekla.cluster.kubernetes.api.reading import INDISPENSABLE
+from hekla.cluster.kubernetes.api.reflector import Patience, Reflector
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.store import Store
 from hekla.errors import ClusterError
-from hekla.kube.client import Client
-from hekla.kube.reading import INDISPENSABLE
-from hekla.kube.reflector import Patience, Reflector
-from hekla.kube.resources import RESOURCES
 from hekla.objects import Manifest
 
 GLANCE = 0.1

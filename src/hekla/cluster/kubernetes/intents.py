@@ -14,11 +14,11 @@ from enum import Enum
 import numpy as np
 
 from hekla.clock import stopwatch
+from hekla.cluster.kubernetes.api.client import Client, Refused
+from hekla.cluster.kubernetes.api.resources import RESOURCES
+from hekla.cluster.kubernetes.api.wire import Wire
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.errors import ClusterError
-from hekla.kube.client import Client, Refused
-from hekla.kube.resources import RESOURCES
-from hekla.kube.wire import Wire
 from hekla.objects import Manifest, Pod
 
 FIRST_PAUSE = 0.1

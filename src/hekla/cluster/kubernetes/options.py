@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hekla.kube.reflector import Patience
-from hekla.model.queue import DEFAULT_QUEUE
-from hekla.model.shard import DEFAULT_NAME
+from hekla.cluster.kubernetes.api.reflector import Patience
+from hekla.engine.model.queue import DEFAULT_QUEUE
+from hekla.engine.model.shard import DEFAULT_NAME
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.desk import Desk
 from hekla.cluster.kubernetes.evictions import Evictions
 from hekla.cluster.kubernetes.statuses import Statuses
-from hekla.framework.decisions import Evict
+from hekla.engine.framework.decisions import Evict
 from hekla.objects import Condition, PodGroup
 
 logger = logging.getLogger("hekla.cluster")

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from functools import partial
 
 from hekla.clock import Clock
+from hekla.cluster.kubernetes.api.client import Client, Refused
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.outbox import Outbox, Rank
 from hekla.errors import ClusterError
-from hekla.kube.client import Client, Refused
-from hekla.kube.resources import RESOURCES
 from hekla.objects import Manifest
 
 MOST_REMEMBERED = 4096

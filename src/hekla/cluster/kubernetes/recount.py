@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from hekla.engine.model.resources import canonical, is_counted
 from hekla.errors import InputError
-from hekla.model.resources import canonical, is_counted
 from hekla.objects import CSINode, Manifest, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Container, ContainerStatus

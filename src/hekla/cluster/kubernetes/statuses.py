@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.backoff import BackOff
 from hekla.cluster.kubernetes.desk import Desk
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.cluster.kubernetes.writer import NotLeading
+from hekla.engine.framework.decisions import OpenGate, UpdatePodGroup, UpdateQueue, UpdateShard
+from hekla.engine.model.benefit import Stage, told_futile
+from hekla.engine.model.resources import as_quantities
 from hekla.errors import ClusterError
-from hekla.framework.decisions import OpenGate, UpdatePodGroup, UpdateQueue, UpdateShard
-from hekla.kube.client import Refused
-from hekla.model.benefit import Stage, told_futile
-from hekla.model.resources import as_quantities
 from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
 from hekla.objects.scheduling import PodGroupStatus
 

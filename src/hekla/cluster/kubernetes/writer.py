@@ -15,12 +15,18 @@ from typing import Any
 from msgspec import to_builtins
 
 from hekla.clock import Clock
+from hekla.cluster.kubernetes.api.client import (
+    MERGE_PATCH,
+    NAMESPACE_TERMINATING,
+    STRATEGIC_PATCH,
+    Client,
+    Refused,
+)
+from hekla.cluster.kubernetes.api.resources import RESOURCES
+from hekla.cluster.kubernetes.api.wire import Wire
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
 from hekla.errors import ClusterError
-from hekla.kube.client import MERGE_PATCH, NAMESPACE_TERMINATING, STRATEGIC_PATCH, Client, Refused
-from hekla.kube.resources import RESOURCES
-from hekla.kube.wire import Wire
 from hekla.objects import (
     Condition,
     Manifest,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from hekla.cluster.pseudonyms import Pseudonyms
-from hekla.model.task import pod_index
+from hekla.engine.model.task import pod_index
 from hekla.objects import Manifest, Node, Pod, PodGroup
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/-]*")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hekla.errors import InputError
-from hekla.workloads import Account, Submission, Workload
+from hekla.simulation.workloads import Account, Submission, Workload
 
 _OF_BLOCKS, _OF_SHIFTS = range(2)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.framework.registry import Registry
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre
 from hekla.insight.compare.differences import Difference, Tally
 from hekla.insight.compare.pairs import Outcome, paired
@@ -25,12 +25,12 @@ from hekla.insight.compare.trials import (
     in_turn,
     trials_of,
 )
-from hekla.measures import Summary
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN
-from hekla.sim.options import Options
-from hekla.sim.run import Run
-from hekla.workloads import Account, Workload
+from hekla.simulation.measures import Summary
+from hekla.simulation.options import Options
+from hekla.simulation.run import Run
+from hekla.simulation.workloads import Account, Workload
 
 
 @dataclass(frozen=True)

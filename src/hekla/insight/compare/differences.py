@@ -29,10 +29,10 @@ from hekla.insight.compare.intervals import (
     widening_for,
 )
 from hekla.insight.compare.pairs import Outcome, Pair
-from hekla.measures.rounding import PARTS, number
-from hekla.measures.spans import Rows, totals
-from hekla.measures.summary import Summary
-from hekla.sim.run import Floats
+from hekla.simulation.measures.rounding import PARTS, number
+from hekla.simulation.measures.spans import Rows, totals
+from hekla.simulation.measures.summary import Summary
+from hekla.simulation.run import Floats
 
 MOST_BLOCKS = 20
 FEWEST_JOBS_OF_BLOCK = 5

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from hekla.sim.run import Floats
+from hekla.simulation.run import Floats
 
 FEWEST_BLOCKS = 5
 """With fewer, an interval would be a guess about a guess."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.measures.spans import Mask, Rows, totals
-from hekla.measures.summary import lost_seconds
-from hekla.measures.waits import responses, size_classes, slowdowns, waits
-from hekla.measures.words import plain_amount
-from hekla.sim.run import Floats, Run, State
+from hekla.simulation.measures.spans import Mask, Rows, totals
+from hekla.simulation.measures.summary import lost_seconds
+from hekla.simulation.measures.waits import responses, size_classes, slowdowns, waits
+from hekla.simulation.measures.words import plain_amount
+from hekla.simulation.run import Floats, Run, State
 
 SPREAD_OUT = ("wait", "completion", "slowdown")
 """Quantities of jobs that are told as mean and percentiles."""

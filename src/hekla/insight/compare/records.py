@@ -15,11 +15,11 @@ from hekla.insight.compare.compare import Comparison, RunSummary
 from hekla.insight.compare.differences import Judgement
 from hekla.insight.compare.text import cautions, cells, interval_words, whose_row
 from hekla.insight.compare.verdict import verdict_of
-from hekla.measures.files import TABLE_FORMS, save_table
-from hekla.measures.records import Column, Columns
-from hekla.measures.rounding import MILLISECONDS, PARTS, number
-from hekla.measures.waits import Group
-from hekla.report import Table, write_report
+from hekla.simulation.measures.files import TABLE_FORMS, save_table
+from hekla.simulation.measures.records import Column, Columns
+from hekla.simulation.measures.rounding import MILLISECONDS, PARTS, number
+from hekla.simulation.measures.waits import Group
+from hekla.simulation.report import Table, write_report
 
 
 def write_comparison_report(comparison: Comparison, path: Path) -> None:

@@ -12,8 +12,8 @@ from hekla.insight.compare.differences import Difference, Judgement, of_queues_a
 from hekla.insight.compare.figures import ALL, Unit
 from hekla.insight.compare.trials import Chance
 from hekla.insight.compare.verdict import considered, counted, signed, verdict_of
-from hekla.measures.text import WIDTH, aligned
-from hekla.measures.words import spoken_seconds
+from hekla.simulation.measures.text import WIDTH, aligned
+from hekla.simulation.measures.words import spoken_seconds
 
 LABEL = 14
 LONGEST_NAME = 12

@@ -16,18 +16,18 @@ from multiprocessing import get_context
 from typing import Any
 
 from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry, load_class
 from hekla.errors import HeklaError, InputError
-from hekla.framework.registry import Registry, load_class
 from hekla.insight.compare.arrivals import Arrivals, Jittered, Resampled
 from hekla.insight.compare.pairs import JobFigures, job_figures
-from hekla.measures import Summary, summarize
 from hekla.objects import Node
 from hekla.processes import is_told_to_stop, process_pool
 from hekla.scheduler.builtin import BUILTIN
-from hekla.sim.options import Options
-from hekla.sim.run import Run
-from hekla.sim.simulate import Progress, simulate
-from hekla.workloads import Account, Submission, Workload
+from hekla.simulation.measures import Summary, summarize
+from hekla.simulation.options import Options
+from hekla.simulation.run import Run
+from hekla.simulation.simulate import Progress, simulate
+from hekla.simulation.workloads import Account, Submission, Workload
 
 WorkloadOf = Callable[[int], Workload]
 """The workload for a seed."""

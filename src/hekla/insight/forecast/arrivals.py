@@ -14,8 +14,8 @@ from hekla.insight.forecast.run_times import Prospect
 from hekla.insight.forecast.standing import Standing, StandingJob, group_key
 from hekla.objects import Pod
 from hekla.objects.batch import PodTemplate
-from hekla.workloads import Role, Submission
-from hekla.workloads.manifests import template_of
+from hekla.simulation.workloads import Role, Submission
+from hekla.simulation.workloads.manifests import template_of
 
 HOUR = 3600.0
 

@@ -19,21 +19,21 @@ import numpy as np
 
 from hekla.cluster.embedded.annotations import FOREVER, RUN_SECONDS
 from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.framework.registry import Registry
 from hekla.insight.forecast.arrivals import Arrivals
 from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
 from hekla.insight.forecast.history import Past, ended_by
 from hekla.insight.forecast.standing import Known
-from hekla.measures.rounding import PARTS, number
-from hekla.measures.words import spoken_part, spoken_seconds
 from hekla.objects import Manifest, Node, Pod, PodGroup
 from hekla.scheduler.builtin import BUILTIN
-from hekla.sim.jobs import SimPod
-from hekla.sim.options import START, Options
-from hekla.sim.run import Floats, Run, State
-from hekla.sim.simulate import Progress, Simulation
-from hekla.workloads import Workload
+from hekla.simulation.jobs import SimPod
+from hekla.simulation.measures.rounding import PARTS, number
+from hekla.simulation.measures.words import spoken_part, spoken_seconds
+from hekla.simulation.options import START, Options
+from hekla.simulation.run import Floats, Run, State
+from hekla.simulation.simulate import Progress, Simulation
+from hekla.simulation.workloads import Workload
 
 MINUTE, HOUR = 60.0, 3600.0
 EDGES = (0.0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, math.inf)

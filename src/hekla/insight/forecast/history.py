@@ -19,12 +19,12 @@ from typing import Any
 from hekla.cluster.rooms import is_finished
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
-from hekla.measures.waits import LARGEST_OF_SIZE
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, seconds
 from hekla.objects.complaint import spoken
 from hekla.objects.duration import read_seconds
-from hekla.sim.run import Run, State
-from hekla.workloads import Submission, read_workload
+from hekla.simulation.measures.waits import LARGEST_OF_SIZE
+from hekla.simulation.run import Run, State
+from hekla.simulation.workloads import Submission, read_workload
 
 _NUMBERING = re.compile(r"([-_.](?=[a-z0-9]*[0-9])[a-z0-9]{5,}|[-_.]?[0-9]+)+$")
 """What tells apart jobs that are submitted again and again: `-17`, `-x7k2p`, `-2026-01-31`."""

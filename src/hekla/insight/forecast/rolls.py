@@ -20,19 +20,19 @@ from msgspec.structs import replace
 from hekla.clock import stopwatch
 from hekla.cluster.embedded.annotations import RUN_SECONDS
 from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError
-from hekla.framework.registry import Registry
 from hekla.insight.forecast.arrivals import Arrivals
 from hekla.insight.forecast.run_times import Prospect
 from hekla.insight.forecast.standing import Standing, StandingJob, group_key, has_run
 from hekla.objects import Manifest, Pod, PodGroup, seconds
 from hekla.objects.pod import PodStatus
 from hekla.processes import is_told_to_stop, process_pool
-from hekla.sim.options import START, Options
-from hekla.sim.residents import stated
-from hekla.sim.run import Floats
-from hekla.sim.simulate import Simulation, Stopped
-from hekla.workloads import Workload
+from hekla.simulation.options import START, Options
+from hekla.simulation.residents import stated
+from hekla.simulation.run import Floats
+from hekla.simulation.simulate import Simulation, Stopped
+from hekla.simulation.workloads import Workload
 
 WORTH_PROCESSES = 8.0
 """Seconds of work from which on it pays to start further processes."""

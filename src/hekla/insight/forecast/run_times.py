@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 
 from hekla.insight.forecast.history import Likeness, Past
-from hekla.sim.run import Floats
+from hekla.simulation.run import Floats
 
 ENOUGH = 5
 """So many ended jobs make a distribution; with fewer, less alike ones are asked."""

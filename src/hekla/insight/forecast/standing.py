@@ -26,9 +26,9 @@ from hekla.errors import InputError
 from hekla.insight.forecast.history import likeness_of, span_of
 from hekla.insight.forecast.run_times import Question
 from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, VolcanoJob, seconds
-from hekla.sim.options import START
-from hekla.sim.residents import stated
-from hekla.workloads.manifests import ENDED_JOBS, SCHEDULERS
+from hekla.simulation.options import START
+from hekla.simulation.residents import stated
+from hekla.simulation.workloads.manifests import ENDED_JOBS, SCHEDULERS
 
 M = TypeVar("M", bound=Manifest)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from hekla.engine.model.resources import CPU, canonical, is_counted, is_whole
 from hekla.insight.plan.changes import Change
 from hekla.insight.plan.request import Request, Role, differences, pods_of_request
-from hekla.model.resources import CPU, canonical, is_counted, is_whole
 from hekla.objects.meta import Amount
 from hekla.objects.pod import Container, PodSpec
 

@@ -16,19 +16,19 @@ from msgspec.structs import replace
 
 from hekla.cluster.conditions import placed, ungated
 from hekla.conf import Conf
-from hekla.framework.decisions import Bind, Decision, Evict, Nominate, OpenGate, UpdatePodGroup
-from hekla.framework.registry import Registry
-from hekla.model.benefit import Benefit, benefit_of
-from hekla.model.load import NodeLoad
-from hekla.model.shard import Shard
+from hekla.engine.framework.decisions import Bind, Decision, Evict, Nominate, OpenGate, UpdatePodGroup
+from hekla.engine.framework.registry import Registry
+from hekla.engine.model.benefit import Benefit, benefit_of
+from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.shard import Shard
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.objects.pod import PodStatus
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
-from hekla.state.live import LiveState
-from hekla.state.snapshot import Snapshot, snapshot_of
 
 M = TypeVar("M", bound=Manifest)
 

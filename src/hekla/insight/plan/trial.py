@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hekla.framework.decisions import Bind, Evict
-from hekla.framework.explain import explain
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.framework.explain import explain
+from hekla.engine.model.diagnosis import Diagnosis
+from hekla.engine.model.job import Job
+from hekla.engine.model.status import READY_SET
 from hekla.insight.plan.stage import Stage
-from hekla.model.diagnosis import Diagnosis
-from hekla.model.job import Job
-from hekla.model.status import READY_SET
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import CycleReport
 

@@ -15,19 +15,19 @@ import msgspec
 
 from hekla.cluster.export import as_data, as_scenario
 from hekla.conf import Conf, effective, read_conf, require
+from hekla.engine.framework.registry import Registry
+from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.shard import Shard
+from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
-from hekla.framework.registry import Registry
 from hekla.insight.replay.replaying import Replayer
-from hekla.metrics.sources import CPU_USAGE, MEMORY_USAGE, USAGE_AT
-from hekla.model.load import NodeLoad
-from hekla.model.shard import Shard
 from hekla.objects import Manifest, Node, PodGroup
 from hekla.objects.read import Place, Reader
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
+from hekla.scheduler.load.sources import CPU_USAGE, MEMORY_USAGE, USAGE_AT
 from hekla.server.recording.recorder import everything_in
 from hekla.server.recording.records import Cycle
-from hekla.state.snapshot import take_snapshot
 
 Data = dict[str, Any]
 

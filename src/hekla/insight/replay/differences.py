@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hekla.framework.decisions import (
+from hekla.engine.framework.decisions import (
     Bind,
     Decision,
     Evict,
@@ -17,8 +17,8 @@ from hekla.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
-from hekla.framework.story import Note
-from hekla.model.job import INQUEUE, PENDING
+from hekla.engine.framework.story import Note
+from hekla.engine.model.job import INQUEUE, PENDING
 from hekla.objects import Condition
 from hekla.scheduler.cycle import CycleReport
 

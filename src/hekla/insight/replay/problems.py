@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hekla.conf import Conf
+from hekla.engine.framework.decisions import Bind
+from hekla.engine.framework.explain import explain, waits
+from hekla.engine.framework.session import Session
+from hekla.engine.model.job import Job
+from hekla.engine.model.requests import demand_of
+from hekla.engine.model.resources import Resources
+from hekla.engine.model.status import READY_SET, Status, status_of
+from hekla.engine.model.task import Task
 from hekla.errors import InputError
-from hekla.framework.decisions import Bind
-from hekla.framework.explain import explain, waits
-from hekla.framework.session import Session
 from hekla.insight.replay.cases import Case, Ending
 from hekla.insight.replay.differences import NOTHING, differences, fates, spoken
-from hekla.model.job import Job
-from hekla.model.requests import demand_of
-from hekla.model.resources import Resources
-from hekla.model.status import READY_SET, Status, status_of
-from hekla.model.task import Task
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations
 

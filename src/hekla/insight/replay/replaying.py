@@ -13,15 +13,17 @@ from functools import cached_property
 import msgspec
 
 from hekla.conf import Conf, read_conf
+from hekla.engine.framework.decisions import Bind, Decision, Evict
+from hekla.engine.framework.registry import Registry
+from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.shard import Shard
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError
-from hekla.framework.decisions import Bind, Decision, Evict
-from hekla.framework.registry import Registry
 from hekla.insight.replay.differences import Difference, differences
-from hekla.metrics.read import ANNOTATIONS
-from hekla.model.load import NodeLoad
-from hekla.model.shard import Shard
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.gauging import Gauge
+from hekla.scheduler.load.read import ANNOTATIONS
 from hekla.server.recording.reader import Recording
 from hekla.server.recording.records import (
     Batches,
@@ -33,8 +35,6 @@ from hekla.server.recording.records import (
     read_decisions,
     written_decisions,
 )
-from hekla.state.live import LiveState
-from hekla.state.snapshot import Snapshot, snapshot_of
 
 ASK_OTHERS = ("extender",)
 """Plugins whose answers come from other processes, and are not in a recording."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hekla.clock import stopwatch
+from hekla.engine.model.task import GROUP_NAME
 from hekla.insight.replay.cases import Case, Data, Thing
-from hekla.model.task import GROUP_NAME
 from hekla.objects import CSINode, Node, Numatopology, Pod, PodGroup
 
 T = TypeVar("T")

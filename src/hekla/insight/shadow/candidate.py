@@ -17,19 +17,19 @@ from hekla.cluster.interest import Interest, is_visible
 from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
 from hekla.conf import Conf
-from hekla.framework.decisions import Decision
-from hekla.framework.explain import explain
-from hekla.framework.registry import Registry
-from hekla.framework.session import Session
-from hekla.ledger.arrays import Mask
-from hekla.model.queue import DEFAULT_QUEUE
-from hekla.model.status import Status
-from hekla.model.task import NOWHERE, Task
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.framework.explain import explain
+from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import Mask
+from hekla.engine.model.queue import DEFAULT_QUEUE
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import NOWHERE, Task
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import Condition, Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
-from hekla.state.live import LiveState
-from hekla.state.snapshot import Snapshot, snapshot_of
 
 EVICTED_BY_SCHEDULER = ("Evict", "PreemptionByScheduler")
 """Reasons of the conditions that Volcano writes before it deletes a pod."""

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hekla.framework.decisions import Bind, Evict
-from hekla.framework.session import Session
+from hekla.engine.framework.decisions import Bind, Evict
+from hekla.engine.framework.session import Session
+from hekla.engine.model.task import Task
 from hekla.insight.shadow.candidate import Deed, Lane
 from hekla.insight.shadow.verdict import Kind, Verdict
-from hekla.model.task import Task
 from hekla.objects import Pod
 
 Looks = tuple[str, str, bytes]

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hekla.clock import Clock, WallClock, stopwatch
+from hekla.cluster.kubernetes.api.access import Access
+from hekla.cluster.kubernetes.api.client import Client
 from hekla.cluster.kubernetes.following import Follower
 from hekla.errors import HeklaError
 from hekla.insight.shadow.candidate import Change, Deed, Feed, Lane
 from hekla.insight.shadow.judge import Judge, Patience
 from hekla.insight.shadow.verdict import Tally, Verdict
-from hekla.kube.access import Access
-from hekla.kube.client import Client
 from hekla.objects import Pod
 
 MOST_KEPT = 10_000

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
+from hekla.cluster.kubernetes.api.client import APPLY_PATCH, Client, Refused
 from hekla.errors import ClusterError
-from hekla.kube.client import APPLY_PATCH, Client, Refused
 from hekla.server.deploy.manifests import Object
 
 # Whoever applies is noted beside every field; what others have set in fields of ours is overwritten.

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from hekla.conf import Conf
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import said_by
-from hekla.framework.decisions import Decision
 from hekla.server.recording.recorder import Scribe
-from hekla.state.snapshot import Snapshot
 
 logger = logging.getLogger("hekla.serve")
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from hekla.conf import Catalogue, Conf
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.state.live import Changes, LiveState, Noted
+from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import InputError
-from hekla.framework.decisions import Decision
 from hekla.objects import Manifest, Pod
 from hekla.private_files import OWNER_ONLY
 from hekla.server.recording.records import Header
 from hekla.server.recording.writer import Entry, Pen, older
-from hekla.state.live import Changes, LiveState, Noted
-from hekla.state.snapshot import Snapshot
 
 CHECKPOINT_EVERY = 100
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from hekla.cluster.export import only_what_is_read
-from hekla.framework.decisions import (
+from hekla.cluster.kubernetes.api.wire import Unfit, Wire
+from hekla.engine.framework.decisions import (
     Bind,
     Decision,
     Evict,
@@ -24,13 +25,12 @@ from hekla.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
-from hekla.kube.wire import Unfit, Wire
-from hekla.model.load import NodeLoad
-from hekla.model.queue import DEFAULT_QUEUE
-from hekla.model.shard import Shard
+from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.queue import DEFAULT_QUEUE
+from hekla.engine.model.shard import Shard
+from hekla.engine.state.live import LiveState, Noted
 from hekla.objects import KINDS, Manifest
 from hekla.objects.complaint import Complaint
-from hekla.state.live import LiveState, Noted
 
 FORMAT = 1
 """Raised when an older hekla could not make sense of a file any more."""

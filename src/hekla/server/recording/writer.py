@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hekla.conf import Catalogue, Conf, effective
+from hekla.engine.framework.decisions import Decision
+from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.shard import Shard
+from hekla.engine.state.live import Noted
 from hekla.errors import InputError
-from hekla.framework.decisions import Decision
-from hekla.model.load import NodeLoad
-from hekla.model.shard import Shard
 from hekla.private_files import open_private
 from hekla.server.recording.records import (
     Checkpoint,
@@ -31,7 +32,6 @@ from hekla.server.recording.records import (
     written_batches,
     written_decisions,
 )
-from hekla.state.live import Noted
 
 LEVEL = 1
 """Most of the gain for a fraction of the time."""

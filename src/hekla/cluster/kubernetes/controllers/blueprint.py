@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import msgspec
 
+from hekla.cluster.kubernetes.api.client import Client, Refused
+from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.controllers.bodies import Body, meta_body
 from hekla.cluster.kubernetes.controllers.job_plugins import add_to_pod, mount
 from hekla.controllers.expand import claim_name, task_of
 from hekla.errors import ClusterError
-from hekla.kube.client import Client, Refused
-from hekla.kube.resources import RESOURCES
 from hekla.objects import PersistentVolumeClaim, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec
 from hekla.objects.pod import ContainerPort

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.controllers.blueprint import Blueprints, claim_body, pod_body
 from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, merge_patch, meta_body
 from hekla.cluster.kubernetes.controllers.job_services import JobServices
@@ -32,7 +33,6 @@ from hekla.controllers.keys import OUT_OF_SYNC
 from hekla.controllers.phases import FINISHED, Phase, phase_of
 from hekla.controllers.requests import job_owner
 from hekla.errors import ClusterError
-from hekla.kube.client import Refused
 from hekla.objects import (
     Manifest,
     Namespace,

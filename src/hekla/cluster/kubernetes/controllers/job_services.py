@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hekla.cluster.kubernetes.api.client import Client, Refused
 from hekla.cluster.kubernetes.controllers.bodies import Body, owner_body
 from hekla.cluster.kubernetes.controllers.gatekeeper import Tell
 from hekla.cluster.kubernetes.controllers.job_plugins import hosts_config, hosts_of, variable_name
@@ -17,7 +18,6 @@ from hekla.controllers.expand import owner_of
 from hekla.controllers.keys import JOB_NAME, JOB_NAMESPACE
 from hekla.controllers.ports import RAY_PORTS, argument, port_argument
 from hekla.errors import ClusterError
-from hekla.kube.client import Client, Refused
 from hekla.objects import VolcanoJob
 
 NO_KEYS = (

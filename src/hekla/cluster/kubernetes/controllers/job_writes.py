@@ -15,6 +15,7 @@ from typing import cast
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.controllers.accounts import Accounts, Failure
 from hekla.cluster.kubernetes.controllers.bodies import Body, merge_patch
 from hekla.cluster.kubernetes.controllers.office import Office
@@ -23,7 +24,6 @@ from hekla.cluster.kubernetes.outbox import Rank, Write
 from hekla.cluster.reactions import Reactions
 from hekla.controllers import JobController
 from hekla.errors import ClusterError
-from hekla.kube.client import Refused
 from hekla.objects import VolcanoJob
 from hekla.objects.batch import JobStatus
 

@@ -10,6 +10,8 @@ from functools import partial
 import msgspec
 from msgspec import to_builtins
 
+from hekla.cluster.kubernetes.api.client import Client, Refused
+from hekla.cluster.kubernetes.api.tide import Versioned
 from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, meta_body
 from hekla.cluster.kubernetes.controllers.office import Office
 from hekla.cluster.kubernetes.outbox import Rank
@@ -19,8 +21,6 @@ from hekla.controllers import default_pod_group, pod_group_for
 from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.podgroup import controller_of, group_name_for
 from hekla.errors import ClusterError
-from hekla.kube.client import Client, Refused
-from hekla.kube.tide import Versioned
 from hekla.objects import Namespace, OwnerReference, Pod, PodGroup
 
 logger = logging.getLogger("hekla.cluster")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from hekla.clock import Clock, stopwatch
+from hekla.cluster.kubernetes.api.client import Client
 from hekla.cluster.kubernetes.cluster import KubernetesCluster
 from hekla.cluster.kubernetes.controllers.blueprint import Blueprints
 from hekla.cluster.kubernetes.controllers.gatekeeper import Gatekeeper
@@ -25,7 +26,6 @@ from hekla.cluster.kubernetes.controllers.world import SHOWN, World
 from hekla.cluster.reactions import Reactions
 from hekla.controllers import JobController, JobOptions
 from hekla.controllers.queue_tree import ROOT
-from hekla.kube.client import Client
 from hekla.objects import Manifest, Pod, Queue, VolcanoCommand, VolcanoJob
 
 logger = logging.getLogger("hekla.cluster")

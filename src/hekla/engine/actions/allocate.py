@@ -1,0 +1,222 @@
+"""Allocate: hand idle resources to waiting jobs, queue by queue, one job at a time.
+
+After every job the queues are ordered anew: what one queue has just received may make another
+queue the more deserving one. A job gets all it needs to start, or is promised it, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from hekla.conf import argument
+from hekla.engine.actions.at_once import is_beyond_its_queue, place_few, refuse_at_once
+from hekla.engine.actions.domain_search import DomainSearch
+from hekla.engine.actions.nomination import nominate_from_pods, place_as_nominated
+from hekla.engine.actions.placing import WORTH_PLANNING, Placer
+from hekla.engine.actions.torn_gangs import TornGangs
+from hekla.engine.actions.worksheet import Worksheet, worksheet_of
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.beneficiaries import Beneficiaries
+from hekla.engine.framework.finder import error_cache_argument
+from hekla.engine.framework.orders import TaskLine, Turns
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.statement import Statement
+from hekla.engine.framework.topology import has_its_network
+from hekla.engine.model.job import INQUEUE, Job, SubJob
+from hekla.engine.model.task import Task
+
+MANY_JOBS = 8
+"""With fewer whose tasks are placed one by one, there is little to prepare for."""
+
+
+@dataclass(frozen=True)
+class AllocateArguments:
+    error_cache: bool = error_cache_argument()
+    opens_gates: bool = argument(
+        False,
+        key="schedulingGatesQueueAdmission",
+        help="take the queue-allocation gate off pods that asked for it, once their queue has room",
+    )
+    on_unready: Literal["volcano", "hold"] = argument(
+        "volcano",
+        key="unreadyPolicy",
+        help="what becomes of the places of a job that cannot start: given back, or held for the cycle",
+    )
+    on_pipelined: Literal["keep", "discard", "commit"] = argument(
+        "keep",
+        key="onPipelined",
+        help="what becomes of a job that waits for releases: its places are kept, given back, or bound now",
+    )
+    keeps_nominations: bool = argument(
+        False,
+        key="keepNominations",
+        help="a gang for which an earlier cycle freed a domain goes there first, as it was planned",
+    )
+    freed_room: Literal["reserved", "volcano"] = argument(
+        "reserved",
+        key="freedRoom",
+        help="room freed by evictions is kept for the job that they were for, which may cause no further ones"
+        " where they proved futile; or anybody takes it, as in Volcano",
+    )
+    freed_room_seconds: float = argument(
+        600.0, key="freedRoomSeconds", minimum=0, help="for how long freed room is kept for a job"
+    )
+    job_score: Literal["sum", "hypernodeOrder"] = argument(
+        "sum",
+        key="jobHyperNodeScore",
+        help="how domains are compared for a whole job: by the sum of its parts, or asked anew",
+    )
+
+
+class Allocate(Action):
+    name = "allocate"
+    Arguments = AllocateArguments
+
+    def prepare(self, session: Session) -> None:
+        """Jobs for which room was freed are offered it before any action gives it to another job."""
+        if self.arguments.freed_room == "volcano":
+            return
+        session.beneficiaries = Beneficiaries(session, self.arguments.freed_room_seconds)
+        jobs = session.beneficiaries.with_reserved_room()
+        if jobs:
+            offer_freed_room(session, jobs, self.arguments)
+
+    def run(self, session: Session) -> None:
+        keeps_nominations = self.arguments.keeps_nominations
+        agenda = Agenda(session, session.jobs_in_line(), keeps_nominations=keeps_nominations)
+        while agenda.queues:
+            queue = agenda.queues.pop()
+            jobs = agenda.jobs_of[queue.name]
+            if session.is_overused(queue) or not jobs:
+                continue
+            job = jobs.pop()
+            place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
+            if place(session, job, agenda, self.arguments):
+                jobs.push(job)
+            agenda.queues.push(queue)
+
+
+class Agenda(Turns):
+    """What there is to place: queues, their jobs, and each job's tasks in order."""
+
+    def __init__(self, session: Session, jobs: Iterable[Job], *, keeps_nominations: bool) -> None:
+        super().__init__(session)
+        self.worksheets: dict[str, Worksheet] = {}
+        self.torn_gangs = TornGangs(session)
+        self.in_domains: set[str] = set()
+        """The jobs that ask for a network domain, or have parts that are placed one by one."""
+        admits_itself = "enqueue" not in session.conf.actions
+        for job in jobs:
+            if job.is_pending and admits_itself:
+                job.phase = INQUEUE
+            if not session.is_eligible(job) or not has_its_network(session, job):
+                continue
+            if keeps_nominations:
+                nominate_from_pods(session, job)
+            worksheet = worksheet_of(session, job)
+            if worksheet:
+                self.worksheets[job.uid] = worksheet
+                if job.is_bounded or job.has_policies:
+                    self.in_domains.add(job.uid)
+                self.add(job)
+        small = [uid for uid in self.worksheets if session.jobs[uid].roster.missing < WORTH_PLANNING]
+        if len(small) >= MANY_JOBS and session.fitting.has_standings:
+            session.fitting.expect(self._tasks_of(small))
+
+    def _tasks_of(self, jobs: Iterable[str]) -> list[Task]:
+        return [task for uid in jobs for line in self.worksheets[uid].tasks_of.values() for task in line]
+
+
+def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateArguments) -> None:
+    """Place each of the jobs if it can start in the room that was freed for it, now or once that is free.
+
+    One that lost pods meanwhile, and so its admission, is admitted again: the room was freed for it already.
+    """
+    for job in jobs:
+        if job.is_pending:
+            session.admit(job)
+    agenda = Agenda(session, jobs, keeps_nominations=True)
+    for job in jobs:
+        worksheet = agenda.worksheets.get(job.uid)
+        if worksheet is None or session.is_overused(session.queues[job.queue]):
+            continue
+        for uid, tasks in worksheet.tasks_of.items():
+            worksheet.tasks_of[uid] = planned_tasks(job.sub_jobs[uid], tasks)
+        place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
+        place(session, job, agenda, arguments)
+
+
+def planned_tasks(sub_job: SubJob, tasks: TaskLine) -> TaskLine:
+    """The tasks that were promised a node, and others as far as the sub-job cannot start without them.
+
+    Whatever more waits of it has its turn with other jobs.
+    """
+    nominated = [task for task in tasks if task.pod.status.nominated_node_name]
+    others = [task for task in tasks if not task.pod.status.nominated_node_name]
+    return deque([*nominated, *others[: max(sub_job.roster.missing - len(nominated), 0)]])
+
+
+def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:
+    """Place enough tasks for the job to start, or leave no trace; True where more of it is left to place.
+
+    A job that only lacks resources which are being released keeps what it was given until the
+    cycle ends, so that nobody else takes it; nothing of it is bound yet.
+    """
+    sub_job, torn = job.sub_jobs[job.uid], agenda.torn_gangs
+    worksheet = agenda.worksheets[job.uid]
+    tasks = worksheet.tasks_of[sub_job.uid]
+    if refuse_at_once(session, job, sub_job, tasks) or (torn.tears and torn.refuse(job, sub_job, tasks)):
+        return False
+    if place_few(session, job, sub_job, worksheet):
+        torn.forget()
+        return bool(tasks)
+    if is_beyond_its_queue(session, job, tasks):
+        return False
+    kind = torn.kind_of(job, sub_job, tasks)
+    top, line = session.domains.top, tuple(tasks) if kind is not None else ()
+    placer = Placer(session, job, sub_job, top, arguments)
+    with session.statement() as statement:
+        is_placed = place_as_nominated(session, statement, job, sub_job, tasks, bound=top)
+        if is_placed or placer.place(statement, tasks):
+            torn.forget()
+            if session.is_ready(job):
+                statement.commit()
+                return bool(tasks)
+            leave_pipelined(statement, arguments)
+        elif arguments.on_unready == "hold":
+            torn.forget()
+            statement.hold()
+        else:
+            torn.remember(kind, job, line, len(statement))
+    return False
+
+
+def leave_pipelined(statement: Statement, arguments: AllocateArguments) -> None:
+    """The job will start once releases are done; what it was given is normally kept until then."""
+    if arguments.on_pipelined == "keep":
+        statement.hold()
+    elif arguments.on_pipelined == "commit":
+        statement.commit()
+
+
+def place_in_domains(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:
+    """The same for a job of which more has to be heeded than where there is room."""
+    worksheets = agenda.worksheets
+    agenda.torn_gangs.forget()
+    asks_anew = arguments.job_score == "hypernodeOrder"
+    search = DomainSearch(session, job, arguments, asks_anew=asks_anew)
+    with session.statement() as statement:
+        found = search.place(statement, worksheets[job.uid])
+        if found is None:
+            return False
+        domain, solution = found
+        worksheets[job.uid] = solution.worksheet
+        if session.is_ready(job):
+            statement.commit()
+            search.keep(domain, solution)
+            return bool(solution.worksheet)
+        leave_pipelined(statement, arguments)
+    return False

@@ -1,0 +1,95 @@
+"""Backfill: place tasks that ask for nothing wherever a pod more is welcome.
+
+On request, it also lets jobs that can start take room that the session keeps for jobs that cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.conf import argument
+from hekla.engine.actions.reserved_room import backfill_reserved_room
+from hekla.engine.framework.action import Action
+from hekla.engine.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
+from hekla.engine.framework.orders import Turns, tasks_in_order
+from hekla.engine.framework.session import Session
+from hekla.engine.model.diagnosis import refused_everywhere
+from hekla.engine.model.job import Job
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+
+
+@dataclass(frozen=True)
+class BackfillArguments:
+    error_cache: bool = error_cache_argument(NOTHING_TO_REMEMBER)
+    takes_reserved_room: bool = argument(
+        False,
+        key="kubeBatchBackfillEnable",
+        help="give room kept for jobs that cannot start yet to jobs of the same queue that can",
+    )
+
+
+class Backfill(Action):
+    name = "backfill"
+    Arguments = BackfillArguments
+
+    def run(self, session: Session) -> None:
+        # The order is fixed before anything is placed: placing a task does not re-order the rest.
+        for task in list(in_order(session)):
+            place(session, task)
+        if self.arguments.takes_reserved_room:
+            backfill_reserved_room(session)
+
+
+def in_order(session: Session) -> Iterator[Task]:
+    """All tasks of the first job of the first queue, then of its next job, then of the next queue."""
+    tasks_of: dict[str, list[Task]] = {}
+    for job in session.jobs_in_line():
+        # Whoever cannot be scheduled at all is told so; where nobody listens, few need to be asked.
+        is_concerned = not session.is_quiet or job.roster.pending_best_effort or job.roster.waiting
+        if is_concerned and session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
+            tasks_of[job.uid] = tasks
+    if not tasks_of:
+        return
+    turns = Turns(session)
+    for uid in tasks_of:
+        turns.add(session.jobs[uid])
+    while turns.queues:
+        jobs = turns.jobs_of[turns.queues.pop().name]
+        while jobs:
+            yield from tasks_in_order(session, tasks_of[jobs.pop().uid])
+
+
+def best_effort_tasks(session: Session, job: Job) -> list[Task]:
+    """Pending ones, and those that were promised room: they need none, so they give it back."""
+    promised = [task for task in job.roster.having(Status.PIPELINED).values() if task.is_best_effort]
+    pending = [
+        task
+        for task in job.roster.having(Status.PENDING).values()
+        if task.is_best_effort and not task.is_gated
+    ]
+    for task in promised:
+        session.take_back(task)
+    return pending + promised
+
+
+def place(session: Session, task: Task) -> None:
+    """Put the task on the best node that lets it in; what keeps it out is remembered."""
+    objection = session.objection_to(task)
+    if objection is not None:
+        session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+        return
+    known = session.fitting.class_of(task)
+    feasible = session.fitting.narrowed(task, known.is_open)
+    for group in session.by_shard(feasible):
+        row = session.fitting.best(task, known, group)
+        if row is not None:
+            if not session.allocate_at_once(task, row):
+                job = session.jobs[task.job]
+                job.fit_errors[task.uid] = job.objections[task.uid]
+            return
+    everywhere = np.ones(len(feasible), dtype=np.bool_)
+    session.refuse(task, session.fitting.diagnose(task, everywhere, with_room=False))

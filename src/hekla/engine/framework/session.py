@@ -1,0 +1,613 @@
+"""Session: one cycle's working copy of the cluster, and every question an action may ask of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from hekla.clock import stopwatch
+from hekla.conf import Conf
+from hekla.engine.framework import points
+from hekla.engine.framework.beneficiaries import Beneficiaries
+from hekla.engine.framework.closing import Conditions
+from hekla.engine.framework.decisions import Bind, Decision, Evict
+from hekla.engine.framework.fitting import Fitting
+from hekla.engine.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
+from hekla.engine.framework.messages import UNSCHEDULABLE, waits_for_admission
+from hekla.engine.framework.plugin import Objection, Plugin, Resolve
+from hekla.engine.framework.points import Point, Purpose
+from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
+from hekla.engine.framework.statement import Statement
+from hekla.engine.framework.story import Silence, Story
+from hekla.engine.framework.topology import settle_topology
+from hekla.engine.ledger.arrays import Amounts, Floats, Mask
+from hekla.engine.ledger.axis import Axis
+from hekla.engine.ledger.domains import Domain, Domains
+from hekla.engine.ledger.nodes import NodeLedger
+from hekla.engine.ledger.pods import PodLedger
+from hekla.engine.model.diagnosis import Diagnosis
+from hekla.engine.model.job import INQUEUE, Job, SubJob
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.resources import PODS, is_whole
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+from hekla.engine.state.settled import Settled
+from hekla.engine.state.snapshot import Snapshot
+from hekla.engine.state.tasks import TaskBook
+from hekla.lazy import lazy
+
+
+class Session:
+    """Facts at the top, questions in the middle, changes at the bottom."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        conf: Conf,
+        *,
+        now: float = 0.0,
+        uid: str = "cycle-1",
+        memory: dict[str, float] | None = None,
+        shortcuts: Shortcuts = EVERY_SHORTCUT,
+        is_quiet: bool = False,
+    ) -> None:
+        self.snapshot = snapshot
+        self.conf = conf
+        self.now = now
+        self.uid = uid
+        self.shortcuts = shortcuts
+        self.is_quiet = is_quiet
+        """Nobody reads why pods wait or what queues hold: that is left out, what becomes of pods is not."""
+        self.memory: dict[str, float] = {} if memory is None else memory
+        """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
+        snapshot.state.lend()
+        if not is_quiet:
+            self._call_everybody()
+        self.jobs: dict[str, Job] = snapshot.jobs
+        self.queues: dict[str, Queue] = snapshot.queues
+        self.tasks: TaskBook = snapshot.tasks
+        self.settled: Settled = snapshot.state.settled
+        self.axis: Axis = snapshot.state.axis
+        self.nodes: NodeLedger = snapshot.state.nodes
+        self.pods: PodLedger = snapshot.state.pods
+        self.total: Amounts = self.nodes.total
+        self.story = Silence() if is_quiet else Story()
+        self.conditions = Conditions(uid, now)
+        self.not_admitted: dict[str, str] = {}
+        """By UID why jobs were refused admission; in quiet sessions that is not kept."""
+        self.decisions: list[Decision] = []
+        self.beneficiaries: Beneficiaries | None = None
+        """The jobs for which pods were evicted; None where they are not heeded, as in Volcano."""
+        self.plugins: list[Plugin] = []
+        self.opening: dict[str, float] = {}
+        """How long each plugin took to open, in seconds."""
+        self.closing: dict[str, float] = {}
+        self.domains = Domains(self.nodes, snapshot.state.domain_tree())
+        unsettled = settle_topology(self.restless(), self.domains)
+        self._in_line = {uid: job for uid, job in snapshot.state.restless.items() if not job.runs_whole}
+        snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
+        self.own_shard = self._own_shard()
+        self.fitting = Fitting(self)
+        self._panel = EMPTY_PANEL
+        self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
+        self._asked = Asked(self)
+        self._answers: dict[Point, list[Callable[..., Any]]] = {}
+        self._listeners: list[str] = []
+        self._on_allocate: list[Callable[[Task], str | None]] = []
+        self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
+        self._on_release: list[Callable[[Task], None]] = []
+        self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
+
+    def restless(self) -> list[Job]:
+        """The jobs that a cycle has to look at, in order of arrival; all others are settled."""
+        return sorted(self.snapshot.state.restless.values(), key=lambda job: job.number)
+
+    def stirring(self) -> list[Job]:
+        """The jobs of which there may be news: the restless, and settled ones that lose tasks."""
+        return sorted({**self.snapshot.state.restless, **self._in_line}.values(), key=lambda job: job.number)
+
+    def _own_shard(self) -> Mask | None:
+        shard = self.snapshot.shard
+        if shard.mode == "none":
+            return None
+        return np.array([name in shard.nodes for name in self.nodes.names], dtype=np.bool_)
+
+    @property
+    def hard_shard(self) -> Mask | None:
+        """The nodes that may be used at all, where the shard is hard."""
+        return self.own_shard if self.snapshot.shard.mode == "hard" else None
+
+    def by_shard(self, among: Mask) -> tuple[Mask, ...]:
+        """The nodes in order of preference: with a soft shard its own before the others."""
+        if self.snapshot.shard.mode != "soft" or self.own_shard is None:
+            return (among,)
+        return (among & self.own_shard, among & ~self.own_shard)
+
+    def dissolve(self) -> None:
+        """Nobody looks at the session any more: let go of everything, so that no circle keeps it."""
+        for part in (*self.plugins, self.fitting, self):
+            vars(part).clear()
+
+    # Plugins
+
+    def seat(self, plugins: Sequence[Plugin], lineup: Lineup) -> None:
+        """Take plugins in, one for each seat, and let them open."""
+        began = stopwatch()
+        for plugin in plugins:
+            self.plugins.append(plugin)
+            plugin.on_open()
+            ended = stopwatch()
+            self.opening[plugin.name], began = ended - began, ended
+        self._panel = Panel(lineup, plugins)
+        self._listeners = [plugins[seat].name for seat in lineup.hearing_allocate]
+        self._on_allocate = [plugins[seat].on_allocate for seat in lineup.hearing_allocate]
+        self._on_allocate_all = [
+            plugins[seat].on_allocate_all for seat in lineup.hearing_many if not plugins[seat].may_object
+        ]
+        self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
+        self.pods.is_kept = lineup.keeps_pods
+        door = self.snapshot.state.door
+        if door and not (self.leaves_at_the_door and door.whose is self.script):
+            self.call_everybody()
+
+    @property
+    def script(self) -> Script:
+        """Who has something to say on what; the same object for sessions in which that is the same."""
+        return self._panel.script
+
+    def _answers_by_tier(self, point: Point) -> list[list[Callable[..., Any]]]:
+        tiers = self._tiers.get(point)
+        if tiers is None:
+            tiers = self._tiers[point] = self._panel.answers(point)
+        return tiers
+
+    def combined_answer(self, point: Point) -> Callable[..., Any]:
+        """What all plugins say together, as one function."""
+        sole = self.script.sole.get(point)
+        if sole is not None:
+            return self._panel.answer(sole)
+        return partial(point.combine, [tier for tier in self._answers_by_tier(point) if tier])
+
+    def answers_to(self, point: Point) -> list[Callable[..., Any]]:
+        """What the plugins have to say, one after another, whatever their tier."""
+        answers = self._answers.get(point)
+        if answers is None:
+            answers = self._answers[point] = [one for tier in self._answers_by_tier(point) for one in tier]
+        return answers
+
+    def ask(self, point: Point, *question: Any) -> Any:
+        """The combined answer of all plugins."""
+        return self._asked[point](*question)
+
+    @lazy
+    def queue_keys(self) -> list[Callable[[Queue], Any]] | None:
+        """What queues are ordered by, where all who have a say can tell it as keys."""
+        voices = self._panel.all(points.QUEUE_ORDER)
+        forms = [(voice.plugin, getattr(voice.answer, "as_key", "")) for voice in voices]
+        return [getattr(*form) for form in forms] if all(name for _, name in forms) else None
+
+    def job_key(self, job: Job) -> tuple[Any, ...]:
+        """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
+        known = self._job_keys.get(job.uid)
+        if known is None or known[0] != job.roster.moves or self.has_moving_job_order:
+            key = (*[answer(job) for answer in self._job_order], job.created, job.uid)
+            known = self._job_keys[job.uid] = (job.roster.moves, key)
+        return known[1]
+
+    def job_order(self, job: Job) -> tuple[Any, ...]:
+        """What plugins order jobs by; equal for jobs that none of them tells apart."""
+        return self.job_key(job)[:-2]
+
+    @lazy
+    def _job_order(self) -> list[Callable[[Job], Any]]:
+        return self.answers_to(points.JOB_ORDER)
+
+    @property
+    def has_moving_job_order(self) -> bool:
+        """Whether a plugin's order of jobs changes while nothing happens to them."""
+        return self.script.has_moving_job_order
+
+    @lazy
+    def has_moving_task_order(self) -> bool:
+        return any(plugin.moving_task_order for plugin in self.plugins)
+
+    @property
+    def requires_minimums(self) -> bool:
+        """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
+        return self.script.requires_minimums
+
+    @property
+    def requires_minimums_of_parts(self) -> bool:
+        """The same for the sub-jobs of jobs with policies."""
+        return self.script.requires_minimums_of_parts
+
+    @lazy
+    def foresees(self) -> bool:
+        """Whether many tasks that look alike can be placed at once: all that matters is known beforehand."""
+        return self.fitting.is_foreseeable and self.script.foresees_queues
+
+    @lazy
+    def all_jobs(self) -> list[Job]:
+        """Every job, in order of their UIDs."""
+        return [job for _, job in sorted(self.jobs.items())]
+
+    def jobs_in_line(self) -> list[Job]:
+        """The jobs that an action may find something to do for, in order of their UIDs."""
+        if not self.shortcuts.settled_jobs:
+            return self.all_jobs
+        return [job for _, job in sorted(self._in_line.items())]
+
+    @property
+    def leaves_at_the_door(self) -> bool:
+        """Whether jobs that were not admitted may be asked for by kind, because nobody asks why they wait."""
+        script = self.script
+        is_allowed = self.is_quiet and self.shortcuts.settled_jobs and "enqueue" in self.conf.actions
+        return is_allowed and script.admits_by_kind and not script.has_moving_job_order
+
+    def call_everybody(self) -> None:
+        """Nobody waits at the door: all jobs are asked for one by one."""
+        self._in_line.update({job.uid: job for job in self._call_everybody()})
+
+    def _call_everybody(self) -> list[Job]:
+        state = self.snapshot.state
+        jobs = list(state.door)
+        for job in jobs:
+            state.call_in(job)
+        return jobs
+
+    def admit(self, job: Job) -> None:
+        """Let the job in: from now on its tasks may be placed."""
+        self.ask(points.JOB_ENQUEUED, job)
+        job.phase = INQUEUE
+        self.conditions.withdraw(job, UNSCHEDULABLE)
+        if job.uid in self.snapshot.state.door:
+            self.snapshot.state.call_in(job)
+            self._in_line[job.uid] = job
+
+    def refuse_admission(self, job: Job, like: Job | None = None) -> None:
+        """Remember that a plugin voted against the job, or against one like it; most say why themselves."""
+        if self.is_quiet:
+            return
+        if like is not None:
+            self.story.repeat(like.uid, job.uid)
+            self.not_admitted[job.uid] = self.not_admitted[like.uid]
+            return
+        if job.uid not in self.story.jobs:
+            self.story.of_job(job.uid, "a plugin voted against it and did not say why")
+        words = "; ".join(self.story.said_of(job.uid))
+        self.not_admitted[job.uid] = f"{waits_for_admission(job)}: {words}"
+
+    def has_answer(self, point: Point) -> bool:
+        return any(self._panel[point])
+
+    # Questions about jobs and queues
+
+    def is_valid(self, job: Job) -> bool:
+        objection: Objection | None = self.ask(points.JOB_VALID, job)
+        if objection is not None:
+            self.story.of_job(job.uid, objection.message or objection.reason)
+        return objection is None
+
+    def is_eligible(self, job: Job) -> bool:
+        """Admitted, and able to be scheduled at all."""
+        return not job.is_pending and job.queue in self.queues and self.is_valid(job)
+
+    def is_ready(self, job: Job) -> bool:
+        return bool(self._asked[points.JOB_READY](job))
+
+    def is_pipelined(self, job: Job) -> bool:
+        return bool(self.ask(points.JOB_PIPELINED, job))
+
+    def is_starving(self, job: Job) -> bool:
+        return bool(self.ask(points.JOB_STARVING, job))
+
+    def may_evict_for(self, job: Job) -> bool:
+        """Whether further pods may be evicted for the job."""
+        return self.beneficiaries is None or self.beneficiaries.may_evict_for(job)
+
+    @property
+    def wake_at(self) -> float:
+        """When a later session may decide differently although nothing happens until then."""
+        return math.inf if self.beneficiaries is None else self.beneficiaries.wake_at
+
+    def sub_job_is_ready(self, job: Job, sub_job: SubJob) -> bool:
+        if not job.has_policies:
+            return self.is_ready(job)
+        return bool(self.ask(points.SUB_JOB_READY, job, sub_job))
+
+    def sub_job_is_pipelined(self, job: Job, sub_job: SubJob) -> bool:
+        if not job.has_policies:
+            return self.is_pipelined(job)
+        return bool(self.ask(points.SUB_JOB_PIPELINED, job, sub_job))
+
+    def is_enqueueable(self, job: Job) -> bool:
+        return bool(self.ask(points.JOB_ENQUEUEABLE, job))
+
+    def is_overused(self, queue: Queue) -> bool:
+        return bool(self._asked[points.OVERUSED](queue))
+
+    def is_allocatable(self, queue: Queue, task: Task) -> bool:
+        return bool(self._asked[points.ALLOCATABLE](queue, task))
+
+    def headroom(self, queue: Queue, task: Task, count: int) -> int:
+        """How many of so many tasks like this the queue may take, one after another."""
+        most: int = self._asked[points.HEADROOM](queue, task, count)
+        return min(count, most)
+
+    def is_preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
+        return bool(self.ask(points.PREEMPTIVE, queue, tasks))
+
+    def objection_to(self, task: Task) -> Objection | None:
+        """Why the task can run nowhere, whatever the node."""
+        objection: Objection | None = self._asked[points.PRE_PREDICATE](task)
+        return objection
+
+    def preemptable(self, task: Task, candidates: list[Task], *, by_all: bool = False) -> list[Task]:
+        """The candidates that plugins let go for the task: by tiers, or where all of them must agree."""
+        return self._victims(points.PREEMPTABLE, task, candidates, by_all=by_all)
+
+    def reclaimable(self, task: Task, candidates: list[Task], *, by_all: bool = False) -> list[Task]:
+        """The same across queues."""
+        return self._victims(points.RECLAIMABLE, task, candidates, by_all=by_all)
+
+    def _victims(self, point: Point, task: Task, candidates: list[Task], *, by_all: bool) -> list[Task]:
+        combine = points.victims_of_all if by_all else point.combine
+        victims: list[Task] = combine(self._answers_by_tier(point), task, candidates)
+        return victims
+
+    def most_victims(self, point: Point, task: Task, candidates: list[Task]) -> list[list[Task]]:
+        """What each tier could come to agree on at most, for tasks like this one of the same job.
+
+        A tier in which one plugin firmly names nobody agrees on nobody, and none agrees on more than
+        its last plugin names.
+        """
+        most: list[list[Task]] = []
+        for tier in self._panel[point]:
+            last: list[Task] | None = None
+            for owner, _, answer in tier:
+                named = candidates if owner.resolve is Resolve.NONE else answer(task, candidates)
+                if not named:
+                    break
+                last = named if owner.resolve is Resolve.HARDENING else candidates
+            else:
+                most += [] if last is None else [last]
+        return most
+
+    def tasks_to_move(self, running: list[Task]) -> list[tuple[Task, str]]:
+        """The tasks that plugins would rather see elsewhere, each with the names of those plugins."""
+        named_by: dict[str, list[str]] = {}
+
+        def name(voice: Voice, candidates: list[Task]) -> list[Task]:
+            named: list[Task] = voice.answer(candidates) or []
+            for task in named:
+                named_by.setdefault(task.uid, []).append(voice.plugin.name)
+            return named
+
+        tiers = [[partial(name, voice) for voice in tier] for tier in self._panel[points.VICTIM_TASKS]]
+        return [(task, ", ".join(named_by[task.uid])) for task in points.united_victims(tiers, running)]
+
+    def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
+        chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)
+        return chosen
+
+    def would_be_allocatable(self, queue: Queue, task: Task) -> bool:
+        """The same as `is_allocatable`, while tasks are supposed to be gone."""
+        return bool(self.ask(points.SIMULATE_ALLOCATABLE, queue, task))
+
+    def would_suit(self, task: Task, row: int) -> bool:
+        """Whether plugins have nothing against the node, while tasks are supposed to be gone."""
+        return self.ask(points.SIMULATE_PREDICATE, task, row) is None
+
+    def gradients_of_job(
+        self, job: Job, bound: Domain, purpose: Purpose = Purpose.ALLOCATE
+    ) -> list[list[Domain]]:
+        """The network domains to try for a job, best group first; where nobody has an opinion, the bound."""
+        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, None, bound, purpose)
+        return [[bound]] if given is None else given
+
+    def gradients_of_sub_job(
+        self, job: Job, sub_job: SubJob, bound: Domain, purpose: Purpose = Purpose.ALLOCATE
+    ) -> list[list[Domain]]:
+        """The same for one sub-job."""
+        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, sub_job, bound, purpose)
+        return [[bound]] if given is None else given
+
+    def domain_scores(self, sub_job: SubJob, candidates: list[Domain]) -> dict[str, float]:
+        """How good each domain is for the sub-job."""
+        given: dict[str, float] = self.ask(points.HYPERNODE_ORDER, sub_job, candidates)
+        return {domain.name: given.get(domain.name, 0.0) for domain in candidates}
+
+    def domain_scores_alone(self, sub_job: SubJob, candidates: Sequence[Domain]) -> Floats:
+        """How good each domain is as the only candidate."""
+        total = np.zeros(len(candidates))
+        for plugin in self._who_answers(points.HYPERNODE_ORDER):
+            given = plugin.scores_alone(sub_job, candidates)
+            if given is None:
+                asked = [self.domain_scores(sub_job, [domain])[domain.name] for domain in candidates]
+                return np.array(asked, dtype=np.float64)
+            total += given
+        return total
+
+    def compares_domains(self, sub_job: SubJob) -> bool:
+        """Whether a domain's score may depend on which others are candidates."""
+        return any(plugin.compares_domains(sub_job) for plugin in self._who_answers(points.HYPERNODE_ORDER))
+
+    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
+        """For each bound, whether of the hopeful domains below it there is just the bound to try."""
+        plugins = self._who_answers(points.HYPERNODE_GRADIENT)
+        given = plugins[0].only_choices(job, sub_job, bounds, hopeful) if len(plugins) == 1 else None
+        if given is not None:
+            return given
+        gradients = [self.gradients_of_sub_job(job, sub_job, bound) for bound in bounds]
+        choices = [[d for group in groups for d in group if hopeful[d.place]] for groups in gradients]
+        return np.array([found == [bound] for found, bound in zip(choices, bounds, strict=True)], np.bool_)
+
+    def _who_answers(self, point: Point) -> list[Plugin]:
+        return [voice.plugin for voice in self._panel.all(point)]
+
+    def spell(self, resource: str, amount: float) -> str:
+        """An amount as people write it: cores, GiB, devices."""
+        if resource == PODS:
+            return f"{amount:g}"
+        return f"{amount / 2**30:.4g}Gi" if is_whole(resource) else f"{amount / 1000:.4g}"
+
+    # Changes
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def put(self, task: Task, row: int, status: Status) -> bool:
+        """Place a task and tell the plugins; False, and nothing changed, where one of them objects."""
+        self.jobs[task.job].move(task, status)
+        self.nodes.place(task, row)
+        said = [listen(task) for listen in self._on_allocate]
+        if said.count(None) == len(said):
+            objections = self.jobs[task.job].objections
+            if objections:
+                objections.pop(task.uid, None)
+            return True
+        self._note_objection(task, said)
+        self.take_back(task)
+        return False
+
+    def _note_objection(self, task: Task, said: Sequence[str | None]) -> None:
+        """Remember who would not have the task where it is, the first of them, and why."""
+        who, text = next(
+            (who, text) for who, text in zip(self._listeners, said, strict=True) if text is not None
+        )
+        diagnosis = Diagnosis(1, summary=f'plugin "{who}" objects to node "{task.node_name}": {text}')
+        self.jobs[task.job].objections[task.uid] = diagnosis
+        # What it nearly got before is no longer the latest that is known of it.
+        task.last = None
+        self.story.refused(task.job, task.name, diagnosis)
+
+    @lazy
+    def nobody_objects(self) -> bool:
+        """Whether every plugin puts up with whatever is placed: those that hear of many tasks at once do."""
+        return len(self._on_allocate_all) == len(self._on_allocate)
+
+    def put_all(self, tasks: Sequence[Task], rows: Sequence[int], status: Status) -> int:
+        """Place tasks of one job that look alike; how many, up to the first that a plugin objects to."""
+        if not self.nobody_objects:
+            put = self.put
+            placed = (put(task, row, status) for task, row in zip(tasks, rows, strict=True))
+            return next((at for at, is_placed in enumerate(placed) if not is_placed), len(tasks))
+        self.jobs[tasks[0].job].move_all(tasks, status)
+        self.nodes.place_all(tasks, rows)
+        for listen in self._on_allocate_all:
+            listen(tasks)
+        return len(tasks)
+
+    def take_back(self, task: Task) -> None:
+        """Undo a placement: the task is Pending and nowhere again."""
+        job = self.jobs[task.job]
+        for listen in self._on_release:
+            listen(task)
+        self.nodes.lift(task)
+        task.near = ""
+        job.move(task, Status.PENDING)
+
+    def start_release(self, task: Task) -> None:
+        """A running task is being evicted; it keeps its place until it is gone."""
+        self.snapshot.state.released(task)
+        if task.job in self.jobs:
+            self._in_line[task.job] = self.jobs[task.job]
+        self._set_status(task, Status.RELEASING)
+        self.nodes.release(task)
+        for listen in self._on_release:
+            listen(task)
+
+    def cancel_release(self, task: Task, before: Status) -> None:
+        self._set_status(task, before)
+        self.nodes.keep(task)
+        for listen in self._on_allocate:
+            listen(task)
+
+    def _set_status(self, task: Task, status: Status) -> None:
+        job = self.jobs.get(task.job)
+        if job is None:
+            task.status = status
+        else:
+            job.move(task, status)
+
+    def bind(self, task: Task) -> None:
+        """Send an allocated task to its node."""
+        self.jobs[task.job].move(task, Status.BINDING)
+        self.send((task,))
+
+    def bind_all(self, tasks: Sequence[Task]) -> None:
+        """The same for many."""
+        for uid, of_job in groupby(tasks, key=lambda task: task.job):
+            self.bind_together(self.jobs[uid], list(of_job))
+
+    def bind_together(self, job: Job, tasks: Sequence[Task]) -> None:
+        """The same for tasks of one job."""
+        job.move_all(tasks, Status.BINDING)
+        self.send(tasks)
+
+    def send(self, tasks: Sequence[Task]) -> None:
+        """Tell the cluster of tasks that are Binding; each forgets what it nearly got before."""
+        for task in tasks:
+            task.last = None
+            self.decisions.append(Bind(task.key, task.uid, task.node_name, task.job))
+
+    def allocate_at_once(self, task: Task, row: int) -> bool:
+        """Place a task outside any statement; a job that is ready has all its placed tasks bound."""
+        if not self.put(task, row, Status.ALLOCATED):
+            return False
+        job = self.jobs[task.job]
+        if self.is_ready(job):
+            self.bind_placed(job)
+        return True
+
+    def bind_placed(self, job: Job) -> None:
+        """Send everything to its node that the job was given in this session."""
+        self.bind_together(job, list(job.roster.having(Status.ALLOCATED).values()))
+
+    def evict_at_once(self, task: Task, reason: str) -> None:
+        """Evict a task outside any statement, for nobody in particular."""
+        self.decisions.append(Evict(task.key, task.uid, task.node_name, reason))
+        self.start_release(task)
+
+    def refuse(self, task: Task, diagnosis: Diagnosis) -> None:
+        """Remember why a task found no node."""
+        job = self.jobs[task.job]
+        job.fit_errors[task.uid] = diagnosis
+        job.objections.pop(task.uid, None)
+        self.story.refused(job.uid, task.name, diagnosis)
+
+    def fingerprint(self) -> tuple[object, ...]:
+        """Everything a statement may change, for comparing before and after."""
+        arrays = (
+            self.nodes.idle,
+            self.nodes.used,
+            self.nodes.releasing,
+            self.nodes.pipelined,
+            self.nodes.future,
+            self.nodes.used_in_all,
+            self.nodes.releasing_in_all,
+        )
+        pods = (self.pods.requested, self.pods.nonzero, self.pods.count)
+        return (
+            *(array.tobytes() for array in (*arrays, *pods)),
+            tuple((task.uid, task.status, task.node) for task in self.tasks),
+            tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
+            tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
+        )
+
+
+class Asked(dict[Point, Callable[..., Any]]):
+    """The combined answers of all plugins, as one function per point; made when it is first asked for."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def __missing__(self, point: Point) -> Callable[..., Any]:
+        self[point] = ask = self._session.combined_answer(point)
+        return ask

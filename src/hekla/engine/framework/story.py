@@ -1,0 +1,67 @@
+"""Story: what happened to every job in a cycle and why, kept for `hekla explain`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from hekla.engine.model.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that was said about a job: who said it (an action or a plugin), and what."""
+
+    speaker: str
+    text: str
+    task: str = ""
+    diagnosis: Diagnosis | None = None
+
+    def __str__(self) -> str:
+        subject = f"{self.task}: " if self.task else ""
+        return f"{self.speaker}: {subject}{self.diagnosis.plainly() if self.diagnosis else self.text}"
+
+
+@dataclass
+class Story:
+    """Notes by job and by queue; equal notes in a row are kept once."""
+
+    jobs: dict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
+    queues: dict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
+    speaker: str = ""
+    """The action that is running."""
+
+    def of_job(self, job: str, text: str, *, speaker: str = "") -> None:
+        _append(self.jobs[job], Note(speaker or self.speaker, text))
+
+    def of_queue(self, queue: str, text: str, *, speaker: str = "") -> None:
+        _append(self.queues[queue], Note(speaker or self.speaker, text))
+
+    def said_of(self, job: str) -> list[str]:
+        return [str(note) for note in self.jobs.get(job, ())]
+
+    def repeat(self, job: str, of: str) -> None:
+        """What was said of the one job holds of the other, too."""
+        self.jobs[of] = list(self.jobs[job])
+
+    def refused(self, job: str, task: str, diagnosis: Diagnosis) -> None:
+        """A task found no node."""
+        self.jobs[job].append(Note(self.speaker, str(diagnosis), task, diagnosis))
+
+
+class Silence(Story):
+    """For cycles of which nobody will ask why: nothing is kept."""
+
+    def of_job(self, job: str, text: str, *, speaker: str = "") -> None:
+        pass
+
+    def of_queue(self, queue: str, text: str, *, speaker: str = "") -> None:
+        pass
+
+    def refused(self, job: str, task: str, diagnosis: Diagnosis) -> None:
+        pass
+
+
+def _append(notes: list[Note], note: Note) -> None:
+    if not notes or notes[-1] != note:
+        notes.append(note)

@@ -1,0 +1,76 @@
+"""Demand: what jobs still ask of their queue, and what they could give back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
+
+from hekla.engine.ledger.arrays import Amounts
+from hekla.engine.ledger.axis import Axis
+from hekla.engine.model.job import INQUEUE, RUNNING, Job
+from hekla.engine.model.resources import EPHEMERAL_STORAGE
+from hekla.engine.model.task import Task
+
+
+class Books(Protocol):
+    """Whoever says in which column which resource stands."""
+
+    @property
+    def axis(self) -> Axis: ...
+
+
+def minimum_of(books: Books, job: Job) -> Amounts:
+    """The job's `minResources`; zero where it names none. Do not change the array."""
+    if job.min_vector is None:
+        job.min_vector = books.axis.vector(job.min_resources or {})
+    return job.min_vector
+
+
+def elastic(books: Books, job: Job) -> Amounts:
+    """What the job holds above its minimum."""
+    return np.asarray(np.maximum(job.held - minimum_of(books, job), 0), dtype=np.int64)
+
+
+def reserved(books: Books, job: Job) -> Amounts:
+    """What is still missing to the job's minimum."""
+    missing: Amounts = np.maximum(minimum_of(books, job) - job.held, 0)
+    if EPHEMERAL_STORAGE in books.axis.column_of:
+        missing[books.axis.column_of[EPHEMERAL_STORAGE]] = 0
+    return missing
+
+
+def less_gated(books: Books, job: Job, amounts: Amounts) -> Amounts:
+    """Tasks behind a gate of someone else's cannot run yet: their part is not asked for."""
+    gated = [task.vector for task in job.tasks.values() if task.is_gated and not task.has_only_queue_gate]
+    if not gated:
+        return amounts
+    held_back = np.sum(gated, axis=0, dtype=np.int64)
+    without_pods = np.delete(held_back, books.axis.pods)
+    return np.maximum(amounts - held_back, 0) if without_pods.any() else amounts
+
+
+def is_running_elastic(job: Job) -> bool:
+    """Runs with its minimum, and may still grow to what it reserved."""
+    return job.phase == RUNNING and job.roster.allocated >= job.pod_group.spec.min_member
+
+
+def waiting_demand(books: Books, job: Job) -> Amounts | None:
+    """What an admitted job still needs to reach its minimum; None where it reserves nothing."""
+    if job.min_resources is None or not (job.phase == INQUEUE or is_running_elastic(job)):
+        return None
+    return less_gated(books, job, reserved(books, job))
+
+
+def sum_of(tasks: Iterable[Task], zero: Amounts) -> Amounts:
+    """What tasks ask for together; those that ask for the same are counted, not added one by one."""
+    vectors = [task.vector for task in tasks]
+    different = {id(vector): vector for vector in vectors}
+    if len(different) == 1:
+        return len(vectors) * vectors[0]
+    counts, total = Counter(map(id, vectors)), zero.copy()
+    for at, vector in different.items():
+        total += counts[at] * vector
+    return total

@@ -1,0 +1,268 @@
+"""Node ledger: what every node has, has given away, and will get back.
+
+A placement changes one row, and says so in `changed`, so that whoever keeps answers per
+node knows which ones to work out again. All amounts are whole numbers: taking back what
+was added restores a row exactly, in whatever order operations are undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
+
+import numpy as np
+
+from hekla.engine.ledger.arrays import (
+    ALL_ROWS,
+    Amounts,
+    Indices,
+    Mask,
+    Rows,
+    counted,
+    laid_anew,
+    side_by_side,
+    widened,
+)
+from hekla.engine.ledger.axis import Axis
+from hekla.engine.ledger.labels import NodeLabels
+from hekla.engine.model.node import Node
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import NOWHERE, Task
+from hekla.errors import BrokenPromise
+
+Thing = TypeVar("Thing")
+
+FEW = 32
+"""So many tasks are counted one by one: for more, it is cheaper to go through all nodes once."""
+
+
+class NodeLedger:
+    """One row per node, in snapshot order; `future` is what will be idle once releases are done."""
+
+    def __init__(self, nodes: Sequence[Node], axis: Axis) -> None:
+        count = len(nodes)
+        self.axis = axis
+        self.nodes = list(nodes)
+        self._learn()
+        self.allocatable = axis.matrix((node.allocatable for node in nodes), count)
+        self._take(self.allocatable, np.zeros_like(self.allocatable), self.allocatable)
+        self.releasing = np.zeros_like(self.allocatable, order="F")
+        self.pipelined = np.zeros_like(self.allocatable, order="F")
+        self._sum_up()
+        self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
+        self.tasks_on: list[dict[str, Task]] = [{} for _ in nodes]
+        self.changed: list[int] = []
+        self.has_promises = False
+        """Whether anything was ever released or promised; else the future is what is idle now."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    # Facts
+
+    def derived(self, make: Callable[[Sequence[Node]], Thing]) -> Thing:
+        """What follows from the node objects alone, made once and kept until one of them changes."""
+        if make not in self._derived:
+            self._derived[make] = make(self.nodes)
+        return cast("Thing", self._derived[make])
+
+    def replace(self, nodes: Mapping[int, Node]) -> None:
+        """Nodes look different now, by row; what is on them stays."""
+        for row, node in nodes.items():
+            self.nodes[row] = node
+            self.pod_limit[row] = node.pod_limit
+            more = self.axis.vector(node.allocatable) - self.allocatable[row]
+            for table in (self.allocatable, self.idle, self.future):
+                table[row] += more
+        self._learn()
+        self._sum_up()
+
+    def lay_anew(self, nodes: Sequence[Node], rows: Indices) -> list[Task]:
+        """These are the nodes from now on; `rows` says where each stood before, or NOWHERE.
+
+        Tasks on nodes that are gone are handed back, on no row.
+        """
+        gone = set(range(len(self))) - set(rows.tolist())
+        stranded = [task for row in gone for task in self.tasks_on[row].values()]
+        before = self.allocatable
+        self.allocatable = self.axis.matrix((node.allocatable for node in nodes), len(nodes))
+        more = self.allocatable - laid_anew(before, rows)
+        idle, used, future = (laid_anew(table, rows) for table in (self.idle, self.used, self.future))
+        self._take(idle + more, used, future + more)
+        self.releasing = laid_anew(self.releasing, rows)
+        self.pipelined = laid_anew(self.pipelined, rows)
+        self.tasks_on = [{} if row == NOWHERE else self.tasks_on[row] for row in rows.tolist()]
+        self.nodes = list(nodes)
+        self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
+        self._learn()
+        self._sum_up()
+        for row, tasks in enumerate(self.tasks_on):
+            for task in tasks.values():
+                task.node = row
+        for task in stranded:
+            task.node = NOWHERE
+        return stranded
+
+    def widen(self, axis: Axis) -> None:
+        """There are other resources than before."""
+        moves = axis.moves_from(self.axis)
+        self.axis = axis
+        self._take(*(widened(table, *moves, len(axis)) for table in (self.idle, self.used, self.future)))
+        self.allocatable, self.releasing, self.pipelined = (
+            widened(table, *moves, len(axis)) for table in (self.allocatable, self.releasing, self.pipelined)
+        )
+        self._sum_up()
+
+    def _take(self, idle: Amounts, used: Amounts, future: Amounts) -> None:
+        self.states, (self.idle, self.used, self.future) = side_by_side(idle, used, future)
+
+    def counts_pods(self) -> Mask:
+        """Which columns of `states` do."""
+        return np.tile(np.arange(len(self.axis)) == self.axis.pods, 3)
+
+    def load(self, tasks: Sequence[Task]) -> None:
+        """Put tasks on the nodes whose rows they know, all at once."""
+        for task in tasks:
+            self.tasks_on[task.node][task.key] = task
+        if len(tasks) <= FEW:
+            for task in tasks:
+                self._count(task, task.node, task.status, 1)
+            return
+        self.changed += [task.node for task in tasks]
+        for leaving, group in sorted_by_status(tasks):
+            amounts = np.zeros_like(self.used)
+            np.add.at(amounts, [task.node for task in group], np.stack([task.vector for task in group]))
+            self.idle -= amounts
+            self.used += amounts
+            self.used_in_all += amounts.sum(axis=0)
+            if leaving:
+                self.releasing += amounts
+                self.releasing_in_all += amounts.sum(axis=0)
+            else:
+                self.future -= amounts
+
+    def _learn(self) -> None:
+        self.names = [node.name for node in self.nodes]
+        self.row_of = {name: row for row, name in enumerate(self.names)}
+        self.labels = NodeLabels([node.labels for node in self.nodes], self.names)
+        self._derived: dict[object, object] = {}
+
+    def _sum_up(self) -> None:
+        """What all nodes have together; placements keep it up to date, so that nobody adds up all rows."""
+        self.total: Amounts = self.allocatable.sum(axis=0)
+        self.used_in_all: Amounts = self.used.sum(axis=0)
+        self.releasing_in_all: Amounts = self.releasing.sum(axis=0)
+
+    # Placements
+
+    def place(self, task: Task, row: int) -> None:
+        """Put a task on a node, where its status says how it counts."""
+        tasks = self.tasks_on[row]
+        if task.key in tasks:
+            raise BrokenPromise(f"task {task.key} is on node {self.names[row]} already ({task.status.name})")
+        tasks[task.key] = task
+        task.node, task.node_name = row, self.names[row]
+        self._count(task, row, task.status, 1)
+
+    def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """The same for tasks that ask for the same and have room now; a row may come more than once."""
+        for task, row in zip(tasks, rows, strict=True):
+            on_it = self.tasks_on[row]
+            if task.key in on_it:
+                raise BrokenPromise(f"task {task.key} is on node {self.names[row]} already")
+            on_it[task.key] = task
+            task.node, task.node_name = row, self.names[row]
+        chosen, counts = counted(rows)
+        amounts = counts[:, None] * tasks[0].vector
+        self.idle[chosen] -= amounts
+        self.used[chosen] += amounts
+        self.future[chosen] -= amounts
+        self.used_in_all += len(tasks) * tasks[0].vector
+        self.changed += chosen.tolist()
+
+    def lift(self, task: Task) -> None:
+        """Take a task off its node again."""
+        row = task.node
+        if self.tasks_on[row].pop(task.key, None) is None:
+            raise BrokenPromise(f"task {task.key} is not on node {self.names[row]}")
+        self._count(task, row, task.status, -1)
+        task.node, task.node_name = NOWHERE, ""
+
+    def release(self, task: Task) -> None:
+        """The task is being evicted: its place is promised to come back."""
+        self._expect_back(task, task.vector)
+
+    def keep(self, task: Task) -> None:
+        """The eviction is off."""
+        self._expect_back(task, -task.vector)
+
+    def _expect_back(self, task: Task, amount: Amounts) -> None:
+        # A task may run on a node that this session does not know: then no row gets anything back.
+        if task.node != NOWHERE:
+            self.has_promises = True
+            self.releasing[task.node] += amount
+            self.releasing_in_all += amount
+            self.future[task.node] += amount
+            self.changed.append(task.node)
+
+    def _count(self, task: Task, row: int, status: Status, sign: int) -> None:
+        if status is Status.PIPELINED or status is Status.RELEASING:
+            self._count_promise(row, status, sign * task.vector)
+        else:
+            # A view of the row is changed: `self.states[row] += ...` would also copy it back into the table.
+            states = self.states[row]
+            if sign > 0:
+                states += task.weight.on_node
+                self.used_in_all += task.vector
+            else:
+                states -= task.weight.on_node
+                self.used_in_all -= task.vector
+        self.changed.append(row)
+
+    def _count_promise(self, row: int, status: Status, amount: Amounts) -> None:
+        """Room that is promised is not taken yet, and room that is being released is still taken."""
+        self.has_promises = True
+        if status is Status.PIPELINED:
+            self.pipelined[row] += amount
+            self.future[row] -= amount
+        else:
+            self.idle[row] -= amount
+            self.used[row] += amount
+            self.used_in_all += amount
+            self.releasing[row] += amount
+            self.releasing_in_all += amount
+
+    def can_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+        """Nodes with room now."""
+        return covers(self.idle, task, rows)
+
+    def will_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+        """Nodes with room once what is being released is gone."""
+        return covers(self.future, task, rows)
+
+    def fits_now(self, task: Task, row: int) -> bool:
+        return bool((self.idle[row] >= task.vector)[list(task.asked)].all())
+
+    def fits_later(self, task: Task, row: int) -> bool:
+        return bool((self.future[row] >= task.vector)[list(task.asked)].all())
+
+
+def sorted_by_status(tasks: Sequence[Task]) -> Iterator[tuple[bool, list[Task]]]:
+    """Tasks that are leaving, and those that stay, where there are any."""
+    for leaving in (False, True):
+        group = [task for task in tasks if (task.status is Status.RELEASING) is leaving]
+        if group:
+            yield leaving, group
+
+
+def covers(available: Amounts, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+    """Where every resource the task mentions is there in full.
+
+    available: (N, R)   ->   (rows,)
+    """
+    fits: Mask | None = None
+    for column in task.asked:
+        enough = available[rows, column] >= task.vector[column]
+        fits = enough if fits is None else fits & enough
+    assert fits is not None
+    return fits

@@ -1,0 +1,63 @@
+"""Overcommit: admit only as much waiting work as a somewhat larger cluster could hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.conf import argument
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, Vote, answers
+from hekla.engine.ledger.arrays import Floats
+from hekla.engine.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
+from hekla.engine.model.job import INQUEUE, Job
+from hekla.engine.plugins.demand import short_of, within
+
+
+@dataclass(frozen=True)
+class OvercommitArguments:
+    factor: float = argument(
+        1.2, key="overcommit-factor", minimum=1.0, help="how many times its size the cluster counts as"
+    )
+
+
+class Overcommit(Plugin):
+    """Keeps the sum of what admitted jobs wait for."""
+
+    name = "overcommit"
+    Arguments = OvercommitArguments
+
+    def on_open(self) -> None:
+        session = self.session
+        self.stretched: Floats = np.asarray(session.total * float(self.arguments.factor), dtype=np.float64)
+        self.idle: Floats = np.asarray(self.stretched - session.nodes.used_in_all, dtype=np.float64)
+        self.waiting = np.zeros(len(session.axis), dtype=np.int64)
+        for sums in session.settled.of_queue.values():
+            self.waiting += sums.waiting
+        for job in session.restless():
+            if job.min_resources is None:
+                continue
+            # An admitted job counts in full here, whatever it holds already, as in Volcano.
+            if job.phase == INQUEUE:
+                self.waiting += less_gated(session, job, minimum_of(session, job))
+            elif is_running_elastic(job):
+                self.waiting += less_gated(session, job, reserved(session, job))
+
+    @answers(JOB_ENQUEUEABLE, Scope.KIND)
+    def fits_the_stretched_cluster(self, job: Job) -> Vote:
+        if job.min_resources is None:
+            return Vote.PERMIT
+        asked = minimum_of(self.session, job)
+        wanted = self.waiting + asked
+        if within(wanted, self.idle, asked, self.session.axis.pods):
+            return Vote.PERMIT
+        beyond = short_of(self.session, wanted + self.stretched - self.idle, self.stretched, asked)
+        self.session.story.of_job(
+            job.uid, f"the cluster cannot take in more waiting work: {beyond}", speaker=self.name
+        )
+        return Vote.REJECT
+
+    @answers(JOB_ENQUEUED)
+    def count_as_waiting(self, job: Job) -> None:
+        self.waiting += less_gated(self.session, job, minimum_of(self.session, job))

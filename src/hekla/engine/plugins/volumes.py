@@ -1,0 +1,125 @@
+"""Volumes: the claims of a task, what they are bound to, and in which zones that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+import numpy as np
+
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import Mask, any_of
+from hekla.engine.model.diagnosis import Code, Refusal
+from hekla.engine.model.task import Task
+from hekla.engine.model.volumes import ClaimName, claim_names, class_name
+from hekla.engine.state.snapshot import Snapshot
+from hekla.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+WAITS_FOR_TASK = "WaitForFirstConsumer"
+
+ZONE_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""Labels that place a volume, and the newer label to read on a node that lacks the one."""
+
+WRONG_ZONE = "node(s) had no available volume zone"
+
+
+def has_volumes(task: Task) -> bool:
+    return bool(task.pod.spec.volumes)
+
+
+class Binding(Enum):
+    """How far a claim has come."""
+
+    BOUND = "it has its volume"
+    WAITS = "it gets a volume when a task that uses it is placed"
+    IMMEDIATE = "it should have a volume already, and has none yet"
+
+
+class Storage:
+    """The snapshot's claims, volumes and storage classes, by name."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.claims = {claim.key: claim for claim in snapshot.all_of(PersistentVolumeClaim)}
+        self.volumes = {volume.metadata.name: volume for volume in snapshot.all_of(PersistentVolume)}
+        self.classes = {entry.metadata.name: entry for entry in snapshot.all_of(StorageClass)}
+
+    def claims_of(self, task: Task) -> list[PersistentVolumeClaim]:
+        """The claims that exist; whoever needs all of them asks for missing ones first."""
+        return [self.claims[name.key] for name in claim_names(task.pod) if name.key in self.claims]
+
+    def volume_of(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        return self.volumes.get(claim.spec.volume_name)
+
+    def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        return self.classes.get(class_name(claim))
+
+    def binding_of(self, claim: PersistentVolumeClaim) -> Binding:
+        if claim.spec.volume_name:
+            is_done = BIND_COMPLETED in claim.metadata.annotations or claim.status.phase == "Bound"
+            return Binding.BOUND if is_done else Binding.IMMEDIATE
+        entry = self.class_of(claim)
+        waits = entry is not None and entry.volume_binding_mode == WAITS_FOR_TASK
+        return Binding.WAITS if waits else Binding.IMMEDIATE
+
+
+class VolumeZones:
+    """Keeps tasks in the zones of their volumes, by the labels of the volumes."""
+
+    def __init__(self, session: Session, storage: Storage) -> None:
+        self._storage = storage
+        self._labels = session.nodes.labels
+
+    def objection(self, task: Task) -> str | None:
+        """Why the zones of the task's volumes cannot be told."""
+        for name in claim_names(task.pod):
+            if not name.is_ephemeral and (problem := self._problem(name)):
+                return problem
+        return None
+
+    def _problem(self, name: ClaimName) -> str | None:
+        storage = self._storage
+        claim = storage.claims.get(name.key)
+        if claim is None:
+            return f'persistentvolumeclaim "{name.name}" not found'
+        if volume := claim.spec.volume_name:
+            return None if volume in storage.volumes else f'persistentvolume "{volume}" not found'
+        if storage.binding_of(claim) is Binding.WAITS:
+            return None
+        if not (wanted := class_name(claim)):
+            return "PersistentVolumeClaim had no pv name and storageClass name"
+        if wanted not in storage.classes:
+            return f'storageclass.storage.k8s.io "{wanted}" not found'
+        return "PersistentVolume had no name"
+
+    def refusals(self, task: Task) -> list[Refusal]:
+        places = list(self._places(task))
+        if not places:
+            return []
+        outside = np.zeros(len(self._labels), dtype=np.bool_)
+        for key, values in places:
+            newer = ZONE_LABELS[key]
+            own, fallback = self._labels.column(key), self._labels.column(newer)
+            inside = own.is_any_of(values) | (~own.present & fallback.is_any_of(values))
+            outside |= ~inside
+        outside &= self._in_some_zone()
+        plain = "volume is in another zone"
+        return [Refusal(WRONG_ZONE, outside, Code.UNRESOLVABLE, plain=plain)] if outside.any() else []
+
+    def _places(self, task: Task) -> Iterator[tuple[str, list[str]]]:
+        """The zone labels of the task's bound volumes; several values are joined by two underscores."""
+        names = (name for name in claim_names(task.pod) if not name.is_ephemeral)
+        claims = (self._storage.claims[name.key] for name in names if name.key in self._storage.claims)
+        for claim in claims:
+            volume = self._storage.volume_of(claim)
+            labels = volume.metadata.labels if volume is not None else {}
+            yield from ((key, labels[key].split("__")) for key in ZONE_LABELS if key in labels)
+
+    def _in_some_zone(self) -> Mask:
+        """Nodes with any zone label: a node without is taken to be a cluster without zones."""
+        return any_of([self._labels.column(key).present for key in ZONE_LABELS])

@@ -1,0 +1,384 @@
+"""Lives: what becomes of jobs and their pods on the stage, from the moment they enter until they are over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from hekla.cluster import conditions
+from hekla.engine.framework.decisions import Bind, Evict, Nominate, OpenGate, UpdatePodGroup
+from hekla.engine.model.job import RUNNING
+from hekla.engine.state.live import LiveState
+from hekla.objects import Condition, Pod
+from hekla.objects.pod import PodStatus
+from hekla.simulation.agenda import Agenda
+from hekla.simulation.book import Book
+from hekla.simulation.hazards import Dice
+from hekla.simulation.jobs import Doing, SimJob, SimPod
+from hekla.simulation.options import Options
+from hekla.simulation.run import NOTHING, Ending, State
+from hekla.simulation.workloads import Restart
+
+
+class Lives:
+    """The jobs that are there. `on_close` hears of each that is over.
+
+    `is_watchful` says that the configuration acts on running pods by itself: every change is news.
+    """
+
+    def __init__(
+        self,
+        live: LiveState,
+        agenda: Agenda,
+        book: Book,
+        *,
+        dice: Dice,
+        options: Options,
+        on_close: Callable[[SimJob], None],
+        is_watchful: bool,
+    ) -> None:
+        self.jobs: dict[str, SimJob] = {}
+        self.pods_on: dict[str, dict[SimPod, None]] = {}
+        self.has_news = True
+        """Something has changed that a cycle would decide on."""
+        self._live = live
+        self._agenda = agenda
+        self._book = book
+        self._dice = dice
+        self._options = options
+        self._on_close = on_close
+        self._is_watchful = is_watchful
+        self._pods: dict[str, SimPod] = {}
+        self._running = PodStatus(phase="Running")
+        """How all pods fare that the latest cycle has started."""
+        self._ending: dict[SimJob, None] = {}
+        self._restless = 0
+        """Pods that wait or leave."""
+        self._unconfirmed: dict[SimJob, None] = {}
+        """Jobs that were started by the last cycle; the next one finds that they run."""
+
+    @property
+    def heed_everything(self) -> bool:
+        """Whether somebody waits for whatever happens next, or the configuration does."""
+        return bool(self._restless) or self._is_watchful
+
+    def stir(self) -> None:
+        self.has_news = True
+
+    def _free(self) -> None:
+        """Room was given up, or a job admitted, which matters to those that wait."""
+        self.has_news |= self.heed_everything
+
+    def enter(self, job: SimJob) -> None:
+        """A job appears with its pods, which may run already."""
+        self.jobs[job.key] = job
+        if job.group is not None:
+            self._live.note(job.group)
+        for pod in job.pods:
+            self._pods[pod.manifest.key] = pod
+            self._live.note(pod.manifest)
+            if pod.doing is Doing.RUNNING:
+                self._begin(pod, pod.node)
+            elif pod.doing is Doing.WAITING:
+                self._restless += 1
+        self.stir()
+
+    # Decisions
+
+    def begin_decisions(self) -> None:
+        """A cycle has seen what the one before it started: whoever runs by now is known to."""
+        self._unconfirmed.clear()
+        now = self._agenda.moment
+        scheduled = Condition(type="PodScheduled", status="True", last_transition_time=now)
+        self._running = PodStatus(phase="Running", start_time=now, conditions=(scheduled,))
+
+    def bind(self, decision: Bind) -> None:
+        pod = self._pods[decision.pod]
+        assert pod.doing is Doing.WAITING, f"{decision.pod} is {pod.doing.value}, not waiting"
+        spec = replace(pod.spec, node_name=decision.node)
+        pod.manifest = Pod(metadata=pod.manifest.metadata, spec=spec, status=self._running)
+        self._live.note(pod.manifest)
+        self._restless -= 1
+        self._begin(pod, decision.node)
+        self._unconfirmed[pod.job] = None
+
+    def evict(self, decision: Evict) -> None:
+        pod = self._pods.get(decision.pod)
+        if pod is None:
+            return  # an eviction before this one has ended its job
+        if pod.doing is Doing.RUNNING:
+            self.send_away(pod, decision.reason, decision.beneficiary)
+        elif pod.doing is Doing.LEAVING and pod.leaves_as is not Ending.EVICTED:
+            # It leaves with another pod of its job already, and is counted as chosen all the same.
+            self._book.jobs.evictions[pod.job.row] += 1
+            pod.leaves_as, pod.beneficiary = Ending.EVICTED, decision.beneficiary
+
+    def nominate(self, decision: Nominate) -> None:
+        pod = self._pods.get(decision.pod)
+        if pod is not None and pod.doing is Doing.WAITING:
+            status = replace(pod.manifest.status, nominated_node_name=decision.node)
+            pod.manifest = replace(pod.manifest, status=status)
+            self._live.note(pod.manifest)
+            self.stir()
+
+    def open_gate(self, decision: OpenGate) -> None:
+        pod = self._pods.get(decision.pod)
+        if pod is None:
+            return
+        pod.manifest = conditions.ungated(pod.manifest)
+        pod.spec = replace(pod.manifest.spec, node_name="")
+        self._live.note(pod.manifest)
+        self.stir()
+
+    def update_group(self, decision: UpdatePodGroup) -> None:
+        job = self.jobs.get(decision.pod_group)
+        if job is None or job.group is None:
+            return
+        before = job.group.status
+        job.group = replace(job.group, status=decision.status)
+        self._live.note(job.group)
+        if before.phase != decision.status.phase:
+            self._free()
+
+    def end_of_decisions(self) -> None:
+        """All decisions of a cycle are carried out: whoever waits still may be next."""
+        if self._unconfirmed:
+            self._free()
+
+    def confirm(self) -> None:
+        """Write what a cycle would have written that was left out because nobody waited."""
+        for job in self._unconfirmed:
+            if job.group is not None and self.jobs.get(job.key) is job and job.running:
+                status = replace(job.group.status, phase=RUNNING, running=job.running, succeeded=job.done)
+                job.group = replace(job.group, status=status)
+                self._live.note(job.group)
+                self._live.expect_no_more_than(status, job.group.key)
+        self._unconfirmed.clear()
+
+    # Work
+
+    def _begin(self, pod: SimPod, node: str) -> None:
+        """The pod works from now on, until it is done or something happens to it."""
+        now = self._agenda.now
+        pod.doing, pod.node, pod.began = Doing.RUNNING, node, now
+        self.pods_on[node][pod] = None
+        job = pod.job
+        job.running += 1
+        if not job.has_started and job.running + job.done >= job.needed:
+            job.has_started = True
+            self._book.start(job.row, now)
+        left = pod.work - pod.saved
+        chance, own = self._dice.pod_fails_after(job.key, pod.number, pod.lives), _fails_after(pod)
+        trouble = min(chance, own)
+        is_trouble = trouble < left or own <= left
+        act, span = (self._fail, trouble) if is_trouble else (self._finish, left)
+        if span < math.inf:
+            self._agenda.plan_for(pod, self._options.start_seconds + span, act)
+
+    def _finish(self, pod: SimPod) -> None:
+        self._leave(pod, Ending.DONE, kept=pod.work - pod.saved)
+        pod.doing = Doing.DONE
+        pod.job.done += 1
+        self._ending[pod.job] = None
+
+    def settle_ends(self) -> None:
+        """Jobs of which pods ended just now are over, or go on without them."""
+        for job in self._ending:
+            if self.jobs.get(job.key) is not job:
+                continue  # it failed at the same moment
+            if job.done == len(job.pods):
+                self._close(job, State.COMPLETED)
+            else:
+                self._show_ends(job)
+        self._ending.clear()
+
+    def _show_ends(self, job: SimJob) -> None:
+        for pod in job.pods:
+            if pod.doing is Doing.DONE and pod.manifest.status.phase == "Running":
+                pod.manifest = replace(pod.manifest, status=replace(pod.manifest.status, phase="Succeeded"))
+                self._live.note(pod.manifest)
+        self._free()
+
+    def _close(self, job: SimJob, state: State) -> None:
+        """The job is over: nothing of it stays."""
+        for pod in job.pods:
+            if pod.doing in (Doing.RUNNING, Doing.LEAVING):
+                ending = pod.leaves_as if pod.doing is Doing.LEAVING else Ending.STOPPED
+                self._leave(pod, ending, self._kept(pod))
+            elif pod.doing is Doing.WAITING:
+                self._restless -= 1
+            pod.doing = Doing.GONE
+            del self._pods[pod.manifest.key]
+            self._live.forget(pod.manifest)
+        if job.group is not None:
+            self._live.forget(job.group)
+        del self.jobs[job.key]
+        self._book.finish(job.row, self._agenda.now, state)
+        self._on_close(job)
+        self._free()
+
+    # Losses
+
+    def _fail(self, pod: SimPod) -> None:
+        """The pod ends by itself, too early."""
+        pod.job.fails_after = None if pod.number == 0 else pod.job.fails_after
+        self._book.jobs.failures[pod.job.row] += 1
+        self._lose(pod, Ending.FAILED)
+
+    def _lose(self, pod: SimPod, ending: Ending) -> None:
+        """The pod is gone at once, and what it did since it was last saved."""
+        self._stop(pod, ending)
+        self._answer_loss(pod.job)
+
+    def lose_node(self, name: str) -> None:
+        """All that is on the node is lost at once; then their jobs answer."""
+        running = [pod for pod in self.pods_on[name] if pod.doing is Doing.RUNNING]
+        for pod in list(self.pods_on[name]):
+            self._book.jobs.failures[pod.job.row] += 1
+            self._stop(pod, Ending.LOST if pod.doing is Doing.RUNNING else pod.leaves_as)
+        for job in dict.fromkeys(pod.job for pod in running):
+            self._answer_loss(job)
+
+    def _answer_loss(self, job: SimJob) -> None:
+        match job.restart:
+            case Restart.NEVER:
+                self._close(job, State.FAILED)
+            case Restart.JOB:
+                self._begin_anew(job)
+            case Restart.POD:
+                self._free()
+
+    def _begin_anew(self, job: SimJob) -> None:
+        """All pods that run are sent away and wait again; those that are done have to do it again."""
+        self._book.jobs.restarts[job.row] += 1
+        for pod in job.pods:
+            if pod.doing is Doing.RUNNING:
+                self._start_leaving(pod, Ending.STOPPED, "the job starts again")
+            elif pod.doing is Doing.DONE:
+                self._do_again(pod)
+        self._free()
+
+    def _do_again(self, pod: SimPod) -> None:
+        pod.job.done -= 1
+        saved = _saved_of(pod.job, pod.work)
+        self._book.undo_stint(pod.last_stint, max(0.0, saved - pod.saved))
+        pod.saved = saved
+        self._come_back(pod)
+
+    def send_away(self, pod: SimPod, reason: str, beneficiary: str) -> None:
+        """The pod is evicted, and its job answers that."""
+        self._book.jobs.evictions[pod.job.row] += 1
+        self._start_leaving(pod, Ending.EVICTED, reason)
+        pod.beneficiary = beneficiary
+        self._answer_loss(pod.job)
+        self.stir()
+
+    def _start_leaving(self, pod: SimPod, ending: Ending, reason: str) -> None:
+        """The pod stops working now and is gone after its grace period."""
+        now = self._agenda.moment
+        pod.leaves_as = ending
+        pod.worked = self._worked(pod)
+        pod.doing = Doing.LEAVING
+        pod.job.running -= 1
+        self._restless += 1
+        grace = self._grace_of(pod)
+        meta = replace(
+            pod.manifest.metadata,
+            deletion_timestamp=now + timedelta(seconds=grace),
+            deletion_grace_period_seconds=math.ceil(grace),
+        )
+        pod.manifest = conditions.evicted(replace(pod.manifest, metadata=meta), reason, now)
+        self._live.note(pod.manifest)
+        self._agenda.plan_for(pod, grace, self._vanish)
+
+    def _grace_of(self, pod: SimPod) -> float:
+        stated = pod.spec.termination_grace_period_seconds
+        return self._options.grace_seconds if stated is None else float(max(stated, 0))
+
+    def _vanish(self, pod: SimPod) -> None:
+        self._stop(pod, pod.leaves_as)
+
+    def _stop(self, pod: SimPod, ending: Ending) -> None:
+        """The pod's stint is over, and it waits for another one."""
+        kept = self._kept(pod)
+        self._leave(pod, ending, kept)
+        pod.saved += kept
+        self._come_back(pod)
+
+    def _come_back(self, pod: SimPod) -> None:
+        """The pod waits under its old name, as one that was made just now."""
+        self._live.forget(pod.manifest)
+        pod.lives += 1
+        meta = pod.manifest.metadata
+        fresh = replace(
+            meta,
+            uid=f"{meta.namespace}/{meta.name}~{pod.lives}",
+            creation_timestamp=self._agenda.stamp(),
+            deletion_timestamp=None,
+            deletion_grace_period_seconds=None,
+        )
+        pod.manifest = Pod(metadata=fresh, spec=pod.spec)
+        pod.doing = Doing.WAITING
+        self._restless += 1
+        self._live.note(pod.manifest)
+        self.stir()
+
+    # Stints
+
+    def _leave(self, pod: SimPod, ending: Ending, kept: float) -> None:
+        """The pod gives up its node."""
+        self._enter_stint(pod, ending, kept)
+        del self.pods_on[pod.node][pod]
+        self._agenda.drop(pod)
+        pod.node, pod.beneficiary = "", ""
+        if pod.doing is Doing.RUNNING:
+            pod.job.running -= 1
+        elif pod.doing is Doing.LEAVING:
+            self._restless -= 1
+
+    def _enter_stint(self, pod: SimPod, ending: Ending, kept: float) -> None:
+        beneficiary = self.jobs.get(pod.beneficiary)
+        pod.last_stint = self._book.enter_stint(
+            job=pod.job.row,
+            pod=pod.number,
+            shape=pod.shape,
+            node=self._book.nodes.number_of(pod.node),
+            began=pod.began,
+            ended=self._agenda.now,
+            ending=ending,
+            kept=kept,
+            beneficiary=NOTHING if beneficiary is None else beneficiary.row,
+        )
+
+    def _worked(self, pod: SimPod) -> float:
+        """Seconds of work in this stint; one that leaves has stopped working."""
+        if pod.doing is Doing.LEAVING:
+            return pod.worked
+        return max(0.0, self._agenda.now - pod.began - self._options.start_seconds)
+
+    def _kept(self, pod: SimPod) -> float:
+        """How much more of its work than before is safe."""
+        return max(0.0, _saved_of(pod.job, pod.saved + self._worked(pod)) - pod.saved)
+
+    def cut(self) -> None:
+        """Time is over: what still runs is entered as far as it has come."""
+        for job in self.jobs.values():
+            if job.running + job.done < job.needed:
+                self._book.jobs.state[job.row] = State.WAITING
+            for pod in job.pods:
+                if pod.node:
+                    self._enter_stint(pod, Ending.CUT, self._worked(pod))
+
+
+def _saved_of(job: SimJob, reached: float) -> float:
+    """What of so much work nothing can undo: all up to the last checkpoint, where the job makes any."""
+    return reached // job.checkpoint * job.checkpoint if job.checkpoint else 0.0
+
+
+def _fails_after(pod: SimPod) -> float:
+    """The one failure that the workload itself asks for."""
+    after = pod.job.fails_after
+    return math.inf if after is None or pod.number else max(0.0, after - pod.saved)

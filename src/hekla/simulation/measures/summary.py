@@ -1,0 +1,232 @@
+"""Summary: all figures of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.simulation.measures.evictions import Chains, chains
+from hekla.simulation.measures.room import splinters, waited_beside_room
+from hekla.simulation.measures.rounding import PARTS, number
+from hekla.simulation.measures.spans import edges_of, settled, taken_in, totals
+from hekla.simulation.measures.usage import jain, shares_over_time
+from hekla.simulation.measures.waits import SIZES, Group, groupings, size_classes
+from hekla.simulation.measures.words import HOUR, plain_amount
+from hekla.simulation.run import Ending, Floats, Run, State
+
+MOMENTS = 400
+"""In so many parts of the run shares are compared, and at so many moments splinters are looked for."""
+
+
+@dataclass(frozen=True)
+class ResourceUse:
+    """One resource over the whole run; amounts times seconds, in cores, bytes, devices."""
+
+    name: str
+    available: float
+    """Amount-seconds of nodes in service."""
+    used: float
+    """Amount-seconds that pods held."""
+    lost: float
+    """Amount-seconds of work that did not count: it was cut off and had not been saved."""
+    utilisation: float
+    """Used over available, from 0 to 1; NaN where nothing was available."""
+    fragmentation: float
+    """The part of what was idle that a pod of the mix could not use; NaN where nothing was idle or wanted."""
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "availableSeconds": number(self.available),
+            "usedSeconds": number(self.used),
+            "lostSeconds": number(self.lost),
+            "utilisation": number(self.utilisation, PARTS),
+            "fragmentation": number(self.fragmentation, PARTS),
+        }
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """One queue's part of the cluster, over the whole run."""
+
+    queue: str
+    share: float
+    """Mean dominant share."""
+    entitled: float
+    """Mean share that it was entitled to."""
+    satisfaction: float
+    """The part of that it got; NaN where it never wanted any."""
+    shortfall: float
+    """Seconds of the whole cluster that it was entitled to and did not get."""
+    excess: float
+    """Seconds of the whole cluster that it held beyond."""
+
+    def as_data(self) -> dict[str, object]:
+        return {
+            "queue": self.queue,
+            "share": number(self.share, PARTS),
+            "entitled": number(self.entitled, PARTS),
+            "satisfaction": number(self.satisfaction, PARTS),
+            "shortfallSeconds": number(self.shortfall),
+            "excessSeconds": number(self.excess),
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What became of the jobs, what was made of the cluster, and who got how much of it."""
+
+    overall: Group
+    by_queue: tuple[Group, ...]
+    by_size: tuple[Group, ...]
+    by_queue_and_size: tuple[Group, ...]
+    """Groups without a job are left out, here and above."""
+    makespan: float
+    """Seconds from the first submission to the last completion; NaN where no job completed."""
+    throughput: float
+    """Completed jobs per hour of the makespan; NaN likewise."""
+    resources: tuple[ResourceUse, ...]
+    jain: float
+    """Jain's index over the satisfaction of queues; NaN where there was no demand."""
+    fairness: tuple[Fairness, ...]
+    """One per queue that had jobs."""
+    chains: Chains
+    beside_room_seconds: float
+    """All gangs together: how long they waited while there was room for a part of them."""
+    beside_room_gangs: int
+    beside_room_resolution: float
+    """Seconds between the moments that were looked at."""
+
+    def as_data(self) -> dict[str, object]:
+        """For JSON: camelCase, numbers rounded, null for what there is not."""
+        return {
+            **self.overall.as_data(),
+            "makespan": number(self.makespan),
+            "throughputPerHour": number(self.throughput, PARTS),
+            "resources": {use.name: use.as_data() for use in self.resources},
+            "jain": number(self.jain, PARTS),
+            "fairness": [fairness.as_data() for fairness in self.fairness],
+            "chains": self.chains.as_data(),
+            "besideRoom": {
+                "seconds": number(self.beside_room_seconds),
+                "gangs": self.beside_room_gangs,
+                "resolution": number(self.beside_room_resolution),
+            },
+            "byQueue": [group.as_data() for group in self.by_queue],
+            "bySize": [group.as_data() for group in self.by_size],
+            "byQueueAndSize": [group.as_data() for group in self.by_queue_and_size],
+        }
+
+
+def summarize(run: Run) -> Summary:
+    """All figures of the run."""
+    queue, size = run.jobs.queue.astype(np.int64), size_classes(run)
+    both = np.where(queue >= 0, queue * len(SIZES) + size, queue)
+    (overall,), *parts = groupings(
+        run,
+        [
+            (np.zeros(len(run.jobs), np.int64), [("", "")]),
+            (queue, [(name, "") for name in run.queues]),
+            (size, [("", name) for name in SIZES]),
+            (both, [(name, size_name) for name in run.queues for size_name in SIZES]),
+        ],
+    )
+    by_queue, by_size, by_both = (tuple(group for group in groups if group.jobs) for groups in parts)
+    fairness, evenness = _fairness(run, {group.queue for group in by_queue})
+    makespan, throughput = _pace(run)
+    beside = waited_beside_room(run)
+    return Summary(
+        overall=overall,
+        by_queue=by_queue,
+        by_size=by_size,
+        by_queue_and_size=by_both,
+        makespan=makespan,
+        throughput=throughput,
+        resources=_resources(run),
+        jain=evenness,
+        fairness=fairness,
+        chains=chains(run),
+        beside_room_seconds=float(beside.seconds.sum()),
+        beside_room_gangs=beside.gangs,
+        beside_room_resolution=beside.resolution,
+    )
+
+
+def _pace(run: Run) -> tuple[float, float]:
+    """Makespan, and completed jobs per hour of it."""
+    jobs = run.jobs
+    is_completed = jobs.state == State.COMPLETED
+    if not is_completed.any():
+        return np.nan, np.nan
+    makespan = float(jobs.finished[is_completed].max() - jobs.submitted[taken_in(run)].min())
+    return makespan, float(is_completed.sum()) / makespan * HOUR if makespan else np.nan
+
+
+def _resources(run: Run) -> tuple[ResourceUse, ...]:
+    available, used, lost = available_work(run), used_work(run), lost_work(run)
+    edges = edges_of(run, MOMENTS)
+    stuck, idle = (total.sum(axis=0) for total in splinters(run, (edges[:-1] + edges[1:]) / 2))
+    return tuple(
+        ResourceUse(
+            name,
+            available=plain_amount(name, float(available[column])),
+            used=plain_amount(name, float(used[column])),
+            lost=plain_amount(name, float(lost[column])),
+            utilisation=_part(used[column], available[column]),
+            fragmentation=_part(stuck[column], idle[column]),
+        )
+        for column, name in enumerate(run.resources)
+    )
+
+
+def _part(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else np.nan
+
+
+def available_work(run: Run) -> Floats:
+    """(R,) Amount-seconds of nodes in service."""
+    nodes = run.nodes
+    seconds = np.maximum(settled(run, nodes.service_ended) - nodes.service_began, 0.0)
+    return totals(nodes.service, seconds, len(nodes.names)) @ nodes.allocatable.astype(np.float64)
+
+
+def used_work(run: Run) -> Floats:
+    """(R,) Amount-seconds that pods held."""
+    return _work(run, _lengths(run))
+
+
+def lost_work(run: Run) -> Floats:
+    """(R,) Amount-seconds of stints that were disturbed and did not count."""
+    return _work(run, lost_seconds(run))
+
+
+def lost_seconds(run: Run) -> Floats:
+    """(stints,) Seconds of each that did not count.
+
+    Nothing is lost of a stint that came to its end or that the end of the run cut off.
+    """
+    unkept = np.maximum(_lengths(run) - run.stints.kept, 0.0)
+    is_disturbed = ~np.isin(run.stints.ending, (Ending.DONE, Ending.CUT))
+    return np.where(is_disturbed, unkept, 0.0)
+
+
+def _lengths(run: Run) -> Floats:
+    return np.maximum(settled(run, run.stints.ended) - run.stints.began, 0.0)
+
+
+def _work(run: Run, seconds: Floats) -> Floats:
+    return totals(run.stints.shape, seconds, len(run.shapes)) @ run.shapes.astype(np.float64)
+
+
+def _fairness(run: Run, queues: set[str]) -> tuple[tuple[Fairness, ...], float]:
+    """Each of these queues, and how even it was between all."""
+    series = shares_over_time(run, MOMENTS)
+    columns = (
+        series.share.mean(axis=0),
+        series.entitled.mean(axis=0),
+        series.satisfaction,
+        series.shortfall,
+        series.excess,
+    )
+    rows = zip(run.queues, *(column.tolist() for column in columns), strict=True)
+    return tuple(Fairness(*row) for row in rows if row[0] in queues), float(jain(series.satisfaction))

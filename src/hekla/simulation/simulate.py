@@ -1,0 +1,289 @@
+"""Simulate: a workload on a cluster in virtual time, decided by the very same engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from hekla.clock import VirtualClock, stopwatch
+from hekla.cluster.embedded import queues as queue_admission
+from hekla.collector import sparing_collector
+from hekla.conf import Conf
+from hekla.controllers.job_admission import problem_of_jobs_queue
+from hekla.engine.framework.explain import in_short
+from hekla.engine.framework.registry import Registry
+from hekla.errors import InputError
+from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue
+from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.loop import Loop
+from hekla.scheduler.outcome import explanations
+from hekla.simulation.book import Book
+from hekla.simulation.casting import Casting
+from hekla.simulation.hazards import Dice, Trouble
+from hekla.simulation.jobs import SimJob
+from hekla.simulation.options import START, Options
+from hekla.simulation.residents import Remaining, residents, stated
+from hekla.simulation.run import Run, State
+from hekla.simulation.sampling import Sampler
+from hekla.simulation.stage import Stage
+from hekla.simulation.workloads import NodeDrains, NodeFails, NodesAdded, Submission, Workload
+
+M = TypeVar("M", bound=Manifest)
+
+WATCHFUL_ACTIONS = frozenset({"shuffle"})
+"""Actions that move running pods although nobody waits."""
+
+TIMELY_PLUGINS = frozenset({"cdp", "rescheduling", "sla", "tdm", "usage"})
+"""Plugins that change their minds although nothing has happened."""
+NAP = 30
+"""Periods."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a simulation has come."""
+
+    now: float
+    """Simulated seconds."""
+    submitted: int
+    finished: int
+    count: int | None
+    """How many jobs there are in all, where that is known."""
+    cycles: int
+
+
+class Stopped(Exception):
+    """Somebody asked the simulation to end."""
+
+
+class Simulation:
+    """A workload, a cluster and a configuration, ready to run."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        conf: Conf,
+        *,
+        nodes: Sequence[Node] = (),
+        registry: Registry = BUILTIN,
+        seed: int = 0,
+        options: Options | None = None,
+        remaining: Remaining = stated,
+        conf_name: str = "default",
+    ) -> None:
+        self._workload = workload
+        self._seed = seed
+        self._conf_name = conf_name
+        self._options = options or Options()
+        self._clock = VirtualClock(START)
+        self._book = Book()
+        objects = workload.objects
+        self._nodes = {node.metadata.name: node for node in nodes or _all_of(Node, objects)}
+        if not self._nodes:
+            raise InputError('no node to run on; name some, as in: --nodes "10 x cpu=32,memory=128Gi"')
+        self._queues = self._admitted_queues(_all_of(Queue, objects))
+        self._problem_by_queue: dict[str, str] = {}
+        self._cycles = 0
+        self._casting = Casting(self._book, _all_of(PriorityClass, objects))
+        self._sampler = Sampler(self._options.period)
+        dice = Dice(workload.hazards, seed)
+        self._stage = Stage(
+            workload.jobs(),
+            self._cast,
+            self._book,
+            dice,
+            self._options,
+            start=START,
+            is_watchful=bool(WATCHFUL_ACTIONS.intersection(conf.actions)),
+            nap=_nap(conf, self._options),
+        )
+        if nodes and any(isinstance(manifest, Node) for manifest in objects):
+            self._book.notes["the nodes of the workload are left out: others are given"] = None
+        self._set_up(objects, dice, remaining)
+        self._loop = Loop(
+            self._stage, conf, self._clock, registry=registry, period=self._options.period, is_quiet=True
+        )
+
+    @property
+    def stage(self) -> Stage:
+        """The cluster as it is now; to look at, between two cycles."""
+        return self._stage
+
+    def _set_up(self, objects: Sequence[Manifest], dice: Dice, remaining: Remaining) -> None:
+        # Queues have to pass admission; nodes and work have doors of their own.
+        others = [each for each in objects if not isinstance(each, Queue | Node | Pod | PodGroup)]
+        for manifest in (*self._queues.values(), *others):
+            self._stage.add(manifest)
+        self._check_faults()
+        trouble = Trouble(self._stage, dice, self._workload.hazards)
+        trouble.add(self._nodes.values())
+        trouble.plan_faults(self._workload.faults)
+        for job in residents(self._placed_well(objects), self._book, remaining):
+            self._stage.add_job(job)
+
+    def _placed_well(self, objects: Sequence[Manifest]) -> list[Manifest]:
+        """All but pods that sit on nodes which are not there."""
+        known = {"", *self._nodes}
+        kept = [each for each in objects if not isinstance(each, Pod) or each.spec.node_name in known]
+        if lost := len(objects) - len(kept):
+            self._book.notes[f"left out: {lost} x a pod on a node that is not there"] = None
+        return kept
+
+    def _admitted_queues(self, given: Sequence[Queue]) -> dict[str, Queue]:
+        admitted = queue_admission.admitted(given, {}, is_strict=True)
+        self._book.notes.update({f"queue {queue.key}: {why}": None for queue, why in admitted.refusals})
+        return {queue.metadata.name: queue for queue in admitted.queues}
+
+    def _check_faults(self) -> None:
+        """A node that a fault names must be there at some time."""
+        added = [
+            node for fault in self._workload.faults if isinstance(fault, NodesAdded) for node in fault.nodes
+        ]
+        known = {*self._nodes, *(node.metadata.name for node in added)}
+        for fault in self._workload.faults:
+            if isinstance(fault, NodeFails | NodeDrains) and fault.node not in known:
+                some = ", ".join(sorted(known)[:5])
+                raise InputError(f'faults: no node "{fault.node}"; known nodes: {some}, ...')
+
+    def _cast(self, submission: Submission, now: float, stamp: datetime) -> SimJob | None:
+        """The job of a submission; one that an API server would refuse is only noted."""
+        job = self._casting.job_of(submission, now, stamp)
+        problem = self._why_refused(submission)
+        if not problem:
+            return job
+        self._book.jobs.state[job.row] = State.REFUSED
+        self._book.notes[problem] = None
+        return None
+
+    def _why_refused(self, submission: Submission) -> str:
+        if self._stage.is_there(submission.key):
+            return f"job {submission.key}: refused: a job of this name is still there"
+        if not submission.pods:
+            return f"job {submission.key}: refused: it has no pods"
+        return self._problem_of_queue(submission.queue)
+
+    def _problem_of_queue(self, name: str) -> str:
+        if name not in self._problem_by_queue:
+            problem = next(problem_of_jobs_queue(name, self._queues), None)
+            self._problem_by_queue[name] = "" if problem is None else f"jobs refused: {problem}"
+        return self._problem_by_queue[name]
+
+    def run(
+        self,
+        on_progress: Callable[[Progress], None] | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+        *,
+        keeps_interrupted: bool = True,
+    ) -> Run:
+        """Everything that becomes of the workload; stopped half-way, everything so far.
+
+        So it is with Ctrl-C, unless half a run is of no use: then the KeyboardInterrupt goes on.
+        """
+        with self._loop:
+            return self._ran(on_progress, is_stopped, keeps_interrupted)
+
+    def _ran(
+        self,
+        on_progress: Callable[[Progress], None] | None,
+        is_stopped: Callable[[], bool],
+        keeps_interrupted: bool,
+    ) -> Run:
+        began = stopwatch()
+        with sparing_collector() as tidy_up:
+
+            def on_cycle(report: CycleReport) -> None:
+                self._cycles += 1
+                self._sampler.look(report.session, self._stage.now)
+                report.session.dissolve()
+                tidy_up()
+                if on_progress is not None:
+                    on_progress(self._progress())
+                if is_stopped():
+                    raise Stopped
+
+            try:
+                self._loop.run(until=START + self._options.until, on_cycle=on_cycle)
+            except (Stopped, KeyboardInterrupt) as end:
+                if isinstance(end, KeyboardInterrupt) and not keeps_interrupted:
+                    raise
+                return self._closed(is_complete=False, wall_seconds=stopwatch() - began)
+        is_complete = not self._stage.pass_to_the_end()
+        if is_complete:
+            self._tell_who_waits()
+        return self._closed(is_complete=is_complete, wall_seconds=stopwatch() - began)
+
+    def _tell_who_waits(self) -> None:
+        """Nothing can change any more: why do some jobs still wait?"""
+        if not any(job.running < len(job.pods) for job in self._stage.jobs):
+            return
+        self._loop.is_quiet = False
+        told: dict[str, list[str]] = {}
+        for explanation in explanations(self._loop.decide()):
+            told.setdefault(in_short(explanation), []).append(explanation.job)
+        self._book.notes.update(
+            {
+                f"{len(jobs)} x still waiting at the end: {why} (such as {jobs[0]})": None
+                for why, jobs in told.items()
+            }
+        )
+
+    def _progress(self) -> Progress:
+        rows = self._book.jobs
+        return Progress(
+            now=self._stage.now,
+            submitted=len(rows),
+            finished=self._book.finished,
+            count=self._workload.count,
+            cycles=self._cycles,
+        )
+
+    def _closed(self, *, is_complete: bool, wall_seconds: float) -> Run:
+        self._stage.cut()
+        if late := self._stage.never_submitted:
+            told = f"{late[0].key} waits for the end of {late[0].after}"
+            self._book.notes[f"{len(late)} x never submitted: {told}"] = None
+        resources = self._stage.resources
+        return self._book.closed(
+            title=self._workload.name,
+            conf=self._conf_name,
+            seed=self._seed,
+            end=self._stage.now,
+            is_complete=is_complete,
+            cycles=self._cycles,
+            samples=self._sampler.samples(self._book.queues.names, resources),
+            resources=resources,
+            wall_seconds=wall_seconds,
+        )
+
+
+def simulate(
+    workload: Workload,
+    conf: Conf,
+    *,
+    nodes: Sequence[Node] = (),
+    registry: Registry = BUILTIN,
+    seed: int = 0,
+    options: Options | None = None,
+    conf_name: str = "default",
+    on_progress: Callable[[Progress], None] | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Run:
+    """What becomes of the workload on these nodes; none: on those that come with it."""
+    simulation = Simulation(
+        workload, conf, nodes=nodes, registry=registry, seed=seed, options=options, conf_name=conf_name
+    )
+    return simulation.run(on_progress, is_stopped)
+
+
+def _nap(conf: Conf, options: Options) -> float:
+    """How long nobody is asked while nothing happens: some plugins change their minds with time alone."""
+    acts_on_time = any(entry.name in TIMELY_PLUGINS for entry in conf.plugins)
+    return min(options.longest_nap, NAP * options.period if acts_on_time else math.inf)
+
+
+def _all_of(kind: type[M], objects: Iterable[Manifest]) -> list[M]:
+    return [manifest for manifest in objects if isinstance(manifest, kind)]

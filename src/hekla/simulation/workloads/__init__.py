@@ -1,0 +1,38 @@
+"""Workloads: who submits what, when, and for how long; written by hand, generated, or out of a trace."""
+
+from hekla.simulation.workloads.generate import generate, rate_for
+from hekla.simulation.workloads.model import (
+    Account,
+    Fault,
+    Hazards,
+    NodeDrains,
+    NodeFails,
+    NodesAdded,
+    Restart,
+    Role,
+    Submission,
+    Workload,
+)
+from hekla.simulation.workloads.nodes import nodes_of
+from hekla.simulation.workloads.read import read_workload
+from hekla.simulation.workloads.selection import Options
+from hekla.simulation.workloads.settings import Settings
+
+__all__ = [
+    "Account",
+    "Fault",
+    "Hazards",
+    "NodeDrains",
+    "NodeFails",
+    "NodesAdded",
+    "Options",
+    "Restart",
+    "Role",
+    "Settings",
+    "Submission",
+    "Workload",
+    "generate",
+    "nodes_of",
+    "rate_for",
+    "read_workload",
+]

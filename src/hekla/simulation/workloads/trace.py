@@ -1,0 +1,252 @@
+"""Traces: files with one job per row, read a row at a time, in order of time, however many there are.
+
+A file is gone through once before anything is taken from it: every row is checked, so that an error is told
+before an hour of simulation and not after, and what has to be there at the start (queues, priority classes)
+is known. Only if rows are out of order are their places kept, as plain numbers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from math import inf
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hekla.objects import Manifest, ObjectMeta, PriorityClass, Queue
+from hekla.objects.duration import DAY
+from hekla.simulation.workloads.model import Account, Submission
+from hekla.simulation.workloads.selection import Content, Options
+from hekla.simulation.workloads.source import Piece, Source
+
+Row = TypeVar("Row")
+
+DEFAULT_QUEUE = "default"
+NAMED_TWICE = "a name that occurs more than once: the line number is added"
+
+
+class Broken(Exception):
+    """A row that cannot be what it should be: why, and what exactly."""
+
+    def __init__(self, why: str, detail: str) -> None:
+        super().__init__(f"{why}: {detail}")
+        self.why = why
+
+
+class StartsAt(Enum):
+    """The moment from which times count."""
+
+    FIRST_ROW = "first row"
+    ZERO = "zero"
+    ZERO_IF_NEAR = "zero if near"
+    """Zero, unless nothing happens for a day from then: a part of a log, or dates as seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Trace(Generic[Row]):
+    """How the rows of a file become jobs."""
+
+    source: Source
+    pieces: Callable[[], Iterator[Piece]]
+    """The rows, without headers, comments and blank lines."""
+    parse: Callable[[Piece], Row]
+    """Raises `Broken`."""
+    time: Callable[[Row], float]
+    """When it is due; infinite where it never was."""
+    builder: Callable[[], Callable[[Sequence[Row], float, Account], Submission | None]]
+    """For one reading: what makes a job of the rows that belong together and the time of the first."""
+    group: Callable[[Row], object] | None = None
+    """What rows of one job have in common; none: every row is a job."""
+    starts_at: StartsAt = StartsAt.FIRST_ROW
+    priorities: Callable[[str], int] = lambda _name: 0
+    """The value of a priority class that jobs name."""
+    queues: Sequence[str] = ()
+    """Those that the file declares."""
+    has_dependencies: bool = False
+
+
+@dataclass
+class Survey:
+    """What jobs have been seen to name; jobs themselves only as numbers."""
+
+    queues: set[str] = field(default_factory=set)
+    priority_classes: set[str] = field(default_factory=set)
+    keys: array[int] = field(default_factory=lambda: array("q"))
+
+    def take(self, job: Submission | None) -> None:
+        if job is not None:
+            self.queues.add(job.queue)
+            self.priority_classes.add(job.priority_class)
+            self.keys.append(hash(job.key))
+
+    def keys_seen_twice(self) -> frozenset[int]:
+        keys, counts = np.unique(np.frombuffer(self.keys, np.int64), return_counts=True)
+        return frozenset(keys[counts > 1].tolist())
+
+
+class Places:
+    """Where rows stand, and when they are due."""
+
+    def __init__(self) -> None:
+        self.times = array("d")
+        self._offsets = array("q")
+        self._lengths = array("q")
+        self._lines = array("q")
+        self._groups = array("q")
+
+    def note(self, piece: Piece, time: float, group: int) -> None:
+        self.times.append(time)
+        self._offsets.append(piece.offset)
+        self._lengths.append(len(piece.content))
+        self._lines.append(piece.line)
+        self._groups.append(group)
+
+    @property
+    def are_in_order(self) -> bool:
+        times = np.frombuffer(self.times)
+        return bool((times[1:] >= times[:-1]).all())
+
+    def in_order(self, *, grouped: bool) -> npt.NDArray[np.int64]:
+        """Row numbers by time; rows of one group stand together, where the first of them belongs."""
+        times, numbers = np.frombuffer(self.times), np.arange(len(self.times))
+        if not grouped:
+            return np.lexsort((numbers, times))
+        _, group = np.unique(np.frombuffer(self._groups, np.int64), return_inverse=True)
+        first_time = np.full(len(numbers), np.inf)
+        np.minimum.at(first_time, group, times)
+        first_number = np.full(len(numbers), len(numbers))
+        np.minimum.at(first_number, group, numbers)
+        return np.lexsort((numbers, first_number[group], first_time[group]))
+
+    def pieces(self, source: Source, order: npt.NDArray[np.int64]) -> Iterator[Piece]:
+        with source.open() as file:
+            for number in order:
+                file.seek(self._offsets[number])
+                content = file.read(self._lengths[number])
+                yield Piece(self._lines[number], self._offsets[number], content)
+
+
+class Reading(Generic[Row]):
+    """A trace that has been gone through once."""
+
+    def __init__(self, trace: Trace[Row], options: Options) -> None:
+        self._trace = trace
+        self._lenient = options.lenient
+        self._start = 0.0
+        self._places = Places()
+        self._order: npt.NDArray[np.int64] | None = None
+        self._twice: frozenset[int] = frozenset()
+        self.survey = Survey()
+        self._go_through()
+
+    def _go_through(self) -> None:
+        """Check every row, note where it stands, and see what jobs name."""
+        build, account = self._trace.builder(), Account()
+        group, last, start = self._trace.group, 0.0, inf
+        for piece in self._trace.pieces():
+            row = self._parsed(piece, account)
+            if row is None:
+                self._places.note(piece, last, piece.offset)
+                continue
+            last = self._trace.time(row)
+            start = min(start, last)
+            self._places.note(piece, last, piece.offset if group is None else hash(group(row)))
+            if group is None:
+                self.survey.take(build((row,), last, account))
+        self._start = self._begin(start)
+        self._put_in_order()
+        if group is not None:
+            for job in self.jobs(Account()):
+                self.survey.take(job)
+        self._twice = self.survey.keys_seen_twice()
+
+    def _begin(self, first: float) -> float:
+        """The moment of the file that is the start, if the first job is due at that one."""
+        rule = self._trace.starts_at
+        if first == inf or rule is StartsAt.ZERO or (rule is StartsAt.ZERO_IF_NEAR and first <= DAY):
+            return 0.0
+        return first
+
+    def _put_in_order(self) -> None:
+        """Keep the places of rows only where they are needed."""
+        is_grouped = self._trace.group is not None
+        if is_grouped or not self._places.are_in_order:
+            self._order = self._places.in_order(grouped=is_grouped)
+        else:
+            self._places = Places()
+
+    def _parsed(self, piece: Piece, account: Account) -> Row | None:
+        try:
+            return self._trace.parse(piece)
+        except Broken as broken:
+            if not self._lenient:
+                raise self._trace.source.wrong(piece.line, str(broken)) from broken
+            account.dropped[f"broken: {broken.why}"] += 1
+            return None
+
+    def jobs(self, account: Account) -> Iterator[Submission]:
+        """The jobs in order of time."""
+        build = self._trace.builder()
+        if self._trace.starts_at is StartsAt.ZERO_IF_NEAR and self._start:
+            days = f"{self._start / DAY:,.0f} days"
+            account.changed[f"the first job comes {days} after the start: time begins with it"] += 1
+        for line, rows in self._groups(account):
+            moment = min(map(self._trace.time, rows)) - self._start
+            job = build(rows, moment, account)
+            if job is None:
+                continue
+            if self._twice and hash(job.key) in self._twice:
+                account.changed[NAMED_TWICE] += 1
+                job = replace(job, name=f"{job.name}-{line}")
+            yield job
+
+    def _groups(self, account: Account) -> Iterator[tuple[int, Sequence[Row]]]:
+        """Rows that are one job, with the line of the first."""
+        group = self._trace.group
+        together: list[Row] = []
+        first, common = 0, None
+        for piece in self._pieces():
+            row = self._parsed(piece, account)
+            if row is None:
+                continue
+            if group is None:
+                yield piece.line, (row,)
+                continue
+            if together and group(row) != common:
+                yield first, together
+                together = []
+            if not together:
+                first, common = piece.line, group(row)
+            together.append(row)
+        if together:
+            yield first, together
+
+    def _pieces(self) -> Iterator[Piece]:
+        if self._order is None:
+            return self._trace.pieces()
+        return self._places.pieces(self._trace.source, self._order)
+
+
+def content_of(trace: Trace[Row], options: Options) -> Content:
+    """The jobs of a trace, and the queues and priority classes that they name."""
+    reading = Reading(trace, options)
+    survey = reading.survey
+    queues = dict.fromkeys([*trace.queues, *sorted(survey.queues)])
+    objects: list[Manifest] = [
+        Queue(metadata=ObjectMeta(name=name)) for name in queues if name != DEFAULT_QUEUE
+    ]
+    objects += [
+        PriorityClass(metadata=ObjectMeta(name=name), value=trace.priorities(name))
+        for name in sorted(filter(None, survey.priority_classes))
+    ]
+    return Content(
+        name=trace.source.stem,
+        jobs=reading.jobs,
+        objects=tuple(objects),
+        count=len(survey.keys),
+        has_dependencies=trace.has_dependencies,
+    )

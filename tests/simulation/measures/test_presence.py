@@ -1,0 +1,100 @@
+"""Who waited and who ran, by hand, and against a plain loop over half seconds."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from runs_by_hand import JobOf, Scene, StintOf, scenes
+
+from hekla.simulation.measures import jobs_over_time
+from hekla.simulation.run import Ending, Run, State
+
+
+def test_a_job_waits_from_submission_to_start_and_runs_to_its_end() -> None:
+    run = Scene(
+        jobs=[JobOf("a", submitted=10, started=20, finished=35)],
+        stints=[StintOf("a", "n1", 20, 35)],
+        end=40,
+    ).run()
+    series = jobs_over_time(run, buckets=4)
+    assert series.waiting[:, 0].tolist() == [0, 1, 0, 0]
+    assert series.running[:, 0].tolist() == [0, 0, 1, 0.5]
+    assert series.pods_running[:, 0].tolist() == [0, 0, 1, 0.5]
+
+
+def test_a_gang_that_lost_a_pod_waits_again_while_the_pods_it_has_left_run() -> None:
+    run = Scene(
+        jobs=[JobOf("gang", submitted=0, started=0, finished=30, pods=2, cpu=1)],
+        stints=[
+            StintOf("gang", "n1", 0, 10, pod=0, ending=Ending.EVICTED),
+            StintOf("gang", "n1", 20, 30, pod=0),
+            StintOf("gang", "n1", 0, 30, pod=1),
+        ],
+        end=40,
+    ).run()
+    series = jobs_over_time(run, buckets=4)
+    assert series.running[:, 0].tolist() == [1, 0, 1, 0]
+    assert series.waiting[:, 0].tolist() == [0, 1, 0, 0]
+    assert series.pods_waiting[:, 0].tolist() == [0, 1, 0, 0]
+    assert series.pods_running[:, 0].tolist() == [2, 1, 2, 0]
+
+
+def test_a_pod_that_is_done_neither_waits_nor_holds_its_job_up() -> None:
+    run = Scene(
+        jobs=[JobOf("gang", submitted=0, started=0, finished=20, pods=2)],
+        stints=[StintOf("gang", "n1", 0, 10, pod=0), StintOf("gang", "n1", 0, 20, pod=1)],
+        end=20,
+    ).run()
+    series = jobs_over_time(run, buckets=2)
+    assert series.running[:, 0].tolist() == [1, 1]
+    assert series.pods_waiting[:, 0].tolist() == [0, 0]
+
+
+def test_a_pod_that_is_done_counts_until_it_starts_again_with_its_job() -> None:
+    run = Scene(
+        jobs=[JobOf("gang", submitted=0, started=0, finished=30, pods=1)],
+        stints=[StintOf("gang", "n1", 0, 10), StintOf("gang", "n1", 20, 30)],
+        end=30,
+    ).run()
+    series = jobs_over_time(run, buckets=3)
+    assert series.pods_running[:, 0].tolist() == [1, 0, 1]
+    assert series.pods_waiting[:, 0].tolist() == [0, 0, 0]
+    assert series.running[:, 0].tolist() == [1, 1, 1]
+
+
+def test_refused_jobs_do_not_wait() -> None:
+    run = Scene(jobs=[JobOf("a", queue=None, state=State.REFUSED), JobOf("b", state=State.REFUSED)]).run()
+    series = jobs_over_time(run, buckets=2)
+    assert not series.waiting.any()
+    assert not series.pods_waiting.any()
+
+
+def plain_presence(run: Run, buckets: int) -> np.ndarray:
+    """(2, T, Q) Waiting and running jobs, by looking at every half second."""
+    counts = np.zeros((2, buckets, len(run.queues)))
+    ticks, jobs, stints = int(run.end * 2), run.jobs, run.stints
+    for tick in range(ticks):
+        moment, part = tick / 2, tick * buckets // ticks
+        for job in range(len(jobs)):
+            left = run.end if np.isnan(jobs.finished[job]) else jobs.finished[job]
+            if jobs.state[job] == State.REFUSED or not jobs.submitted[job] <= moment < left:
+                continue
+            provided = 0
+            for pod in range(jobs.pods[job]):
+                own = np.flatnonzero((stints.job == job) & (stints.pod == pod) & (stints.began <= moment))
+                if len(own):
+                    latest = own[np.lexsort((stints.ended[own], stints.began[own]))[-1]]
+                    provided += bool(moment < stints.ended[latest] or stints.ending[latest] == Ending.DONE)
+            counts[int(provided >= jobs.minimum[job]), part, jobs.queue[job]] += 1
+    return counts * buckets / ticks
+
+
+@given(scenes(), st.sampled_from([1, 5]))
+def test_jobs_agree_with_a_loop_over_half_seconds(scene: Scene, buckets: int) -> None:
+    run = scene.run()
+    series = jobs_over_time(run, buckets)
+    waiting, running = plain_presence(run, buckets)
+    np.testing.assert_allclose(series.running, running, atol=1e-9)
+    np.testing.assert_allclose(series.waiting, waiting, atol=1e-9)
+    assert (series.pods_waiting >= 0).all()
