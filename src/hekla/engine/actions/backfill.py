@@ -82,14 +82,12 @@ def place(session: Session, task: Task) -> None:
     if objection is not None:
         session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
         return
-    known = session.fitting.class_of(task)
-    feasible = session.fitting.narrowed(task, known.is_open)
-    for group in session.by_shard(feasible):
-        row = session.fitting.best(task, known, group)
+    for group in session.by_shard(session.scoring.open_nodes(task)):
+        row = session.scoring.best(task, group)
         if row is not None:
             if not session.allocate_at_once(task, row):
                 job = session.jobs[task.job]
                 job.fit_errors[task.uid] = job.objections[task.uid]
             return
-    everywhere = np.ones(len(feasible), dtype=np.bool_)
-    session.refuse(task, session.fitting.diagnose(task, everywhere, with_room=False))
+    everywhere = np.ones(len(session.nodes), dtype=np.bool_)
+    session.refuse(task, session.scoring.diagnose(task, everywhere, with_room=False))

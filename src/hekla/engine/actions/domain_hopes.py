@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-from hekla.engine.actions.worksheet import Worksheet
+from hekla.engine.actions.pending import PendingTasks
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Amounts, Mask
 from hekla.engine.ledger.domains import Domain
@@ -28,15 +28,15 @@ class Hopes:
         self._everywhere = np.ones(len(session.domains.by_name), dtype=np.bool_)
         self._latest: tuple[Hashable, Mask] = (None, self._everywhere)
 
-    def of_job(self, worksheet: Worksheet) -> Mask:
+    def of_job(self, pending: PendingTasks) -> Mask:
         """Domains that could hold as many of the job's tasks as it lacks."""
-        tasks = [task for tasks in worksheet.tasks_of.values() for task in tasks]
-        return self._of(self._job.roster, tasks, insists=self._session.requires_minimums)
+        tasks = [task for tasks in pending.tasks_of.values() for task in tasks]
+        return self._of(self._job.roster, tasks, insists=self._session.dispatch.requires_minimums)
 
     def of_sub_job(self, sub_job: SubJob, tasks: Iterable[Task]) -> Mask:
         """The same for one part of it."""
-        session = self._session
-        insists = session.requires_minimums_of_parts if self._job.has_policies else session.requires_minimums
+        dispatch, has_parts = self._session.dispatch, self._job.has_policies
+        insists = dispatch.requires_minimums_of_parts if has_parts else dispatch.requires_minimums
         return self._of(sub_job.roster, list(tasks), insists=insists)
 
     def not_failed(self, sub_job: SubJob) -> Mask:
@@ -46,15 +46,15 @@ class Hopes:
 
     def fails(self, sub_job: SubJob, domain: Domain) -> None:
         """Tried first of all, the part found no place there; nor would it if that were tried again."""
-        if self._session.shortcuts.kept_trials:
+        if self._session.shortcuts.bounds:
             nowhere = np.zeros_like(self._everywhere)
             self._failed.setdefault(sub_job.uid, nowhere)[domain.place] = True
 
     def _of(self, roster: Roster, tasks: Sequence[Task], *, insists: bool) -> Mask:
         """For these tasks, where a plugin insists on minimums; kept while nothing changes."""
-        if not insists or not self._session.shortcuts.upper_bounds:
+        if not insists or not self._session.shortcuts.bounds:
             return self._everywhere
-        key = (roster, len(tasks), len(self._session.nodes.changed))
+        key = (roster, len(tasks), self._session.nodes.journal.version)
         if self._latest[0] != key:
             self._latest = (key, self._with_room(roster, tasks))
         return self._latest[1]

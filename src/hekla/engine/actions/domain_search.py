@@ -14,9 +14,9 @@ import numpy as np
 
 from hekla.engine.actions.domain_hopes import Hopes
 from hekla.engine.actions.nomination import place_as_nominated
-from hekla.engine.actions.placing import Placer, PlacingWishes
+from hekla.engine.actions.pending import PendingTasks
+from hekla.engine.actions.placing import Placer, PlacingArguments
 from hekla.engine.actions.trials import Trial
-from hekla.engine.actions.worksheet import Worksheet
 from hekla.engine.framework.orders import TaskLine
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
@@ -30,7 +30,7 @@ class Solution:
     """One trial that would do: what is left of the job, and which domain each sub-job got."""
 
     trial: Trial
-    worksheet: Worksheet
+    pending: PendingTasks
     score: float = 0.0
     domain_of: dict[str, str] = field(default_factory=dict)
 
@@ -46,38 +46,40 @@ class Placement:
 class DomainSearch:
     """The search for one job; what it finds stands in a statement that the caller makes real or leaves."""
 
-    def __init__(self, session: Session, job: Job, wishes: PlacingWishes, *, asks_anew: bool = False) -> None:
+    def __init__(
+        self, session: Session, job: Job, arguments: PlacingArguments, *, asks_anew: bool = False
+    ) -> None:
         self._session = session
         self._job = job
-        self._wishes = wishes
+        self._arguments = arguments
         self._asks_anew = asks_anew
         self._hopes = Hopes(session, job)
 
-    def place(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
+    def place(self, statement: Statement, pending: PendingTasks) -> tuple[str, Solution] | None:
         """Apply the best solution to the statement; its domain and what it decided, or None."""
         session = self._session
-        if all(sub_job.nominated for sub_job in worksheet.sub_jobs):
-            promised = self._as_nominated(statement, worksheet)
+        if all(sub_job.nominated for sub_job in pending.sub_jobs):
+            promised = self._as_nominated(statement, pending)
             if promised is not None:
                 return promised
         gradients = session.gradients_of_job(self._job, session.domains.top)
-        hopeful = self._hopes.of_job(worksheet)
+        hopeful = self._hopes.of_job(pending)
         for gradient in gradients:
-            best = self._best_of(self._those(gradient, hopeful, are_told=True), worksheet)
+            best = self._best_of(self._those(gradient, hopeful, are_told=True), pending)
             if best is not None:
                 return best if best[1].trial.settle_in(statement) else None
         if not gradients:
             session.story.of_job(self._job.uid, "no network domain that it allows is large enough for it")
         return None
 
-    def _as_nominated(self, statement: Statement, worksheet: Worksheet) -> tuple[str, Solution] | None:
+    def _as_nominated(self, statement: Statement, pending: PendingTasks) -> tuple[str, Solution] | None:
         """The whole job where an earlier cycle freed room for it; None where that no longer works out."""
         session, job = self._session, self._job
-        solution = Solution(Trial([]), worksheet.copy())
+        solution = Solution(Trial([]), pending.copy())
         with session.statement() as attempt:
-            while solution.worksheet:
-                sub_job = solution.worksheet.sub_jobs.pop()
-                nominated, tasks = sub_job.nominated, solution.worksheet.tasks_of[sub_job.uid]
+            while solution.pending:
+                sub_job = solution.pending.sub_jobs.pop()
+                nominated, tasks = sub_job.nominated, solution.pending.tasks_of[sub_job.uid]
                 if not place_as_nominated(session, attempt, job, sub_job, tasks, bound=session.domains.top):
                     return None
                 solution.domain_of[sub_job.uid] = nominated
@@ -95,19 +97,19 @@ class DomainSearch:
             self._hopes.tell([domain for domain, is_hopeful in marked if not is_hopeful])
         return [domain for domain, is_hopeful in marked if is_hopeful]
 
-    def _best_of(self, group: Sequence[Domain], worksheet: Worksheet) -> tuple[str, Solution] | None:
+    def _best_of(self, group: Sequence[Domain], pending: PendingTasks) -> tuple[str, Solution] | None:
         """The best domain and its solution; of those with a known score the first that will do is enough."""
-        if len(group) == 1 and self._session.shortcuts.kept_trials:
-            only = self._try_job(group[0], worksheet)
+        if len(group) == 1 and self._session.shortcuts.bounds:
+            only = self._try_job(group[0], pending)
             return None if only is None else (group[0].name, only)
-        known = self._known_scores(group, worksheet)
+        known = self._known_scores(group, pending)
         unknown = [domain for domain, is_open in zip(group, np.isnan(known).tolist(), strict=True) if is_open]
-        solutions = {domain.name: s for domain in unknown if (s := self._undone(domain, worksheet))}
+        solutions = {domain.name: s for domain in unknown if (s := self._undone(domain, pending))}
         for domain, _ in best_first(group, known, self._session.domains.tree):
-            solution = self._try_job(domain, worksheet)
+            solution = self._try_job(domain, pending)
             if solution is None:
                 continue
-            if not solutions and self._session.shortcuts.kept_trials:
+            if not solutions and self._session.shortcuts.bounds:
                 return domain.name, solution
             solution.trial.undo()
             solutions[domain.name] = solution
@@ -116,13 +118,13 @@ class DomainSearch:
         best = min(solutions, key=lambda name: (-scores[name], name), default=None)
         return None if best is None else (best, solutions[best])
 
-    def _undone(self, domain: Domain, worksheet: Worksheet) -> Solution | None:
-        solution = self._try_job(domain, worksheet)
+    def _undone(self, domain: Domain, pending: PendingTasks) -> Solution | None:
+        solution = self._try_job(domain, pending)
         if solution is not None:
             solution.trial.undo()
         return solution
 
-    def _known_scores(self, group: Sequence[Domain], worksheet: Worksheet) -> Floats:
+    def _known_scores(self, group: Sequence[Domain], pending: PendingTasks) -> Floats:
         """The score each domain would get where that does not depend on how the trial goes, else NaN.
 
         It does not for a job of one part where that part can go nowhere below the domain but to the
@@ -130,10 +132,10 @@ class DomainSearch:
         """
         session, job = self._session, self._job
         unknown = np.full(len(group), np.nan)
-        if not session.shortcuts.known_scores or job.has_policies or self._asks_anew or not group:
+        if not session.shortcuts.bounds or job.has_policies or self._asks_anew or not group:
             return unknown
-        (sub_job,) = worksheet.sub_jobs
-        tasks = worksheet.tasks_of[sub_job.uid]
+        (sub_job,) = pending.sub_jobs
+        tasks = pending.tasks_of[sub_job.uid]
         if sub_job.nominated or any([task.is_gated for task in tasks]):
             return unknown
         hopeful = self._hopes.of_sub_job(sub_job, tasks) & self._hopes.not_failed(sub_job)
@@ -145,7 +147,7 @@ class DomainSearch:
         session, releasing = self._session, self._session.nodes.releasing
         if not releasing.any():
             return np.zeros(len(group), dtype=np.bool_)
-        if self._job.roster.waiting or not session.requires_minimums:
+        if self._job.roster.waiting or not session.dispatch.requires_minimums:
             return np.ones(len(group), dtype=np.bool_)
         touched = session.domains.tree.touched_by(np.asarray(releasing.any(axis=1)))
         return touched[[domain.place for domain in group]]
@@ -167,21 +169,21 @@ class DomainSearch:
             sub_job.domain = domains.common(sub_job.domain, chosen)
             sub_job.nominated = ""
 
-    def _try_job(self, domain: Domain, worksheet: Worksheet) -> Solution | None:
+    def _try_job(self, domain: Domain, pending: PendingTasks) -> Solution | None:
         """The whole job in the domain; what will do is left standing, anything else is undone."""
         session, job = self._session, self._job
         job.fit_errors.clear()
         before = {uid: sub_job.domain for uid, sub_job in job.sub_jobs.items()}
         kept: list[Statement] = []
-        solution = Solution(Trial(kept), worksheet.copy())
-        while solution.worksheet:
-            sub_job = solution.worksheet.sub_jobs.pop()
+        solution = Solution(Trial(kept), pending.copy())
+        while solution.pending:
+            sub_job = solution.pending.sub_jobs.pop()
             statement = self._place_sub_job(sub_job, solution, domain)
             if statement is None:
                 continue
             kept.append(statement)
-            if solution.worksheet.tasks_of[sub_job.uid]:
-                solution.worksheet.sub_jobs.push(sub_job)
+            if solution.pending.tasks_of[sub_job.uid]:
+                solution.pending.sub_jobs.push(sub_job)
             if session.is_ready(job):
                 break
         for uid, remembered in before.items():
@@ -193,7 +195,7 @@ class DomainSearch:
 
     def _place_sub_job(self, sub_job: SubJob, solution: Solution, bound: Domain) -> Statement | None:
         """The sub-job in the best domain below the bound that will do; its score is added to the solution."""
-        session, tasks = self._session, solution.worksheet.tasks_of[sub_job.uid]
+        session, tasks = self._session, solution.pending.tasks_of[sub_job.uid]
         nominated = sub_job.nominated
         statement = session.statement()
         if place_as_nominated(session, statement, self._job, sub_job, tasks, bound=bound):
@@ -212,7 +214,7 @@ class DomainSearch:
             domain, placement, score = best
             if not placement.trial.settle_in(statement):
                 return None
-            solution.worksheet.tasks_of[sub_job.uid] = placement.left
+            solution.pending.tasks_of[sub_job.uid] = placement.left
             solution.score += score
             solution.domain_of[sub_job.uid] = domain.name
             sub_job.domain = session.domains.common(sub_job.domain, domain.name)
@@ -235,7 +237,7 @@ class DomainSearch:
             for domain, score in best_first(group, alone, session.domains.tree):
                 placement = self._try_sub_job(sub_job, tasks, domain, is_first=is_first)
                 if placement is not None:
-                    if not session.shortcuts.kept_trials:
+                    if not session.shortcuts.bounds:
                         placement.trial.undo()
                     return domain, placement, score
             return None
@@ -255,7 +257,7 @@ class DomainSearch:
         """Whether each domain's score is the same, whichever others of the group would do."""
         session = self._session
         return (
-            session.shortcuts.known_scores
+            session.shortcuts.bounds
             and not self._asks_anew
             and not any([task.is_gated for task in tasks])
             and (len(group) == 1 or not session.compares_domains(sub_job))
@@ -269,7 +271,7 @@ class DomainSearch:
         for uid in sub_job.roster.tasks if job.fit_errors else ():
             job.fit_errors.pop(uid, None)
         statement = session.statement()
-        placer = Placer(session, job, sub_job, domain, self._wishes)
+        placer = Placer(session, job, sub_job, domain, self._arguments)
         if len(domain.rows) and placer.place(statement, left) and statement.operations:
             return Placement(Trial([statement]), left)
         statement.discard()

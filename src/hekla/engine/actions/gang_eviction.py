@@ -15,8 +15,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.actions.bundles import Bundle, bundles_of, total_of
-from hekla.engine.actions.placing import choose
-from hekla.engine.actions.worksheet import ungated_worksheet_of
+from hekla.engine.actions.pending import ungated_tasks_of
 from hekla.engine.framework import points
 from hekla.engine.framework.eviction import without_hopeless
 from hekla.engine.framework.finder import NodeFinder
@@ -165,16 +164,16 @@ class GangPlanner:
     def plan(self, domain: Domain, victims: list[Task]) -> Plan | None:
         session, job = self.session, self.job
         was_ready = session.is_ready(job)
-        worksheet = ungated_worksheet_of(session, job)
-        if not worksheet:
+        pending = ungated_tasks_of(session, job)
+        if not pending:
             return None
         plan = Plan(())
         with session.statement() as statement:
             for victim in victims:
                 statement.evict(victim, self.kind, beneficiary=job.uid)
-            while worksheet:
-                sub_job = worksheet.sub_jobs.pop()
-                chosen = self._place(statement, sub_job, worksheet.tasks_of[sub_job.uid], domain)
+            while pending:
+                sub_job = pending.sub_jobs.pop()
+                chosen = self._place(statement, sub_job, pending.tasks_of[sub_job.uid], domain)
                 if chosen is None:
                     return None
                 plan.domain_of[sub_job.uid] = chosen
@@ -205,10 +204,9 @@ class GangPlanner:
         for task in tasks:
             if not session.is_allocatable(queue, task) or session.objection_to(task) is not None:
                 return False
-            known = session.fitting.class_of(task)
             nodes = domain.nodes & without_hopeless(session, task)
-            passes = session.fitting.curable_nodes(task) & known.fits_later
-            choice = choose(session, task, known, finder.find(task, nodes, passes))
+            passes = session.scoring.curable_nodes(task) & session.nodes.will_hold(task)
+            choice = session.scoring.choose(task, finder.find(task, nodes, passes))
             # Room now is not taken now: the gang starts together once the victims are gone.
             if choice is None or not trial.pipeline(task, choice.row, evicted=True):
                 return False
@@ -217,10 +215,10 @@ class GangPlanner:
 
 def demand_of(session: Session, job: Job) -> list[Task]:
     """The tasks to make room for: all that wait, or, of a job that runs, those of its next sub-job."""
-    worksheet = ungated_worksheet_of(session, job)
+    pending = ungated_tasks_of(session, job)
     parts = []
-    while worksheet:
-        parts.append(list(worksheet.tasks_of[worksheet.sub_jobs.pop().uid]))
+    while pending:
+        parts.append(list(pending.tasks_of[pending.sub_jobs.pop().uid]))
     if session.is_ready(job):
         parts = parts[:1]
     return [task for part in parts for task in part]

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hekla.engine.actions.worksheet import ungated_worksheet_of
+from hekla.engine.actions.pending import ungated_tasks_of
 from hekla.engine.framework.orders import TaskLine
 from hekla.engine.framework.points import Purpose
 from hekla.engine.framework.session import Session
@@ -97,9 +97,9 @@ class OneDomain:
     def _large_enough(self) -> Mask:
         """Per domain, whether its nodes could hold what the job lacks if nothing else ran there."""
         session, roster = self.session, self.job.roster
-        worksheet = ungated_worksheet_of(session, self.job)
-        requests = [task.vector for tasks in worksheet.tasks_of.values() for task in tasks]
-        if not requests or not session.requires_minimums:
+        pending = ungated_tasks_of(session, self.job)
+        requests = [task.vector for tasks in pending.tasks_of.values() for task in tasks]
+        if not requests or not session.dispatch.requires_minimums:
             return np.ones(len(session.domains.by_name), dtype=np.bool_)
         least = np.min(requests, axis=0)
         asked = least > 0
@@ -110,16 +110,16 @@ class OneDomain:
 
     def _place_parts(self, statement: Statement, bound: Domain, place_task: PlaceTask) -> dict[str, Domain]:
         """What can be placed of the job inside one domain, and where its sub-jobs then lie."""
-        worksheet = ungated_worksheet_of(self.session, self.job)
+        pending = ungated_tasks_of(self.session, self.job)
         found: dict[str, Domain] = {}
-        while worksheet:
-            sub_job = worksheet.sub_jobs.pop()
-            tasks = worksheet.tasks_of[sub_job.uid]
+        while pending:
+            sub_job = pending.sub_jobs.pop()
+            tasks = pending.tasks_of[sub_job.uid]
             placed = self._place_part(statement, sub_job, tasks, bound, place_task)
             if placed is not None:
-                found[sub_job.uid], worksheet.tasks_of[sub_job.uid] = placed
+                found[sub_job.uid], pending.tasks_of[sub_job.uid] = placed
                 if placed[1]:
-                    worksheet.sub_jobs.push(sub_job)
+                    pending.sub_jobs.push(sub_job)
             if not self.goal.goes_on(self.session, self.job):
                 break
         return found

@@ -224,13 +224,13 @@ class Preemption:
         if not may_preempt(session, task) or session.objection_to(task) is not None:
             return False
         allowed = among & without_hopeless(session, task)
-        nodes = self._finder.find(task, allowed, session.fitting.curable_nodes(task))
+        nodes = self._finder.find(task, allowed, session.scoring.curable_nodes(task))
         make_room = self._make_least_harm if self.arguments.is_topology_aware else self._make_room_on_best
         return any(make_room(statement, need, group) for group in session.by_shard(nodes))
 
     def _make_room_on_best(self, statement: Statement, need: Need, nodes: Mask) -> bool:
         """The best-scored node where it can be done."""
-        ranked = self.session.fitting.ranked(need.task, nodes, showing=self._worth_a_look(need))
+        ranked = self.session.scoring.ranked(need.task, nodes, showing=self._worth_a_look(need))
         return any(self._make_room_on(statement, need, row) for row in ranked)
 
     def _make_least_harm(self, statement: Statement, need: Need, nodes: Mask) -> bool:
@@ -303,9 +303,9 @@ def may_preempt(session: Session, task: Task) -> bool:
     if not nominated:
         return True
     row = session.nodes.row_of.get(nominated)
-    if row is None or session.fitting.allowed_by_plugins(task)[row]:
+    if row is None or session.scoring.allowed_by_plugins(task)[row]:
         return False
-    if not session.fitting.curable_by_plugins(task)[row]:
+    if not session.scoring.curable_by_plugins(task)[row]:
         return True
     return not any(makes_way(other, task) for other in session.nodes.tasks_on[row].values())
 

@@ -30,7 +30,6 @@ from hekla.engine.framework.orders import (
 )
 from hekla.engine.framework.prospects import (
     BarrenNodes,
-    CurableNodes,
     RoomToFree,
     left_of,
     shortage_on,
@@ -102,7 +101,6 @@ class Claim:
         self.queue = queue
         self.givers = JobFilter(session, self._may_be_asked)
         self.room = RoomToFree(session, self.is_on_offer)
-        self.curable = CurableNodes(session)
 
     def _may_be_asked(self, job: Job) -> bool:
         if job.queue == self.queue.name:
@@ -178,7 +176,7 @@ class Reclamation:
     def _reclaim_for(self, statement: Statement, task: Task, among: Mask) -> bool:
         """Take the first node where others give back enough; one where nobody could is passed over."""
         session, room = self.session, self._claim.room
-        nodes = among & without_hopeless(session, task) & self._claim.curable.rows_for(task)
+        nodes = among & without_hopeless(session, task) & session.scoring.curable_nodes(task)
         nodes &= room.rows_for(task) & ~self._barren.rows_for(task)
         if self._proves_fit:
             has_room = covers(session.nodes.future, task)

@@ -112,8 +112,7 @@ def take_place(session: Session, statement: Statement, task: Task, domain: Domai
     if objection is not None:
         session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
         return False
-    known = session.fitting.class_of(task)
-    idle = session.fitting.narrowed(task, known.is_open) & known.fits_now & domain.nodes
+    idle = session.scoring.open_nodes(task) & session.nodes.can_hold(task) & domain.nodes
     row = best_node(session, task, idle)
     if row is not None:
         return take(session, statement, task, row, ())
@@ -122,7 +121,7 @@ def take_place(session: Session, statement: Statement, task: Task, domain: Domai
     if row is None:
         hypernode = "" if domain.name == TOP else domain.name
         session.refuse(
-            task, session.fitting.diagnose(task, domain.nodes, with_room=True, hypernode=hypernode)
+            task, session.scoring.diagnose(task, domain.nodes, with_room=True, hypernode=hypernode)
         )
         return False
     return take(session, statement, task, row, givers[row])
@@ -133,8 +132,7 @@ def best_node(session: Session, task: Task, among: Mask) -> int | None:
     nominated = session.nodes.row_of.get(task.pod.status.nominated_node_name)
     if nominated is not None and among[nominated]:
         return nominated
-    known = session.fitting.class_of(task)
-    rows = (session.fitting.best(task, known, group) for group in session.by_shard(among))
+    rows = (session.scoring.best(task, group) for group in session.by_shard(among))
     return next((row for row in rows if row is not None), None)
 
 
@@ -187,5 +185,5 @@ def open_without(session: Session, task: Task, givers: Givers) -> Mask:
         with session.statement() as supposition:
             for victim in victims:
                 supposition.give_up(victim)
-            candidates[row] = session.fitting.open_nodes(task)[row]
+            candidates[row] = session.scoring.open_nodes(task)[row]
     return candidates

@@ -59,7 +59,7 @@ def would_run(session: Session, task: Task, row: int) -> bool:
     return (
         session.is_allocatable(queue, task)
         and fits_with(session, task, row, [])
-        and bool(session.fitting.open_nodes(task)[row])
+        and bool(session.scoring.open_nodes(task)[row])
     )
 
 

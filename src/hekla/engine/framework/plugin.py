@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hekla.engine.framework.points import Point
-from hekla.engine.model.diagnosis import Code
+from hekla.engine.framework.points import AnyPoint
+from hekla.engine.model.diagnosis import Objection
 from hekla.engine.model.task import Task
 
 if TYPE_CHECKING:
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class NoArguments:
     """For plugins and actions that take none."""
-
-
-@dataclass(frozen=True)
-class Objection:
-    """Why a task can run nowhere, or a job not be scheduled."""
-
-    reason: str
-    message: str = ""
-    code: Code = Code.UNRESOLVABLE
 
 
 class Resolve(Enum):
@@ -94,7 +85,7 @@ class Plugin:
     def on_release(self, task: Task) -> None:
         """A task is being evicted, or its placement was undone; its node is still known."""
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         """Points, or single answers by the name of their method, that it leaves out as configured."""
         return ()
 
@@ -138,3 +129,6 @@ class Plugin:
     def compares_domains(self, sub_job: SubJob) -> bool:  # noqa: ARG002 - plugins override it
         """Whether its hypernode order may give a domain another score next to others than alone."""
         return True
+
+
+__all__ = ["NoArguments", "Objection", "Plugin", "Resolve"]

@@ -6,42 +6,32 @@ No answer errs but on the side of looking: a node that is ruled out would have b
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.engine.framework.opinions import Verdict, verdict
 from hekla.engine.framework.orders import by_name
-from hekla.engine.framework.points import Point
-from hekla.engine.framework.session import Session
+from hekla.engine.framework.session import Session, VictimPoint
 from hekla.engine.ledger.arrays import Amounts, Mask
 from hekla.engine.ledger.nodes import NodeLedger, covers
-from hekla.engine.ledger.states import NodeStates
-from hekla.engine.model.diagnosis import Code
 from hekla.engine.model.task import Task
 
 Filter = Callable[[Task], bool]
 Shortage = dict[int, int]
 """How much is lacking, by column of the resource."""
 
-FEW_ROWS = 8
-"""Up to so many changed nodes are judged one by one."""
-MOST_CLASSES = 64
-"""So many classes of tasks are kept in mind: each takes a few masks of all nodes."""
-
 
 class Changes:
     """The rows that changed since it was last asked."""
 
     def __init__(self, nodes: NodeLedger) -> None:
-        self._changed = nodes.changed
-        self._seen = len(nodes.changed)
+        self._journal = nodes.journal
+        self._seen = nodes.journal.now
 
     def new(self) -> list[int]:
-        if self._seen == len(self._changed):
+        if self._seen == self._journal.now:
             return []
-        rows = list(set(self._changed[self._seen :]))
-        self._seen = len(self._changed)
+        rows: list[int] = self._journal.since(self._seen).tolist()
+        self._seen = self._journal.now
         return rows
 
 
@@ -65,7 +55,7 @@ class RoomToFree:
 
     def rows_for(self, task: Task) -> Mask:
         """Nodes that could hold the task if all that may go went; do not change the mask."""
-        if not self._session.shortcuts.upper_bounds:
+        if not self._session.shortcuts.bounds:
             return self._everywhere()
         self._catch_up()
         if self._asker is None or self._asker.vector is not task.vector or self._asker.asked != task.asked:
@@ -75,7 +65,7 @@ class RoomToFree:
 
     def rows_with_anybody(self) -> Mask:
         """Nodes on which there may be somebody to go at all; a mask of its own."""
-        if not self._session.shortcuts.upper_bounds:
+        if not self._session.shortcuts.bounds:
             return self._everywhere()
         self._catch_up()
         return np.asarray(self._most[:, self._session.axis.pods] > 0)
@@ -87,7 +77,7 @@ class RoomToFree:
         """Whoever may go from this node, in order of their names; do not change the list."""
         self._forget_changes()
         known = self._movable.get(row)
-        if known is None or not self._session.shortcuts.upper_bounds:
+        if known is None or not self._session.shortcuts.bounds:
             known = self._movable[row] = candidates_on(self._session, row, self._may_go)
             self._looked_at.add(row)
         return known
@@ -112,61 +102,6 @@ class RoomToFree:
             self._fits[row] = all([room[at] >= need[at] for at in self._asker.asked])
 
 
-class CurableNodes:
-    """Nodes that an eviction might open, for one task after another.
-
-    Tasks of one class are told the same, but for the nodes that changed since the last of them
-    asked. Those are judged one by one, without the scores that the class keeps of all nodes.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._judges = session.fitting.judges
-        self._lasts = session.shortcuts.sheets and not any(judge.always for judge in self._judges)
-        self._of_class: dict[Hashable, _Curable] = {}
-
-    def rows_for(self, task: Task) -> Mask:
-        """The same as `curable_nodes` of the session's fitting; do not change the mask."""
-        if not self._lasts:
-            return self._session.fitting.curable_nodes(task)
-        key = self._session.fitting.key_of(task)
-        known = self._of_class.get(key)
-        if known is None or len(changed := known.changes.new()) > FEW_ROWS:
-            if len(self._of_class) > MOST_CLASSES:
-                self._of_class.clear()
-            self._of_class[key] = known = self._judge_all(task)
-            return known.rows
-        shard = self._session.hard_shard
-        for row in changed:
-            known.rows[row] = (shard is None or shard[row]) and self._is_curable(task, row, known.never)
-        return known.rows
-
-    def _judge_all(self, task: Task) -> _Curable:
-        count = len(self._session.nodes)
-        never = [verdict([ask(task) for ask in judge.once], count) for judge in self._judges]
-        return _Curable(self._session.fitting.curable_nodes(task), never, Changes(self._session.nodes))
-
-    def _is_curable(self, task: Task, row: int, never: list[Verdict | None]) -> bool:
-        """Whether the first plugin to refuse the node does not do so for good."""
-        states = NodeStates(self._session.nodes, self._session.pods, slice(row, row + 1), only=row)
-        for judge, refused in zip(self._judges, never, strict=True):
-            said = [one for ask in judge.by_row for one in ask(task, states) or () if one.nodes[0]]
-            if said or (refused is not None and refused[0][row]):
-                is_final = any(one.code is not Code.UNSCHEDULABLE for one in said)
-                return not is_final and not (refused is not None and refused[1][row])
-        return True
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Curable:
-    """What is known for one class of tasks."""
-
-    rows: Mask
-    never: list[Verdict | None]
-    """By plugin that has predicates, whom it refuses whatever is on the node."""
-    changes: Changes
-
-
 class BarrenNodes:
     """Nodes that stay refused to tasks of one job, whoever else of it is given room.
 
@@ -174,7 +109,7 @@ class BarrenNodes:
     a task may change its place in the order of jobs, and with it which candidates plugins name first.
     """
 
-    def __init__(self, session: Session, point: Point) -> None:
+    def __init__(self, session: Session, point: VictimPoint) -> None:
         self._session = session
         self._point = point
         self._of_class: dict[Hashable, Mask] = {}
@@ -186,7 +121,7 @@ class BarrenNodes:
     def rows_for(self, task: Task) -> Mask:
         """The nodes not to be looked at for this task; do not change the mask."""
         self._forget_changes()
-        key = self._session.fitting.key_of(task)
+        key = self._session.scoring.key_of(task)
         known = self._of_class.get(key)
         if known is None:
             known = self._of_class[key] = np.zeros(len(self._session.nodes), dtype=np.bool_)
@@ -196,9 +131,9 @@ class BarrenNodes:
         """A node has refused the task: remember it where it would do so again."""
         session = self._session
         if (
-            not session.shortcuts.upper_bounds
+            not session.shortcuts.bounds
             or session.has_moving_task_order
-            or session.has_moving_job_order
+            or session.dispatch.has_moving_job_order
         ):
             return
         most = session.most_victims(self._point, task, candidates)

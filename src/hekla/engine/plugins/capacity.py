@@ -23,10 +23,10 @@ from hekla.engine.framework.points import (
     SIMULATE_ALLOCATABLE,
     UNIFIED_EVICTABLE,
     VICTIM_QUEUE_ORDER,
-    Point,
-    Vote,
+    AnyPoint,
     answers,
 )
+from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
 from hekla.engine.model.job import Job
@@ -100,7 +100,7 @@ class Capacity(Plugin):
         self.share: Floats = shares(self.allocated, self.entitled.deserved, self.session.axis.pods)
         self.is_best_effort = deserves_nothing(self.entitled.deserved, self.session.axis.pods)
 
-    def silent_on(self) -> Sequence[Point]:
+    def silent_on(self) -> Sequence[AnyPoint]:
         if self.fault:
             return (QUEUE_ORDER, VICTIM_QUEUE_ORDER)
         return () if self.hierarchical else (VICTIM_QUEUE_ORDER,)

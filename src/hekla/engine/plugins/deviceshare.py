@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Floats, Rows
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.status import TERMINATED_SET, Status
@@ -123,7 +123,7 @@ class DeviceShare(Plugin):
             return WholeCards(self.session)
         return VirtualCards(self.session, told.policy, told.exclusive_rules) if told.vgpu else None
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         devices = self.devices
         if devices is None or not any(map(devices.wants, self.session.tasks)):
             return (PREDICATE, NODE_ORDER)

@@ -180,7 +180,7 @@ class NetworkTopologyAware(Plugin):
         if wish.memory:
             return is_allowed
         demand, asked = self._demand_of(job, sub_job)
-        moment = len(self.session.nodes.changed) if purpose is Purpose.AFTER_EVICTIONS else 0
+        moment = self.session.nodes.journal.version if purpose is Purpose.AFTER_EVICTIONS else 0
         key = (demand.tobytes(), asked, purpose, moment)
         if self._latest_fit[0] != key:
             self._latest_fit = (key, self._large_enough(demand, list(asked), purpose))
@@ -199,7 +199,7 @@ class NetworkTopologyAware(Plugin):
         axis = self.session.axis
         if sub_job is None:
             return minimum_of(self.session, job), axis.compared(job.min_resources or {})
-        moment = (sub_job.uid, len(self.session.nodes.changed))
+        moment = (sub_job.uid, self.session.nodes.journal.version)
         if self._latest_demand[0] != moment:
             self._latest_demand = (moment, self._waiting_demand_of(sub_job))
         return self._latest_demand[1]

@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import BATCH_NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import BATCH_NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Floats, Mask, Rows
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.resources import CPU
@@ -141,7 +141,7 @@ class NumaAware(Plugin):
             if node is not None and task.uid not in node.reported:
                 node.free &= ~union(self._judge(task, task.node).cpus)
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         """Nothing to say where no task could be turned away or get CPUs of its own."""
         wishes = [self._wish_of(task) for task in self.session.tasks]
         matters = any(wish is not None and (wish.insists or self._cpus_of_row) for wish in wishes)

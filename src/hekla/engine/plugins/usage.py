@@ -13,7 +13,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Floats, Mask, Rows
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.resources import CPU, MEMORY
@@ -81,7 +81,7 @@ class Usage(Plugin):
         is_known = [one is not None and now - one.at <= LONGEST_MEMORY for one in found]
         self._is_known: Mask = np.array(is_known, dtype=np.bool_)
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         return () if any(self._weights) and self.arguments.weight else (NODE_ORDER,)
 
     @answers(PREDICATE, Scope.CLASS)
