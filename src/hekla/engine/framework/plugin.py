@@ -53,6 +53,18 @@ class Plugin:
     keeps_pods: ClassVar[bool] = False
     """Whether it moves pods in the pod ledger when tasks are placed and released."""
 
+    acts_on_time: ClassVar[bool] = False
+    """Whether what it says may change while nothing happens but that time passes."""
+
+    reads_load: ClassVar[bool] = False
+    """Whether it goes by how busy nodes really are (`session.snapshot.load`), so that this is measured."""
+
+    asks_outside: ClassVar[bool] = False
+    """Whether its answers come from other processes, so that a recording does not hold them."""
+
+    hands_out_devices: ClassVar[bool] = False
+    """Whether a node's own tools would have to be told which devices it chose; hekla does not do that."""
+
     may_object: bool = False
     """Whether in this session it may object to a placement, although it can hear of many at once."""
 
@@ -114,11 +126,11 @@ class Plugin:
         job: Job,  # noqa: ARG002 - plugins override it
         sub_job: SubJob,  # noqa: ARG002
         bounds: Sequence[Domain],  # noqa: ARG002
-        hopeful: Mask,  # noqa: ARG002
+        possible: Mask,  # noqa: ARG002
     ) -> Mask | None:
-        """For each bound, whether of its own gradient below it just the bound is hopeful.
+        """For each bound, whether of its own gradient below it just the bound is possible.
 
-        `hopeful` has one entry per domain. None means that the gradients have to be asked for one by one.
+        `possible` has one entry per domain. None means that the gradients have to be asked for one by one.
         """
         return None
 

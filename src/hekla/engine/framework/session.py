@@ -400,14 +400,14 @@ class Session:
         """Whether a domain's score may depend on which others are candidates."""
         return any(plugin.compares_domains(sub_job) for plugin in self._who_answers(points.HYPERNODE_ORDER))
 
-    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
-        """For each bound, whether of the hopeful domains below it there is just the bound to try."""
+    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], possible: Mask) -> Mask:
+        """For each bound, whether of the possible domains below it there is just the bound to try."""
         plugins = self._who_answers(points.HYPERNODE_GRADIENT)
-        given = plugins[0].only_choices(job, sub_job, bounds, hopeful) if len(plugins) == 1 else None
+        given = plugins[0].only_choices(job, sub_job, bounds, possible) if len(plugins) == 1 else None
         if given is not None:
             return given
         gradients = [self.gradients_of_sub_job(job, sub_job, bound) for bound in bounds]
-        choices = [[d for group in groups for d in group if hopeful[d.place]] for groups in gradients]
+        choices = [[d for group in groups for d in group if possible[d.place]] for groups in gradients]
         return np.array([found == [bound] for found, bound in zip(choices, bounds, strict=True)], np.bool_)
 
     def _who_answers(self, point: AnyPoint) -> list[Plugin]:

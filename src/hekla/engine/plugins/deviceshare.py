@@ -99,6 +99,7 @@ class Devices(Protocol):
 
 class DeviceShare(Plugin):
     name = "deviceshare"
+    hands_out_devices = True
     Arguments = DeviceShareArguments
 
     def on_open(self) -> None:
@@ -134,16 +135,19 @@ class DeviceShare(Plugin):
 
     # Answers
 
-    @answers(PREDICATE, Scope.ROW)
+    def asks_for_cards(self, task: Task) -> bool:
+        return self.devices is not None and self.devices.wants(task)
+
+    @answers(PREDICATE, Scope.ROW, concerns=asks_for_cards)
     def refuse_nodes_without_cards(self, task: Task, rows: Rows) -> list[Refusal] | None:
-        if self.devices is None or not self.devices.wants(task):
+        if self.devices is None:
             return None
         refusal = self.devices.refusal(task, rows)
         return [refusal] if refusal.nodes.any() else None
 
-    @answers(NODE_ORDER, Scope.ROW)
+    @answers(NODE_ORDER, Scope.ROW, concerns=asks_for_cards)
     def prefer_cards_that_fit_well(self, task: Task, rows: Rows) -> Floats | None:
-        if self.devices is None or not self.devices.wants(task):
+        if self.devices is None:
             return None
         scores = self.devices.scores(task, rows)
         return None if scores is None else np.floor(scores + 0.5) * self.arguments.weight

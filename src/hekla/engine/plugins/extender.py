@@ -118,6 +118,7 @@ class Extender(Plugin):
     """
 
     name = "extender"
+    asks_outside = True
     Arguments = ExtenderArguments
     transport: ClassVar[Transport] = staticmethod(post)
 

@@ -128,15 +128,15 @@ class NodeOrder(Plugin):
         """A node without soft taints that are not tolerated gets all there is to get."""
         return float(self.arguments.taint_toleration * MAX_NODE_SCORE)
 
-    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES, concerns=lambda self, task: self.dislikes_nodes(task))
+    def dislikes_nodes(self, task: Task) -> bool:
+        return self._disliked.of(task) is not None
+
+    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES, concerns=dislikes_nodes)
     def prefer_tolerated_nodes(self, task: Task, among: Mask) -> Floats | None:
         """What other nodes lose of that, compared with the candidate that has the most of them."""
         disliked = self._disliked.of(task)
         share = share_of_best(disliked, among) if disliked is not None else None
         return None if share is None else weighted(share, -self.arguments.taint_toleration)
-
-    def dislikes_nodes(self, task: Task) -> bool:
-        return self._disliked.of(task) is not None
 
     @answers(BATCH_NODE_ORDER)
     def prefer_good_company(self, task: Task, among: Mask) -> Floats | None:

@@ -108,6 +108,7 @@ class NumaAware(Plugin):
     """
 
     name = "numa-aware"
+    hands_out_devices = True
     Arguments = NumaAwareArguments
 
     def on_open(self) -> None:
@@ -152,10 +153,11 @@ class NumaAware(Plugin):
 
     # Answers
 
-    @answers(PREDICATE, Scope.ROW)
+    def wants_own_cpus(self, task: Task) -> bool:
+        return self._wish_of(task) is not None
+
+    @answers(PREDICATE, Scope.ROW, concerns=wants_own_cpus)
     def refuse_nodes_that_would_turn_it_away(self, task: Task, rows: Rows) -> list[Refusal] | None:
-        if self._wish_of(task) is None:
-            return None
         wanted = np.arange(len(self.session.nodes))[rows].tolist()
         verdicts = [self._judge(task, row) for row in wanted]
         refusing = {verdict.reason: verdict for verdict in verdicts if verdict.reason}
@@ -164,7 +166,7 @@ class NumaAware(Plugin):
             for reason, said in refusing.items()
         ]
 
-    @answers(BATCH_NODE_ORDER)
+    @answers(BATCH_NODE_ORDER, concerns=wants_own_cpus)
     def prefer_few_numa_nodes(self, task: Task, among: Mask) -> Floats | None:
         wish = self._wish_of(task)
         if wish is None or not wish.insists:

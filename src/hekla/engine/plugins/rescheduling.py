@@ -83,6 +83,8 @@ class Rescheduling(Plugin):
     """It speaks in one cycle, then rests for the interval; the first cycle ever starts a rest."""
 
     name = "rescheduling"
+    reads_load = True
+    acts_on_time = True
     Arguments = ReschedulingArguments
 
     def on_open(self) -> None:

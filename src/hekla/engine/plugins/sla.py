@@ -40,6 +40,7 @@ class Sla(Plugin):
     """It only ever speaks for a job: to overrule others it must stand in a tier before them."""
 
     name = "sla"
+    acts_on_time = True
     Arguments = SlaArguments
 
     def on_open(self) -> None:

@@ -65,6 +65,7 @@ class TdmArguments:
 
 class Tdm(Plugin):
     name = "tdm"
+    acts_on_time = True
     Arguments = TdmArguments
 
     def on_open(self) -> None:

@@ -57,6 +57,8 @@ class Usage(Plugin):
     """Figures that are too old are no opinion: such nodes are neither refused nor scored."""
 
     name = "usage"
+    reads_load = True
+    acts_on_time = True
     Arguments = UsageArguments
 
     def on_open(self) -> None:

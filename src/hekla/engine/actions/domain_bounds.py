@@ -1,4 +1,4 @@
-"""Hopes: which network domains could hold what a job lacks, by what all their nodes have together."""
+"""Domain bounds: which network domains could hold what a job lacks, by what all their nodes have together."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hekla.engine.model.roster import Roster
 from hekla.engine.model.task import Task
 
 MOST_NAMED = 8
-"""So many domains without hope are told one by one, more of them together."""
+"""So many domains that are too small are told one by one, more of them together."""
 
 
-class Hopes:
+class DomainBounds:
     """What is known of one job before anything of it is tried; answers have one entry per domain."""
 
     def __init__(self, session: Session, job: Job) -> None:
@@ -44,7 +44,7 @@ class Hopes:
         failed = self._failed.get(sub_job.uid)
         return self._everywhere if failed is None else ~failed
 
-    def fails(self, sub_job: SubJob, domain: Domain) -> None:
+    def note_failure(self, sub_job: SubJob, domain: Domain) -> None:
         """Tried first of all, the part found no place there; nor would it if that were tried again."""
         if self._session.shortcuts.bounds:
             nowhere = np.zeros_like(self._everywhere)
@@ -66,9 +66,9 @@ class Hopes:
             return self._everywhere
         return np.asarray((self._session.domains.room() >= least_of(tasks, missing)).all(axis=1))
 
-    def tell(self, hopeless: Sequence[Domain]) -> None:
+    def tell(self, too_small: Sequence[Domain]) -> None:
         """Say which domains are passed over."""
-        story, names = self._session.story, sorted(domain.name for domain in hopeless)
+        story, names = self._session.story, sorted(domain.name for domain in too_small)
         named = names if len(names) <= MOST_NAMED else names[: MOST_NAMED - 1]
         for name in named:
             story.of_job(self._job.uid, f'domain "{name}" has too little room for the gang')
