@@ -97,12 +97,12 @@ class Scoring:
         return self._in_shard(known.open_to(task)) & known.fits_later
 
     def curable_nodes(self, task: Task) -> Mask:
-        """Nodes that may be used and that an eviction might open; a mask of its own."""
+        """Nodes that may be used and that an eviction might open; do not change the mask."""
         return self._in_shard(self.curable_by_plugins(task))
 
     def curable_by_plugins(self, task: Task) -> Mask:
         """The same, whether or not the nodes are this scheduler's."""
-        return self.class_of(task).curable(task)
+        return self._class_as_it_was(task).curable(task)
 
     def _in_shard(self, nodes: Mask) -> Mask:
         shard = self._session.hard_shard

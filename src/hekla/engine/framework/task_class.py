@@ -51,7 +51,7 @@ class TaskClass:
         refused = [one[0] for one in self.refused if one is not None]
         self._never: Mask | None = np.logical_or.reduce(refused) if refused else None
         self._static = [total([ask(task) for ask in part.once]) for part in (answers.order, answers.batch)]
-        self._seen = -1
+        self._seen = self._curable_seen = -1
 
     def refresh(self) -> TaskClass:
         """Work out again what has changed since it was last looked at."""
@@ -117,12 +117,23 @@ class TaskClass:
         return scores
 
     def curable(self, task: Task) -> Mask:
-        """Nodes that an eviction might open: the first plugin to refuse one does not do so for good."""
-        states, count = NodeStates(self._session.nodes, self._session.pods), len(self.is_open)
-        undecided, curable = np.ones(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
+        """Nodes that an eviction might open; do not change the mask."""
+        nodes, pods, seen = self._session.nodes, self._session.pods, self._curable_seen
+        self._curable_seen = nodes.journal.now
+        if seen < 0 or any(plugin.anew for plugin in self._answers.filters):
+            self._curable = self._curable_in(NodeStates(nodes, pods), task)
+        elif seen != nodes.journal.now and len(rows := nodes.journal.since(seen)):
+            self._curable[rows] = self._curable_in(NodeStates(nodes, pods, rows), task)
+        return self._curable
+
+    def _curable_in(self, states: NodeStates, task: Task) -> Mask:
+        """Where the first plugin to refuse a node does not do so for good."""
+        undecided, curable = np.ones((2, len(states.pod_count)), dtype=np.bool_)
         for plugin, never in zip(self._answers.filters, self.refused, strict=True):
             said = [*(ask(task, states) for ask in plugin.by_row), *(ask(task) for ask in plugin.anew)]
-            verdicts = [one for one in (never, verdict(said, count)) if one is not None]
+            verdicts = [] if never is None else [(never[0][states.rows], never[1][states.rows])]
+            if (now := verdict(said, len(curable))) is not None:
+                verdicts.append(now)
             for _, hard in verdicts:
                 curable &= ~(undecided & hard)
             for bad, _ in verdicts:
