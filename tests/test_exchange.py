@@ -21,7 +21,7 @@ from fakes.peer import (
     says_hello_slowly,
     trickles,
 )
-from hekla.engine.plugins.extender_transport import CallFailed, post
+from hekla.engine.plugins.extender.messages import CallFailed, post
 from hekla.errors import HeklaError, InputError
 from hekla.exchange import ExchangeFailed, exchange
 from hekla.scheduler.load.prometheus import Prometheus

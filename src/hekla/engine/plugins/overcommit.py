@@ -12,7 +12,7 @@ from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, 
 from hekla.engine.ledger.arrays import Floats
 from hekla.engine.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
 from hekla.engine.model.job import INQUEUE, Job
-from hekla.engine.plugins.demand import short_of, within
+from hekla.engine.plugins.queues import short_of, within
 
 
 @dataclass(frozen=True)
