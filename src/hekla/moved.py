@@ -20,7 +20,7 @@ MOVED = {
     "hekla.shadow": "hekla.insight.shadow",
     "hekla.sim": "hekla.simulation",
     "hekla.state": "hekla.engine.state",
-    "hekla.timetravel": "hekla.insight.replay",
+    "hekla.timetravel": "hekla.insight.replay and hekla.server.recording",
     "hekla.workloads": "hekla.simulation.workloads",
 }
 """Old packages to new ones."""
