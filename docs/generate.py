@@ -88,7 +88,7 @@ def plugins() -> Iterator[str]:
     yield (
         "The plugins that come with hekla. A configuration seats them in tiers and gives them arguments, "
         "see [configuration](configuration.md). Plugins of your own are added by `--plugin file.py:Class`, "
-        "or by the entry point group `hekla.engine.plugins` of an installed package."
+        "or by the entry point group `hekla.plugins` of an installed package."
     )
     for name, plugin in sorted(BUILTIN_PLUGINS.items()):
         yield f"## {name}"
@@ -107,7 +107,7 @@ def actions() -> Iterator[str]:
     yield (
         "The steps of a cycle. They run in the order in which the configuration lists them; arguments stand "
         "under `configurations`, see [configuration](configuration.md). Actions of your own are added like "
-        "plugins, by `--plugin file.py:Class` or the entry point group `hekla.engine.actions`."
+        "plugins, by `--plugin file.py:Class` or the entry point group `hekla.actions`."
     )
     for name, action in sorted(BUILTIN_ACTIONS.items()):
         yield f"## {name}"

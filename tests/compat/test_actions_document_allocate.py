@@ -12,7 +12,7 @@ from statements import holds, shows
 
 from hekla.conf import PluginEntry
 from hekla.engine.framework.decisions import Bind
-from hekla.engine.plugins.role_affinity import AFFINITY, ANTI_AFFINITY
+from hekla.engine.plugins.task_topology.buckets import AFFINITY, ANTI_AFFINITY
 from hekla.objects import LabelSelector, Node
 from hekla.objects.node import ContainerImage
 from hekla.objects.pod import Affinity, TopologySpreadConstraint

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
-from hekla.engine.plugins.hdrf import HIERARCHY, WEIGHTS
+from hekla.engine.plugins.drf import HIERARCHY, WEIGHTS
 from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue, Taint
 from hekla.objects.meta import Amount, ResourceList
 from hekla.objects.node import NodeSpec, NodeStatus

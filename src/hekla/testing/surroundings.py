@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hekla.engine.model.task import REVOCABLE_ZONE
 from hekla.engine.plugins.cdp import COOLDOWN
 from hekla.engine.plugins.nodegroup import GROUP
-from hekla.engine.plugins.role_affinity import AFFINITY, ANTI_AFFINITY
+from hekla.engine.plugins.task_topology.buckets import AFFINITY, ANTI_AFFINITY
 from hekla.objects import (
     HyperNode,
     LabelSelector,

@@ -14,7 +14,7 @@ from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.capacity import Capacity
-from hekla.engine.plugins.queue_limits import UNLIMITED
+from hekla.engine.plugins.queues import UNLIMITED
 from hekla.objects import Manifest, Queue
 from hekla.testing import (
     JobObjects,

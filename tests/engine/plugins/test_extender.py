@@ -19,7 +19,7 @@ from hekla.engine.model.diagnosis import Code
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.extender import Extender
-from hekla.engine.plugins.extender_transport import CallFailed, post
+from hekla.engine.plugins.extender.messages import CallFailed, post
 from hekla.exchange import LARGEST_ANSWER
 from hekla.testing import Story, check_plugin, job, node, queue, session_of
 from hekla.testing import plugin as entry

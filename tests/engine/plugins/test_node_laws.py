@@ -13,15 +13,18 @@ from plugin_stage import FITS, UU, Stage, U, apart, dislikes, likes, near, node,
 from hekla.engine.ledger.arrays import ALL_ROWS
 from hekla.engine.ledger.formulas import Sum
 from hekla.engine.model.task import Task
-from hekla.engine.plugins.allocation_formulas import balanced_allocation_formula, least_allocated_formula
-from hekla.engine.plugins.allocation_scores import (
+from hekla.engine.plugins.kubernetes.topology_spread import HOSTNAME
+from hekla.engine.plugins.nodeorder import share_of_best
+from hekla.engine.plugins.nodeorder.allocation_formulas import (
+    balanced_allocation_formula,
+    least_allocated_formula,
+)
+from hekla.engine.plugins.nodeorder.allocation_scores import (
     BALANCED_ALLOCATION,
     LEAST_ALLOCATED,
     MOST_ALLOCATED,
     capacity_of,
 )
-from hekla.engine.plugins.nodeorder import share_of_best
-from hekla.engine.plugins.topology_spread import HOSTNAME
 from hekla.objects.meta import matches
 from hekla.objects.pod import PodAffinityTerm
 

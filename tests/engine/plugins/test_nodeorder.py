@@ -21,7 +21,7 @@ from plugin_stage import (
 
 from hekla.engine.ledger.arrays import Rows
 from hekla.engine.ledger.states import NodeStates
-from hekla.engine.plugins.pod_affinity_score import stretched
+from hekla.engine.plugins.nodeorder.pod_scores import stretched
 
 MIB = 2**20
 HALF_CORE: dict[str, object] = {"cpu": "500m"}

@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 from plugin_stage import FITS, GROUP, UU, node, read
 
 from hekla.engine.framework.session import Session
+from hekla.engine.model.requests import is_guaranteed
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.engine.plugins.cpu_topology import CpuTopology, members, pick, topology_of
-from hekla.engine.plugins.guaranteed import is_guaranteed
-from hekla.engine.plugins.numa_hints import assign, fewest, lowest
 from hekla.engine.plugins.numaaware import NumaAware
+from hekla.engine.plugins.numaaware.cpu_topology import (
+    CpuTopology,
+    assign,
+    fewest,
+    lowest,
+    members,
+    pick,
+    topology_of,
+)
 from hekla.objects import KINDS, Numatopology, Pod
 from hekla.objects.topology import CpuInfo
 from hekla.testing import check_plugin, job, queue, session_of

@@ -14,8 +14,8 @@ from hekla.engine.framework.orders import task_goes_first, tasks_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.engine.plugins.role_affinity import AFFINITY, ANTI_AFFINITY, TASK_ORDER, read_affinity
 from hekla.engine.plugins.task_topology import Rank, TaskTopology
+from hekla.engine.plugins.task_topology.buckets import AFFINITY, ANTI_AFFINITY, TASK_ORDER, read_affinity
 from hekla.errors import InputError
 from hekla.testing import JobObjects, Role, Story, check_plugin, job, node, queue, session_of
 from hekla.testing import plugin as entry

@@ -35,7 +35,7 @@ NOT_IN_GROUP = "node(s) were in no node group of the queue"
 OVER_LIMIT = "node(s) were in a node group where the queue is at its limit"
 BAD_LIMITS = "queue has unreadable node group limits"
 NO_JOB = "pod belongs to no known job"
-NOBODY = NodeGroupAffinity()
+NO_GROUPS = NodeGroupAffinity()
 
 Limits = Mapping[str, tuple[Amounts, Mask]]
 """By group: the amounts, and which resources are limited at all."""
@@ -55,8 +55,8 @@ class NodeGroupArguments:
 class Wishes:
     """The groups a queue asks for and those it avoids."""
 
-    affinity: NodeGroupAffinity = NOBODY
-    anti: NodeGroupAffinity = NOBODY
+    affinity: NodeGroupAffinity = NO_GROUPS
+    anti: NodeGroupAffinity = NO_GROUPS
 
     @property
     def is_empty(self) -> bool:
@@ -169,7 +169,7 @@ class NodeGroup(Plugin):
     def _wishes_of(self, queue: Queue) -> Wishes:
         family = self._ancestry(queue) if self.hierarchical else iter((queue,))
         found = next((found for one in family if (found := affinity_of(one)) is not None), QueueAffinity())
-        return Wishes(found.node_group_affinity or NOBODY, found.node_group_anti_affinity or NOBODY)
+        return Wishes(found.node_group_affinity or NO_GROUPS, found.node_group_anti_affinity or NO_GROUPS)
 
     def _ancestry(self, queue: Queue) -> Iterator[Queue]:
         """The queue, its parent, and so on; a circle ends where it closes."""

@@ -13,7 +13,7 @@ from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Floats
 from hekla.engine.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
 from hekla.engine.model.job import INQUEUE, Job
-from hekla.engine.plugins.demand import short_of, within
+from hekla.engine.plugins.queues import short_of, within
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import VICTIM_TASKS, AnyPoint, answers
 from hekla.engine.model.load import NodeLoad
 from hekla.engine.model.node import Node
+from hekla.engine.model.requests import is_guaranteed
 from hekla.engine.model.resources import CPU, MEMORY
 from hekla.engine.model.task import Task
-from hekla.engine.plugins.guaranteed import is_guaranteed
 from hekla.errors import InputError
 from hekla.objects import Pod
 from hekla.objects.duration import read_seconds
@@ -129,7 +129,7 @@ class Rescheduling(Plugin):
         return quiet, busy
 
     def _place(self, row: int, node: Node) -> Place:
-        # As in Volcano, a node that nobody measures looks idle.
+        # As in Volcano, a node that is not measured looks idle.
         load = self.session.snapshot.load.get(node.name, UNMEASURED)
         return Place(row, node, {CPU: load.cpu, MEMORY: load.memory})
 
