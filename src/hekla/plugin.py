@@ -19,6 +19,7 @@ from hekla.conf import argument, arguments_by_prefix
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.figures import QueueFigures
 from hekla.engine.framework.gang_eviction import EvictionContext
+from hekla.engine.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
 from hekla.engine.framework.plugin import NoArguments, Objection, Plugin, Resolve
 from hekla.engine.framework.points import (
     ALLOCATABLE,
@@ -65,12 +66,13 @@ from hekla.engine.framework.rules import Vote
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.arrays import Amounts, Counts, Floats, Indices, Mask, Rows
+from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Code, Diagnosis, Refusal
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.queue import Queue
-from hekla.engine.model.status import Status
+from hekla.engine.model.status import ALLOCATED_SET, Status
 from hekla.engine.model.task import Task
 
 if TYPE_CHECKING:
@@ -83,7 +85,15 @@ BUILDERS = ("Story", "check_plugin", "job", "node", "plugin", "pod", "queue", "s
 """From `hekla.testing`, imported when first used: a scheduler at work needs none of them."""
 
 
+GONE = {
+    "for_many": "is gone: a score is written once, over columns (Scope.LEDGER), and all nodes are scored for a "
+    "class of tasks at a time; leave that method out",
+}
+
+
 def __getattr__(name: str) -> object:
+    if name in GONE:
+        raise ImportError(f'"{name}" {GONE[name]}')
     if name not in BUILDERS:
         raise AttributeError(f'module "hekla.plugin" has no attribute "{name}"')
     return getattr(importlib.import_module("hekla.testing"), name)
@@ -91,8 +101,10 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "ALLOCATABLE",
+    "ALLOCATED_SET",
     "BATCH_NODE_ORDER",
     "BEST_NODE",
+    "CPU_COLUMN",
     "HEADROOM",
     "HYPERNODE_GRADIENT",
     "HYPERNODE_ORDER",
@@ -103,6 +115,7 @@ __all__ = [
     "JOB_READY",
     "JOB_STARVING",
     "JOB_VALID",
+    "MEMORY_COLUMN",
     "NODE_ORDER",
     "NODE_ORDER_REDUCE",
     "OVERUSED",
@@ -161,9 +174,12 @@ __all__ = [
     "as_key",
     "check_plugin",
     "job",
+    "jobs_in_order",
     "node",
     "plugin",
     "pod",
     "queue",
+    "queues_in_order",
     "session_of",
+    "tasks_in_order",
 ]

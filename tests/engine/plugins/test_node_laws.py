@@ -6,19 +6,19 @@ import math
 from typing import Any
 
 import numpy as np
+from hekla.engine.ledger.formulas import Sum
+from hekla.engine.plugins.nodeorder.allocation_formulas import (
+    balanced_allocation_formula,
+    least_allocated_formula,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plugin_stage import FITS, UU, Stage, U, apart, dislikes, likes, near, node, only, pod, spread, term
 
 from hekla.engine.ledger.arrays import ALL_ROWS
-from hekla.engine.ledger.formulas import Sum
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.kubernetes.topology_spread import HOSTNAME
 from hekla.engine.plugins.nodeorder import share_of_best
-from hekla.engine.plugins.nodeorder.allocation_formulas import (
-    balanced_allocation_formula,
-    least_allocated_formula,
-)
 from hekla.engine.plugins.nodeorder.allocation_scores import (
     BALANCED_ALLOCATION,
     LEAST_ALLOCATED,
