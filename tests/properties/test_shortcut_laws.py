@@ -133,7 +133,7 @@ def test_the_memory_of_a_role_is_the_same_for_runs_and_one_by_one(
     cluster: Cluster, tiers: Sequence[str], error_cache: bool, on_unready: str, fewer: Shortcuts
 ) -> None:
     options = {"predicateErrorCacheEnable": error_cache, "unreadyPolicy": on_unready}
-    conf = replace(conf_of("allocate", tiers), options={"allocate": options})
+    conf = conf_of("allocate", tiers, {"allocate": options})
     assert decided(cluster.cycle(conf)) == decided(cluster.cycle(conf, fewer))
 
 
