@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 from effort import examples
 from hypothesis import given
-from hypothesis import strategies as st
 from moves import deeds
 
 from hekla.conf import Conf, PluginEntry, Tier
-from hekla.engine.actions import at_once, placing
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import NODE_ORDER, NODE_ORDER_REDUCE, Scope, answers
 from hekla.engine.framework.registry import Registry
@@ -82,17 +79,9 @@ def test_shortcuts_decide_as_the_long_way_does(cluster: Cluster, conf: Conf) -> 
 
 
 @examples(0.5)
-@given(
-    cluster=gang_clusters(),
-    conf=gang_confs().map(ending_with_it),
-    worth_planning=st.sampled_from([2, 17]),
-)
-def test_so_they_do_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning: int) -> None:
-    with (
-        patch.object(at_once, "WORTH_PLANNING", worth_planning),
-        patch.object(placing, "WORTH_PLANNING", worth_planning),
-    ):
-        hold_the_ways_together(cluster, conf)
+@given(cluster=gang_clusters(), conf=gang_confs().map(ending_with_it))
+def test_so_they_do_for_whole_gangs(cluster: Cluster, conf: Conf) -> None:
+    hold_the_ways_together(cluster, conf)
 
 
 @examples(0.5)

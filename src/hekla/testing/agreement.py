@@ -14,7 +14,7 @@ from hekla.engine.ledger.states import SupposedStates
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.testing.answers import Answer, all_answers, asked_about_nodes, on_rows, same
+from hekla.testing.answers import Answer, all_answers, asked_about_nodes, on_rows, same, says_something
 from hekla.testing.samples import placements
 
 
@@ -85,12 +85,24 @@ def _of_scope(session: Session, task: Task, scope: Scope) -> list[Answer]:
 
 
 def broken_concerns(session: Session) -> Iterator[str]:
-    """Answers that say something of a task that they are not concerned with."""
+    """Answers that say something of a task that does not concern them, at once or after placements."""
+    unconcerned = {str(answer) for answer in asked_about_nodes(session) if not _is_concerned(session, answer)}
+    yield from _words_of(session, unconcerned)
+    for task, row, status in placements(session) if unconcerned else ():
+        session.put(task, row, status)
+        yield from _words_of(session, unconcerned)
+
+
+def _is_concerned(session: Session, answer: Answer) -> bool:
+    for handler in session.dispatch.handlers(answer.point):
+        if handler.answer == answer.ask and handler.concerns is not None:
+            return handler.concerns(handler.plugin, answer.question[0])
+    return True
+
+
+def _words_of(session: Session, unconcerned: set[str]) -> Iterator[str]:
     for answer in asked_about_nodes(session):
-        handlers = (one for one in session.dispatch.handlers(answer.point) if one.answer == answer.ask)
-        concerns = next((one.concerns for one in handlers if one.concerns is not None), None)
-        task = answer.question[0]
-        if concerns is not None and not concerns(answer.ask.__self__, task) and answer.value:  # type: ignore[attr-defined]
+        if str(answer) in unconcerned and says_something(answer.value):
             yield f"{answer}: it does not concern such tasks, but answers {answer.value!r}"
 
 

@@ -277,6 +277,13 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+def says_something(value: Any) -> bool:
+    """Whether an answer about nodes refuses one, or gives one a score."""
+    if _is_refusals(value):
+        return any(refusal.nodes.any() for refusal in value)
+    return bool(np.any(_number(value)))
+
+
 def _number(value: Any) -> Any:
     return 0.0 if value is None else value
 
