@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from moves import Move, deeds, make_all, moves
@@ -38,14 +39,21 @@ CONTENDED = ("running", "running", "pending")
 """Nodes are full, and about as many tasks wait as could be evicted."""
 
 
-@given(cluster=clusters(), conf=confs())
-def test_the_long_way_leads_to_the_same_decisions(cluster: Cluster, conf: Conf) -> None:
-    quick = cluster.cycle(conf).decisions
-    assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
+WORLDS = {
+    "any": st.tuples(clusters(), confs()),
+    "crowded": st.tuples(clusters(places=CROWDED), confs()),
+    "gangs that look for victims": st.tuples(
+        clusters(most_jobs=7, places=CONTENDED),
+        confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
+    ),
+}
+"""A cluster and a configuration, drawn together."""
 
 
-@given(cluster=clusters(places=CROWDED), conf=confs())
-def test_so_it_does_in_crowded_clusters(cluster: Cluster, conf: Conf) -> None:
+@pytest.mark.parametrize("world", WORLDS)
+@given(data=st.data())
+def test_the_long_way_leads_to_the_same_decisions(world: str, data: st.DataObject) -> None:
+    cluster, conf = data.draw(WORLDS[world])
     quick = cluster.cycle(conf).decisions
     assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
 
@@ -60,15 +68,6 @@ def test_so_it_does_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning
     slow = cluster.cycle(conf, NO_SHORTCUT)
     assert quick.decisions == slow.decisions
     assert [task.node for task in quick.session.tasks] == [task.node for task in slow.session.tasks]
-
-
-@given(
-    cluster=clusters(most_jobs=7, places=CONTENDED),
-    conf=confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
-)
-def test_so_it_does_where_gangs_look_for_victims(cluster: Cluster, conf: Conf) -> None:
-    quick = cluster.cycle(conf).decisions
-    assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
 
 
 @given(cluster=medleys(), conf=medley_confs())
