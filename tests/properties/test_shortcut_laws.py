@@ -54,29 +54,23 @@ def decided(report: CycleReport) -> dict[str, object]:
     }
 
 
-@for_each_shortcut
-@examples(0.5)
-@given(cluster=clusters(), conf=confs())
-def test_the_long_way_leads_to_the_same_decisions(cluster: Cluster, conf: Conf, fewer: Shortcuts) -> None:
-    quick = cluster.cycle(conf).decisions
-    assert deeds(cluster.cycle(conf, fewer).decisions) == deeds(quick)
+WORLDS = {
+    "any": st.tuples(clusters(), confs()),
+    "crowded": st.tuples(clusters(places=CROWDED), confs()),
+    "gangs that look for victims": st.tuples(
+        clusters(most_jobs=7, places=CONTENDED),
+        confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
+    ),
+}
+"""A cluster and a configuration, drawn together."""
 
 
 @for_each_shortcut
+@pytest.mark.parametrize("world", WORLDS)
 @examples(0.5)
-@given(cluster=clusters(places=CROWDED), conf=confs())
-def test_so_it_does_in_crowded_clusters(cluster: Cluster, conf: Conf, fewer: Shortcuts) -> None:
-    quick = cluster.cycle(conf).decisions
-    assert deeds(cluster.cycle(conf, fewer).decisions) == deeds(quick)
-
-
-@for_each_shortcut
-@examples(0.5)
-@given(
-    cluster=clusters(most_jobs=7, places=CONTENDED),
-    conf=confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
-)
-def test_so_it_does_where_gangs_look_for_victims(cluster: Cluster, conf: Conf, fewer: Shortcuts) -> None:
+@given(data=st.data())
+def test_the_long_way_leads_to_the_same_decisions(world: str, data: st.DataObject, fewer: Shortcuts) -> None:
+    cluster, conf = data.draw(WORLDS[world])
     quick = cluster.cycle(conf).decisions
     assert deeds(cluster.cycle(conf, fewer).decisions) == deeds(quick)
 

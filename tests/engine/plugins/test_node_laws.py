@@ -9,11 +9,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from hekla.engine.ledger.formulas import Sum
-from hekla.engine.plugins.nodeorder.allocation_formulas import (
-    balanced_allocation_formula,
-    least_allocated_formula,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plugin_stage import FITS, UU, Stage, U, apart, dislikes, likes, near, node, only, pod, spread, term
