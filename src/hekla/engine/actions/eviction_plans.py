@@ -1,4 +1,4 @@
-"""Eviction plans: for preempt's topology-aware mode, compare nodes by whom they would lose.
+"""Eviction plans: for preempt's topology-aware mode, compare nodes by the victims they would lose.
 
 On a few nodes all victims are taken away, then given back one by one as long as the preemptor
 still fits, the most important first. The node whose remaining victims matter least is taken.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hekla.engine.actions.victim_search import would_run
 from hekla.engine.framework import points
 from hekla.engine.framework.orders import victims_in_order
 from hekla.engine.framework.session import Session
@@ -27,7 +28,7 @@ class EvictionPlan:
 def plan_on(
     session: Session, task: Task, row: int, candidates: list[Task], reason: str
 ) -> EvictionPlan | None:
-    """The fewest victims that will do on this node; None where nobody needs to go, or all would not do."""
+    """The fewest victims that will do on this node; None where no task needs to go, or all would not do."""
     heap = victims_in_order(session, candidates, task)
     # The order is that of now: supposing that tasks were gone does not change who goes next.
     waiting = [heap.pop() for _ in range(len(heap))]
@@ -37,7 +38,7 @@ def plan_on(
             supposition.evict(victim, reason)
             session.ask(points.SIMULATE_REMOVE, task, victim)
             gone.append(victim)
-            if _would_run(session, task, row):
+            if would_run(session, task, row, is_simulated=True):
                 break
         if not gone or not session.would_suit(task, row):
             return None
@@ -54,18 +55,9 @@ def _needed(session: Session, task: Task, row: int, gone: list[Task], reason: st
             for victim in (*gone[:at], *needed):
                 supposition.evict(victim, reason)
             session.ask(points.SIMULATE_ADD, task, gone[at])
-            if not _would_run(session, task, row):
+            if not would_run(session, task, row, is_simulated=True):
                 needed.append(gone[at])
     return tuple(needed)
-
-
-def _would_run(session: Session, task: Task, row: int) -> bool:
-    queue = session.queues[session.jobs[task.job].queue]
-    return (
-        session.would_be_allocatable(queue, task)
-        and session.nodes.fits_later(task, row)
-        and session.would_suit(task, row)
-    )
 
 
 def least_harmful(plans: Iterable[EvictionPlan], now: float) -> EvictionPlan:

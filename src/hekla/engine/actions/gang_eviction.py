@@ -16,9 +16,9 @@ import numpy as np
 from hekla.conf import argument
 from hekla.engine.actions.bundles import Bundle, bundles_of, total_of
 from hekla.engine.actions.placing import choose
+from hekla.engine.actions.victim_search import resolvable
 from hekla.engine.actions.worksheet import ungated_worksheet_of
 from hekla.engine.framework import points
-from hekla.engine.framework.eviction import without_hopeless
 from hekla.engine.framework.finder import NodeFinder
 from hekla.engine.framework.gang_eviction import EvictionContext
 from hekla.engine.framework.orders import TaskLine
@@ -206,7 +206,7 @@ class GangPlanner:
             if not session.is_allocatable(queue, task) or session.objection_to(task) is not None:
                 return False
             known = session.fitting.class_of(task)
-            nodes = domain.nodes & without_hopeless(session, task)
+            nodes = resolvable(session, task, domain.nodes)
             passes = session.fitting.curable_nodes(task) & known.fits_later
             choice = choose(session, task, known, finder.find(task, nodes, passes))
             # Room now is not taken now: the gang starts together once the victims are gone.

@@ -8,8 +8,8 @@ from hekla.conf import read_arguments
 from hekla.engine.actions.allocate import AllocateArguments
 from hekla.engine.actions.bundles import Bundle
 from hekla.engine.actions.gang_eviction import GangEviction, GangEvictionArguments, demand_of, lets_go
+from hekla.engine.actions.victim_search import starving_jobs
 from hekla.engine.framework.action import Action
-from hekla.engine.framework.eviction import starving_jobs
 from hekla.engine.framework.orders import job_goes_first, queues_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job

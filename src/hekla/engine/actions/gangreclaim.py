@@ -7,8 +7,8 @@ from functools import partial
 from hekla.engine.actions.bundles import Bundle
 from hekla.engine.actions.gang_eviction import GangEviction, GangEvictionArguments, demand_of, lets_go
 from hekla.engine.actions.gangpreempt import remembers_refusals
+from hekla.engine.actions.victim_search import starving_jobs
 from hekla.engine.framework.action import Action
-from hekla.engine.framework.eviction import starving_jobs
 from hekla.engine.framework.heap import Heap
 from hekla.engine.framework.orders import queues_in_order, victim_queue_goes_first
 from hekla.engine.framework.session import Session

@@ -24,9 +24,8 @@ from functools import partial
 import numpy as np
 
 from hekla.engine.actions.one_domain import Fit, OneDomain, PlaceTask, UntilReady
-from hekla.engine.framework.eviction import ungated_tasks
-from hekla.engine.framework.orders import Turns, tasks_in_order, victims_in_order
-from hekla.engine.framework.prospects import candidates_on
+from hekla.engine.actions.victim_search import ungated_tasks
+from hekla.engine.framework.orders import Turns, by_name, tasks_in_order, victims_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Kind, Statement
 from hekla.engine.framework.topology import has_its_network
@@ -168,9 +167,8 @@ def may_give(session: Session, job: Job, task: Task) -> bool:
 
 def fewest_givers(session: Session, task: Task, row: int, holders: Collection[str]) -> list[Task]:
     """The fewest held places that make room for the task on this node; none where they do not suffice."""
-    held = candidates_on(
-        session, row, lambda other: other.status is Status.ALLOCATED and other.job in holders
-    )
+    here = session.nodes.tasks_on[row].values()
+    held = by_name([one for one in here if one.status is Status.ALLOCATED and one.job in holders])
     waiting = victims_in_order(session, held, task)
     room, columns = session.nodes.idle[row].copy(), list(task.asked)
     chosen: list[Task] = []
