@@ -33,6 +33,15 @@ class Objection:
     code: Code = Code.UNRESOLVABLE
 
 
+@dataclass(frozen=True)
+class EvictionContext:
+    """The action (`gangpreempt` or `gangreclaim`), the job that needs room, and the network domain."""
+
+    kind: str
+    job: Job
+    domain: str
+
+
 class Resolve(Enum):
     """How what a plugin says of victims may change while room is made for one job.
 
