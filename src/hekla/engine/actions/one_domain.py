@@ -13,8 +13,9 @@ from itertools import chain
 
 import numpy as np
 
+from hekla.engine.actions.victim_search import ungated_tasks
 from hekla.engine.actions.worksheet import ungated_worksheet_of
-from hekla.engine.framework.orders import TaskLine
+from hekla.engine.framework.orders import TaskLine, tasks_in_order
 from hekla.engine.framework.points import Purpose
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Kind, Statement
@@ -139,6 +140,13 @@ class OneDomainNow(OneDomain):
 def chained(gradients: Iterable[Iterable[Domain]]) -> Iterable[Domain]:
     """Every domain once, the preferred ones first."""
     return chain.from_iterable(gradients)
+
+
+def make_room_anywhere(session: Session, statement: Statement, job: Job, place_task: PlaceTask) -> None:
+    """Make room for one task after another, wherever that is, until the job has all it needs."""
+    tasks = tasks_in_order(session, ungated_tasks(job))
+    while tasks and session.is_starving(job):
+        place_task(statement, tasks.popleft(), session.domains.top)
 
 
 def make_room_in_one_domain(session: Session, statement: Statement, job: Job, begin: Begin) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.actions.eviction_plans import least_harmful, plan_on
-from hekla.engine.actions.one_domain import PlaceTask, make_room_in_one_domain
+from hekla.engine.actions.one_domain import PlaceTask, make_room_anywhere, make_room_in_one_domain
 from hekla.engine.actions.victim_search import (
     NEVER,
     VictimSearch,
@@ -123,9 +123,7 @@ class Preemption:
         self._queue = queue
         self._finder = NodeFinder(session, arguments.error_cache)
         by_all = arguments.victim_mode == "intersectAll"
-        self._search = VictimSearch(
-            session, PREEMPTABLE, self._is_candidate, action=Preempt.name, by_all=by_all
-        )
+        self._search = VictimSearch(session, PREEMPTABLE, self._is_candidate, by_all, Preempt.name)
 
     def _is_candidate(self, task: Task) -> bool:
         job = self.session.jobs.get(task.job)
@@ -134,32 +132,25 @@ class Preemption:
     def between_jobs(self, job: Job) -> None:
         """Make room for a whole gang at the cost of other jobs, or for none of it."""
         session = self.session
-        begin = partial(self._begin_at_the_cost_of_other_jobs, job)
+        begin = partial(self._begin, job)
         with session.statement() as statement:
             if job.has_topology:
                 make_room_in_one_domain(session, statement, job, begin)
             else:
-                place_task, tasks = begin(), tasks_in_order(session, ungated_tasks(job))
-                while tasks and session.is_starving(job):
-                    place_task(statement, tasks.popleft(), session.domains.top)
+                make_room_anywhere(session, statement, job, begin())
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
                 session.story.of_job(job.uid, "not enough room could be made for the whole gang")
 
-    def _begin_at_the_cost_of_other_jobs(self, job: Job) -> PlaceTask:
-        self._search.begin(
-            lambda task, victim: victim.job != task.job and is_evictable(victim, task),
-            proves_fit=job.has_topology,
-        )
+    def _begin(self, job: Job) -> PlaceTask:
+        self._search.begin(is_of_other_job, proves_fit=job.has_topology)
         return self.make_room
 
     def inside(self, job: Job) -> None:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
         session = self.session
-        self._search.begin(
-            lambda task, victim: victim.job == task.job and is_evictable(victim, task), remembers=False
-        )
+        self._search.begin(is_of_same_job, remembers=False)
         tasks = tasks_in_order(session, ungated_tasks(job))
         with session.statement() as statement:
             while tasks and self.make_room(statement, tasks.popleft(), session.domains.top):
@@ -214,13 +205,20 @@ def is_evictable(victim: Task, preemptor: Task) -> bool:
     return is_movable(victim) and (victim.is_best_effort or not preemptor.is_best_effort)
 
 
+def is_of_other_job(task: Task, victim: Task) -> bool:
+    return victim.job != task.job and is_evictable(victim, task)
+
+
+def is_of_same_job(task: Task, victim: Task) -> bool:
+    return victim.job == task.job and is_evictable(victim, task)
+
+
 def may_preempt(session: Session, task: Task) -> bool:
-    """A task that was promised a node waits for it, unless that promise has become void."""
-    pod = task.pod
-    if pod.spec.preemption_policy == NEVER:
+    """A task that is pipelined to a node waits for it, unless the node has become out of reach."""
+    nominated = task.pod.status.nominated_node_name
+    if task.pod.spec.preemption_policy == NEVER:
         session.story.of_job(task.job, f"{task.name} has preemption policy Never")
         return False
-    nominated = pod.status.nominated_node_name
     if not nominated:
         return True
     row = session.nodes.row_of.get(nominated)

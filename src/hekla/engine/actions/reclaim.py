@@ -14,6 +14,7 @@ from hekla.engine.actions.one_domain import (
     PlaceTask,
     allocate_will_follow,
     everywhere,
+    make_room_anywhere,
     make_room_in_one_domain,
 )
 from hekla.engine.actions.victim_search import (
@@ -22,12 +23,11 @@ from hekla.engine.actions.victim_search import (
     fits_without,
     resolvable,
     starving_jobs,
-    ungated_tasks,
     victim_mode_argument,
 )
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
-from hekla.engine.framework.orders import queues_in_order, tasks_in_order
+from hekla.engine.framework.orders import queues_in_order
 from hekla.engine.framework.points import RECLAIMABLE
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
@@ -93,13 +93,11 @@ class Reclamation:
         self.arguments = arguments
         self.queue = queue
         self._jobs = session.jobs
-        self._givers = {one.name for one in session.queues.values() if self._gives(one)}
+        self._reclaimable = {one.name for one in session.queues.values() if self._is_reclaimable(one)}
         by_all = arguments.victim_mode == "intersectAll"
-        self._search = VictimSearch(
-            session, RECLAIMABLE, self._is_candidate, action=Reclaim.name, by_all=by_all
-        )
+        self._search = VictimSearch(session, RECLAIMABLE, self._is_candidate, by_all, Reclaim.name)
 
-    def _gives(self, queue: Queue) -> bool:
+    def _is_reclaimable(self, queue: Queue) -> bool:
         is_own = queue is self.queue
         return self.arguments.takes_from_own_queue if is_own else queue.is_reclaimable
 
@@ -108,7 +106,7 @@ class Reclamation:
         if task.status is not Status.RUNNING or not task.is_preemptable:
             return False
         job = self._jobs.get(task.job)
-        return job is not None and job.queue in self._givers
+        return job is not None and job.queue in self._reclaimable
 
     def _may_evict(self, task: Task, victim: Task) -> bool:
         """Inside the queue only tasks of less important jobs give way."""
@@ -123,7 +121,8 @@ class Reclamation:
                 begin = partial(self._begin, proves_fit=True)
                 is_enough = make_room_in_one_domain(session, statement, job, begin)
             else:
-                is_enough = self._take_back_anywhere(statement, job)
+                make_room_anywhere(session, statement, job, self._begin(proves_fit=False))
+                is_enough = session.is_pipelined(job)
                 if is_enough and checks_topology and job.is_bounded and statement.has_evictions:
                     is_enough = allocate_will_follow(session, job, statement, everywhere(session, job))
             if is_enough:
@@ -131,32 +130,24 @@ class Reclamation:
             elif statement.operations:
                 session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
 
-    def _take_back_anywhere(self, statement: Statement, job: Job) -> bool:
-        """Take back what the job needs, wherever that is; True where it then has it."""
-        session, take_back = self.session, self._begin(proves_fit=False)
-        tasks = tasks_in_order(session, ungated_tasks(job))
-        while tasks and session.is_starving(job):
-            take_back(statement, tasks.popleft(), session.domains.top)
-        return session.is_pipelined(job)
-
     def _begin(self, *, proves_fit: bool) -> PlaceTask:
         """Where it has to prove that the job then fits, it also takes room that is there without evictions.
 
         Otherwise reclaim leaves such room to allocate.
         """
+        # Inside a queue, what one job gains may put other jobs in excess: no node stays futile.
+        remembers = not self.arguments.takes_from_own_queue
         self._search.begin(
-            self._may_evict,
-            # Inside a queue, what one job gains may put other jobs in excess: no node stays futile.
-            remembers=not self.arguments.takes_from_own_queue,
-            needs_candidates=not proves_fit,
-            proves_fit=proves_fit,
+            self._may_evict, remembers=remembers, only_evicts=not proves_fit, proves_fit=proves_fit
         )
         return partial(self.take_back, room_first=proves_fit)
 
     def take_back(self, statement: Statement, task: Task, domain: Domain, *, room_first: bool) -> bool:
         """Pipeline the task to the first node of the domain where jobs of other queues give back enough."""
         session, search = self.session, self._search
-        if not self._may_reclaim(task):
+        if task.pod.spec.preemption_policy == NEVER or not session.is_preemptive(self.queue, [task]):
+            return False
+        if session.objection_to(task) is not None:
             return False
         nodes = resolvable(session, task, domain.nodes) & session.fitting.curable_nodes(task)
         nodes &= search.promising(task)
@@ -167,10 +158,3 @@ class Reclamation:
         groups = (group for part in parts for group in session.by_shard(part))
         rows = (row for group in groups for row in map(int, np.flatnonzero(group)))
         return any(search.make_room_on(statement, task, row, fits_without) for row in rows)
-
-    def _may_reclaim(self, task: Task) -> bool:
-        return (
-            task.pod.spec.preemption_policy != NEVER
-            and self.session.is_preemptive(self.queue, [task])
-            and self.session.objection_to(task) is None
-        )

@@ -128,7 +128,7 @@ def best_node(session: Session, task: Task, among: Mask) -> int | None:
 
 
 def take(session: Session, statement: Statement, task: Task, row: int, holders: Sequence[Task]) -> bool:
-    """Give the task the node once the holders have given up their places there, if its queue may have that."""
+    """Give the task the node once the holders have given up their places, if its queue may have that."""
     queue = session.queues[session.jobs[task.job].queue]
     with session.statement() as attempt:
         for holder in holders:
@@ -143,7 +143,7 @@ def take(session: Session, statement: Statement, task: Task, row: int, holders: 
 
 
 def holders_for(session: Session, task: Task, among: Mask) -> Holders:
-    """Which held places the task could have: of jobs of its queue that cannot start, whatever their priority."""
+    """Which held places it could have: of jobs of its queue that cannot start, whatever their priority."""
     own = session.jobs[task.job]
     jobs = {
         job.uid: job

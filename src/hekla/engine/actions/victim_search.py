@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -60,38 +61,33 @@ def resolvable(session: Session, task: Task, among: Mask) -> Mask:
     return among if known is None or known.unresolvable is None else among & ~known.unresolvable
 
 
+@dataclass
 class VictimSearch:
     """The search for the tasks of one queue, job after job.
 
     What it knows of a node holds until the node changes; that a node is futile, for the present job only.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        point: Point,
-        is_candidate: Callable[[Task], bool],
-        *,
-        action: str,
-        by_all: bool,
-    ) -> None:
-        self.session = session
-        self._point = point
-        self._is_candidate = is_candidate
-        self._action = action
-        self._by_all = by_all
-        self._seen = len(session.nodes.changed)
+    session: Session
+    point: Point
+    is_candidate: Callable[[Task], bool]
+    by_all: bool
+    """Whether all plugins must agree on victims, instead of tier by tier."""
+    action: str
+
+    def __post_init__(self) -> None:
+        self._seen = len(self.session.nodes.changed)
         self._candidates: dict[int, list[Task]] = {}
-        self._bound = session.nodes.used.copy(order="F")
+        self._bound = self.session.nodes.used.copy(order="F")
         """What evictions could free at most: all that is used; where candidates are known, what they use."""
-        self._futile = FutileNodes(session, point)
+        self._futile = FutileNodes(self.session, self.point)
 
     def begin(
         self,
         may_evict: MayEvict,
         *,
         remembers: bool = True,
-        needs_candidates: bool = False,
+        only_evicts: bool = False,
         proves_fit: bool = False,
     ) -> None:
         """From here on for another job, or once more for the same after an attempt that was undone.
@@ -99,10 +95,8 @@ class VictimSearch:
         The search may remember futile nodes, leave out nodes without candidates, and ask queue and filters
         once more whether the task may run where the victims are gone.
         """
-        self._may_evict = may_evict
-        self._remembers = remembers
-        self._needs_candidates = needs_candidates
-        self._proves_fit = proves_fit
+        self._may_evict, self._remembers = may_evict, remembers
+        self._only_evicts, self._proves_fit = only_evicts, proves_fit
         self._futile.clear()
 
     def promising(self, task: Task) -> Mask:
@@ -112,7 +106,7 @@ class VictimSearch:
             return np.ones(len(nodes), dtype=np.bool_)
         self._follow_changes()
         promising = ~self._futile.rows_for(task)
-        if self._needs_candidates:
+        if self._only_evicts:
             promising &= self._bound[:, self.session.axis.pods] > 0
         for column in task.asked:
             promising &= nodes.future[:, column] + self._bound[:, column] >= task.vector[column]
@@ -120,14 +114,13 @@ class VictimSearch:
 
     def victims(self, task: Task, row: int) -> list[Task] | None:
         """The tasks of the node that plugins let go; None where the task does not fit with them gone."""
-        session, job = self.session, self.session.jobs[task.job]
-        offered = [one for one in self._candidates_on(row) if self._may_evict(task, one)]
-        offered = least_important_first(session, offered, job)
-        if offered or not self._needs_candidates:
-            ask = session.preemptable if self._point is PREEMPTABLE else session.reclaimable
-            victims = ask(task, offered, by_all=self._by_all) if offered else []
-            if fits_without(session, task, row, victims):
-                return victims
+        session = self.session
+        candidates = [one for one in self._candidates_on(row) if self._may_evict(task, one)]
+        offered = least_important_first(session, candidates, session.jobs[task.job])
+        ask = session.preemptable if self.point is PREEMPTABLE else session.reclaimable
+        victims = ask(task, offered, by_all=self.by_all) if offered else []
+        if (offered or not self._only_evicts) and fits_without(session, task, row, victims):
+            return victims
         if self._remembers:
             self._futile.note(task, row, offered)
         return None
@@ -148,7 +141,7 @@ class VictimSearch:
         with session.statement() as attempt:
             is_enough = until()
             while victims and not is_enough:
-                attempt.evict(victims.pop(), self._action, beneficiary=task.job)
+                attempt.evict(victims.pop(), self.action, beneficiary=task.job)
                 is_enough = until()
             if not is_enough or (self._proves_fit and not would_run(session, task, row)):
                 return False
@@ -162,7 +155,7 @@ class VictimSearch:
         self._follow_changes()
         known = self._candidates.get(row)
         if known is None or not self.session.shortcuts.upper_bounds:
-            known = by_name(filter(self._is_candidate, self.session.nodes.tasks_on[row].values()))
+            known = by_name(filter(self.is_candidate, self.session.nodes.tasks_on[row].values()))
             self._candidates[row] = known
             self._bound[row] = sum([task.vector for task in known])
         return known
@@ -188,11 +181,8 @@ class FutileNodes:
     def __init__(self, session: Session, point: Point) -> None:
         self._session = session
         self._point = point
-        self._lasts = (
-            session.shortcuts.upper_bounds
-            and not session.has_moving_task_order
-            and not session.has_moving_job_order
-        )
+        is_moving = session.has_moving_task_order or session.has_moving_job_order
+        self._lasts = session.shortcuts.upper_bounds and not is_moving
         self.clear()
 
     def clear(self) -> None:
@@ -203,9 +193,10 @@ class FutileNodes:
     def rows_for(self, task: Task) -> Mask:
         """The nodes not to look at for this task; do not change the mask."""
         key = self._session.fitting.key_of(task)
-        if key not in self._of_class:
-            self._of_class[key] = np.zeros(len(self._session.nodes), dtype=np.bool_)
-        return self._of_class[key]
+        known = self._of_class.get(key)
+        if known is None:
+            known = self._of_class[key] = np.zeros(len(self._session.nodes), dtype=np.bool_)
+        return known
 
     def note(self, task: Task, row: int, offered: list[Task]) -> None:
         """The node has refused the task with these candidates: remember it where it would do so again."""
@@ -213,11 +204,12 @@ class FutileNodes:
         if not self._lasts:
             return
         most = session.most_victims(self._point, task, offered)
-        if not any(fits_without(session, task, row, victims) for victims in most):
-            self.rows_for(task)[row] = True
-            owners = {candidate.job for candidate in offered}
-            for uid in owners if len(owners) > 1 else ():
-                self._shared.setdefault(uid, (session.jobs[uid].roster.moves, set()))[1].add(row)
+        if any(fits_without(session, task, row, victims) for victims in most):
+            return
+        self.rows_for(task)[row] = True
+        owners = {candidate.job for candidate in offered}
+        for uid in owners if len(owners) > 1 else ():
+            self._shared.setdefault(uid, (session.jobs[uid].roster.moves, set()))[1].add(row)
 
     def forget(self, rows: list[int]) -> None:
         """These nodes have changed; a job that lost a task there may now change the order elsewhere."""
