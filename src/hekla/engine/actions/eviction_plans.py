@@ -30,7 +30,7 @@ def plan_on(
 ) -> EvictionPlan | None:
     """The fewest victims that will do on this node; None where no task needs to go, or all would not do."""
     heap = victims_in_order(session, candidates, task)
-    # The order is that of now: supposing that tasks were gone does not change who goes next.
+    # The order is that of now: supposing that tasks were gone does not change which goes next.
     waiting = [heap.pop() for _ in range(len(heap))]
     with session.statement() as supposition:
         gone: list[Task] = []
@@ -42,13 +42,7 @@ def plan_on(
                 break
         if not gone or not session.would_suit(task, row):
             return None
-        supposition.discard()
-        needed = _needed(session, task, row, gone, reason)
-    return EvictionPlan(row, needed) if needed else None
-
-
-def _needed(session: Session, task: Task, row: int, gone: list[Task], reason: str) -> tuple[Task, ...]:
-    """Those of the victims that cannot stay, trying the most important first."""
+    # Only those of the victims are needed that cannot stay, trying the most important first.
     needed: list[Task] = []
     for at in reversed(range(len(gone))):
         with session.statement() as supposition:
@@ -57,7 +51,7 @@ def _needed(session: Session, task: Task, row: int, gone: list[Task], reason: st
             session.ask(points.SIMULATE_ADD, task, gone[at])
             if not would_run(session, task, row, is_simulated=True):
                 needed.append(gone[at])
-    return tuple(needed)
+    return EvictionPlan(row, tuple(needed)) if needed else None
 
 
 def least_harmful(plans: Iterable[EvictionPlan], now: float) -> EvictionPlan:
@@ -67,14 +61,10 @@ def least_harmful(plans: Iterable[EvictionPlan], now: float) -> EvictionPlan:
 
 def _harm(plan: EvictionPlan, now: float) -> tuple[float, ...]:
     priorities = [priority_of(victim) for victim in plan.victims]
-    highest = max(priorities)
-    starts = [
-        seconds(victim.pod.status.start_time) or now
-        for victim in plan.victims
-        if priority_of(victim) == highest
-    ]
+    top = [one for one in plan.victims if priority_of(one) == max(priorities)]
+    earliest = min([seconds(one.pod.status.start_time) or now for one in top])
     # Younger pods have less to lose: the node whose most important victims started last comes first.
-    return priorities[0], sum(priority + 2**31 for priority in priorities), len(priorities), -min(starts)
+    return priorities[0], sum(priority + 2**31 for priority in priorities), len(priorities), -earliest
 
 
 def priority_of(task: Task) -> int:

@@ -8,7 +8,7 @@ would have a place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cmp_to_key, partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from hekla.engine.actions.allocate import AllocateArguments
 from hekla.engine.actions.bundles import Bundle, bundles_of, total_of
 from hekla.engine.actions.one_domain import chained
 from hekla.engine.actions.placing import choose
-from hekla.engine.actions.victim_search import resolvable, starving_jobs
+from hekla.engine.actions.victim_search import resolvable, starving_queues
 from hekla.engine.actions.worksheet import ungated_worksheet_of
 from hekla.engine.framework import points
 from hekla.engine.framework.action import Action
@@ -27,7 +27,6 @@ from hekla.engine.framework.heap import Heap
 from hekla.engine.framework.orders import (
     TaskLine,
     job_goes_first,
-    queues_in_order,
     victim_queue_goes_first,
 )
 from hekla.engine.framework.plugin import EvictionContext
@@ -72,7 +71,7 @@ class GangPreempt(Action):
             is_placed = task.status in (Status.BOUND, Status.RUNNING)
             return is_placed and job.queue == preemptor.queue and job.priority < preemptor.priority
 
-        for _, jobs in starving_queues(session):
+        for _, jobs in starving_queues(session, filter(session.is_eligible, session.jobs_in_line())):
             for job, demand in starving_gangs(session, jobs):
                 eviction = GangEviction(session, self, job, least_important_first, partial(is_victim, job))
                 eviction.make_room(demand)
@@ -93,22 +92,13 @@ class GangReclaim(Action):
             is_other = task.status is Status.RUNNING and job.queue != reclaimer.name
             return is_other and session.queues[job.queue].is_reclaimable
 
-        for queue, jobs in starving_queues(session):
+        for queue, jobs in starving_queues(session, filter(session.is_eligible, session.jobs_in_line())):
             if session.is_overused(queue):
                 continue
             for job, demand in starving_gangs(session, jobs):
                 if session.is_preemptive(queue, demand):
                     order, may_go = partial(by_queue, queue), partial(is_victim, queue)
                     GangEviction(session, self, job, order, may_go).make_room(demand)
-
-
-def starving_queues(session: Session) -> Iterator[tuple[Queue, Heap[Job]]]:
-    """The queues in order, each with its jobs that lack room."""
-    starving = starving_jobs(session, filter(session.is_eligible, session.jobs_in_line()))
-    queues = queues_in_order(session, (session.queues[name] for name in starving))
-    while queues:
-        queue = queues.pop()
-        yield queue, starving[queue.name]
 
 
 def starving_gangs(session: Session, jobs: Heap[Job]) -> Iterator[tuple[Job, list[Task]]]:
@@ -123,12 +113,8 @@ def starving_gangs(session: Session, jobs: Heap[Job]) -> Iterator[tuple[Job, lis
             yield job, demand
 
 
-@dataclass
-class Plan:
-    """What to do again, and the domain that each planned sub-job gets."""
-
-    operations: tuple[Operation, ...] = ()
-    domain_of: dict[str, str] = field(default_factory=dict)
+Plan = tuple[tuple[Operation, ...], dict[str, str]]
+"""What to do again, and by UID of each planned sub-job the domain that it gets."""
 
 
 @dataclass
@@ -148,10 +134,11 @@ class GangEviction:
             plan = self._plan_in(domain, demand)
             if plan is None:
                 continue
+            operations, domain_of = plan
             with session.statement() as statement:
-                if statement.recover(plan.operations) and session.is_pipelined(job):
+                if statement.recover(operations) and session.is_pipelined(job):
                     statement.commit()
-                    for uid, name in plan.domain_of.items():
+                    for uid, name in domain_of.items():
                         job.sub_jobs[uid].nominated = name
             return
         session.story.of_job(job.uid, "no domain has victims enough to make room for the whole gang")
@@ -232,7 +219,8 @@ class GangEviction:
 
     def _plan_without(self, victims: list[Task], domain: Domain) -> Plan | None:
         """Try to place the gang in the domain with the victims gone; the session is clean afterwards."""
-        session, job, plan = self.session, self.job, Plan()
+        session, job = self.session, self.job
+        domain_of: dict[str, str] = {}
         was_ready = session.is_ready(job)
         worksheet = ungated_worksheet_of(session, job)
         with session.statement() as statement:
@@ -243,11 +231,10 @@ class GangEviction:
                 chosen = self._place(statement, sub_job, worksheet.tasks_of[sub_job.uid], domain)
                 if chosen is None:
                     return None
-                plan.domain_of[sub_job.uid] = chosen
+                domain_of[sub_job.uid] = chosen
                 if was_ready or session.is_pipelined(job):
                     break
-            plan.operations = statement.save()
-            return plan if plan.domain_of and session.is_pipelined(job) else None
+            return (statement.save(), domain_of) if domain_of and session.is_pipelined(job) else None
 
     def _place(self, statement: Statement, sub_job: SubJob, tasks: TaskLine, bound: Domain) -> str | None:
         """The first domain below the bound that holds the sub-job; None where there is none."""

@@ -21,14 +21,14 @@ from hekla.engine.actions.victim_search import (
     NEVER,
     VictimSearch,
     resolvable,
-    starving_jobs,
+    starving_queues,
     ungated_tasks,
     victim_mode_argument,
     would_run,
 )
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NodeFinder, error_cache_argument
-from hekla.engine.framework.orders import queues_in_order, tasks_in_order
+from hekla.engine.framework.orders import tasks_in_order
 from hekla.engine.framework.points import PREEMPTABLE
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
@@ -92,14 +92,12 @@ class Preempt(Action):
 
     def run(self, session: Session) -> None:
         eligible = [job for job in session.jobs_in_line() if session.is_eligible(job)]
-        starving = starving_jobs(session, [job for job in eligible if self._is_considered(session, job)])
-        queues = queues_in_order(session, (session.queues[name] for name in starving))
-        while queues:
-            queue = queues.pop().name
-            preemption = Preemption(session, self.arguments, queue)
+        considered = [job for job in eligible if self._is_considered(session, job)]
+        for queue, waiting in starving_queues(session, considered):
+            preemption = Preemption(session, self.arguments, queue.name)
             jobs: list[Job] = []
-            while starving[queue]:
-                jobs.append(starving[queue].pop())
+            while waiting:
+                jobs.append(waiting.pop())
                 preemption.between_jobs(jobs[-1])
             for job in jobs:
                 if not job.has_topology:

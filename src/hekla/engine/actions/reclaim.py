@@ -93,13 +93,12 @@ class Reclamation:
         self.arguments = arguments
         self.queue = queue
         self._jobs = session.jobs
-        self._reclaimable = {one.name for one in session.queues.values() if self._is_reclaimable(one)}
+        takes_own, queues = arguments.takes_from_own_queue, session.queues.values()
+        self._reclaimable = {
+            one.name for one in queues if (takes_own if one is queue else one.is_reclaimable)
+        }
         by_all = arguments.victim_mode == "intersectAll"
         self._search = VictimSearch(session, RECLAIMABLE, self._is_candidate, by_all, Reclaim.name)
-
-    def _is_reclaimable(self, queue: Queue) -> bool:
-        is_own = queue is self.queue
-        return self.arguments.takes_from_own_queue if is_own else queue.is_reclaimable
 
     def _is_candidate(self, task: Task) -> bool:
         """Runs in a queue that lets its excess go."""

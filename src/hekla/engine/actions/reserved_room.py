@@ -99,16 +99,14 @@ def tell_holders(session: Session, statement: Statement, job: Job) -> None:
 
 def take_place(session: Session, statement: Statement, task: Task, domain: Domain) -> bool:
     """One of a domain's nodes with idle room if there is any, else with room that other jobs' tasks hold."""
-    objection = session.objection_to(task)
-    if objection is not None:
-        session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+    if is_refused_everywhere(session, task):
         return False
-    known, holders = session.fitting.class_of(task), Holders()
-    idle = session.fitting.narrowed(task, known.is_open) & known.fits_now & domain.nodes
-    row = best_node(session, task, idle)
+    holders = Holders()
+    idle = session.fitting.open_nodes(task) & session.nodes.can_hold(task) & domain.nodes
+    row = nominated_or_best_node(session, task, idle)
     if row is None:
         holders = holders_for(session, task, domain.nodes)
-        row = best_node(session, task, open_without(session, task, holders))
+        row = nominated_or_best_node(session, task, open_without(session, task, holders))
     if row is None:
         hypernode = "" if domain.name == TOP else domain.name
         diagnosis = session.fitting.diagnose(task, domain.nodes, with_room=True, hypernode=hypernode)
@@ -117,11 +115,21 @@ def take_place(session: Session, statement: Statement, task: Task, domain: Domai
     return take(session, statement, task, row, holders.get(row, ()))
 
 
-def best_node(session: Session, task: Task, among: Mask) -> int | None:
-    """The node that the task was nominated for, else the best one, of the own shard if it can be."""
+def is_refused_everywhere(session: Session, task: Task) -> bool:
+    """Whether a plugin keeps the task off all nodes, which is then remembered."""
+    objection = session.objection_to(task)
+    if objection is not None:
+        session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+    return objection is not None
+
+
+def nominated_or_best_node(session: Session, task: Task, among: Mask) -> int | None:
     nominated = session.nodes.row_of.get(task.pod.status.nominated_node_name)
-    if nominated is not None and among[nominated]:
-        return nominated
+    return nominated if nominated is not None and among[nominated] else best_node(session, task, among)
+
+
+def best_node(session: Session, task: Task, among: Mask) -> int | None:
+    """The best of these nodes, of the own shard if it can be."""
     known = session.fitting.class_of(task)
     rows = (session.fitting.best(task, known, group) for group in session.by_shard(among))
     return next((row for row in rows if row is not None), None)
@@ -134,9 +142,8 @@ def take(session: Session, statement: Statement, task: Task, row: int, holders: 
         for holder in holders:
             attempt.give_up(holder)
         # Only now: the queue held what was given up.
-        if session.is_overused(queue) or not session.is_allocatable(queue, task):
-            return False
-        if not attempt.allocate(task, row):
+        may_take = not session.is_overused(queue) and session.is_allocatable(queue, task)
+        if not may_take or not attempt.allocate(task, row):
             return False
         statement.merge(attempt)
     return True

@@ -7,7 +7,7 @@ victims if the task then fits. A node is passed over only where a closer look wo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -16,12 +16,19 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.heap import Heap
-from hekla.engine.framework.orders import by_name, jobs_in_order, least_important_first, victims_in_order
+from hekla.engine.framework.orders import (
+    by_name,
+    jobs_in_order,
+    least_important_first,
+    queues_in_order,
+    victims_in_order,
+)
 from hekla.engine.framework.points import PREEMPTABLE, Point
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.model.job import Job
+from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
@@ -49,6 +56,15 @@ def starving_jobs(session: Session, jobs: Iterable[Job]) -> dict[str, Heap[Job]]
         if session.is_starving(job) and session.may_evict_for(job):
             by_queue.setdefault(job.queue, jobs_in_order(session)).push(job)
     return by_queue
+
+
+def starving_queues(session: Session, jobs: Iterable[Job]) -> Iterator[tuple[Queue, Heap[Job]]]:
+    """The queues in order, each with those of its jobs."""
+    starving = starving_jobs(session, jobs)
+    queues = queues_in_order(session, (session.queues[name] for name in starving))
+    while queues:
+        queue = queues.pop()
+        yield queue, starving[queue.name]
 
 
 def ungated_tasks(job: Job) -> list[Task]:
