@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 from hekla.conf import argument, arguments_by_prefix
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.figures import QueueFigures
-from hekla.engine.framework.gang_eviction import EvictionContext
 from hekla.engine.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
-from hekla.engine.framework.plugin import NoArguments, Objection, Plugin, Resolve
+from hekla.engine.framework.plugin import EvictionContext, NoArguments, Objection, Plugin, Resolve
 from hekla.engine.framework.points import (
     ALLOCATABLE,
     BATCH_NODE_ORDER,
@@ -86,8 +85,8 @@ BUILDERS = ("Story", "check_plugin", "job", "node", "plugin", "pod", "queue", "s
 
 
 GONE = {
-    "for_many": "is gone: a score is written once, over columns (Scope.LEDGER), and all nodes are scored for a "
-    "class of tasks at a time; leave that method out",
+    "for_many": "is gone: a score is written once, over columns (Scope.LEDGER), and all nodes are scored "
+    "for a class of tasks at a time; leave that method out",
 }
 
 

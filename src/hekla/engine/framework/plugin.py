@@ -24,6 +24,15 @@ class NoArguments:
     """For plugins and actions that take none."""
 
 
+@dataclass(frozen=True)
+class EvictionContext:
+    """The action (`gangpreempt` or `gangreclaim`), the job that needs room, and the network domain."""
+
+    kind: str
+    job: Job
+    domain: str
+
+
 class Resolve(Enum):
     """How what a plugin says of victims may change while room is made for one job.
 
@@ -143,4 +152,4 @@ class Plugin:
         return True
 
 
-__all__ = ["NoArguments", "Objection", "Plugin", "Resolve"]
+__all__ = ["EvictionContext", "NoArguments", "Objection", "Plugin", "Resolve"]

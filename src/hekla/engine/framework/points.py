@@ -31,7 +31,7 @@ from hekla.engine.model.diagnosis import Objection
 from hekla.engine.model.task import Task
 
 if TYPE_CHECKING:
-    from hekla.engine.framework.gang_eviction import EvictionContext
+    from hekla.engine.framework.plugin import EvictionContext
     from hekla.engine.ledger.arrays import Floats, Mask
     from hekla.engine.ledger.domain_tree import Domain
     from hekla.engine.model.job import Job, SubJob

@@ -9,9 +9,8 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.figures import QueueFigures, amounts_by_name
-from hekla.engine.framework.gang_eviction import EvictionContext
 from hekla.engine.framework.orders import victims_in_order
-from hekla.engine.framework.plugin import Plugin, Resolve
+from hekla.engine.framework.plugin import EvictionContext, Plugin, Resolve
 from hekla.engine.framework.points import (
     ALLOCATABLE,
     HEADROOM,
