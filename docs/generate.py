@@ -22,7 +22,7 @@ from hekla.engine.actions import BUILTIN_ACTIONS
 from hekla.engine.framework import points
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import POINTS, Point, Scope, declared
+from hekla.engine.framework.points import POINTS, AnyPoint, Scope, declared
 from hekla.engine.plugins import BUILTIN_PLUGINS
 from hekla.server.measures import MEASURES, Measure
 
@@ -71,7 +71,7 @@ CALLED = {
 }
 
 
-def point_section(point: Point, answers: Sequence[tuple[str, str]]) -> Iterator[str]:
+def point_section(point: AnyPoint, answers: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield f"## {point.name}"
     switches = " or ".join(f"`{switch}`" for switch in point.switches) or "none: it is always on"
     yield f"{point.asks} Combined: {point.rule}."
@@ -95,7 +95,7 @@ def plugins() -> Iterator[str]:
         yield from described(plugin)
         rows = [
             (f"[{point.name}](extension-points.md#{anchor(point.name)})", f"`{method}`")
-            for method, point, _ in declared(plugin)
+            for method, point, _, _ in declared(plugin)
         ]
         if rows:
             yield table(("Answers", "With"), rows)
@@ -251,12 +251,13 @@ def tree(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[
             yield from tree(below, (*path, name))
 
 
-def answers_by_point() -> dict[Point, list[tuple[str, str]]]:
+def answers_by_point() -> dict[AnyPoint, list[tuple[str, str]]]:
     """Plugin and method with its parameters, for each answer."""
-    found: dict[Point, list[tuple[str, str]]] = {point: [] for point in POINTS}
+    found: dict[AnyPoint, list[tuple[str, str]]] = {point: [] for point in POINTS}
     for name, plugin in sorted(BUILTIN_PLUGINS.items()):
-        for method, point, scope in declared(plugin):
+        for method, point, scope, concerns in declared(plugin):
             kept = "" if scope is Scope.ATTEMPT else f", {scope.name}"
+            kept += "" if concerns is None else ", some tasks only"
             found[point].append((name, f"{method}{parameters_of(getattr(plugin, method))}{kept}"))
     return found
 
@@ -267,7 +268,7 @@ def parameters_of(method: Callable[..., Any]) -> str:
     return str(signature.replace(parameters=own)).replace("'", "")
 
 
-def constant_of(point: Point) -> str:
+def constant_of(point: AnyPoint) -> str:
     return next(name for name, value in vars(points).items() if value is point)
 
 
