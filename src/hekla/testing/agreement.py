@@ -55,7 +55,7 @@ def broken_headroom(session: Session) -> Iterator[str]:
             session.take_back(task)
 
 
-def broken_crowds(open_session: Callable[[], Session]) -> Iterator[str]:
+def broken_runs(open_session: Callable[[], Session]) -> Iterator[str]:
     """Answers that differ between tasks placed at once and tasks placed one by one."""
     at_once, singly = open_session(), open_session()
     for tasks, twins in zip(gangs(at_once), gangs(singly), strict=True):

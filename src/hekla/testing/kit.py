@@ -26,9 +26,9 @@ from hekla.objects import Manifest
 from hekla.scheduler.cycle import open_session
 from hekla.testing.agreement import (
     broken_concerns,
-    broken_crowds,
     broken_headroom,
     broken_keys,
+    broken_runs,
     broken_suppositions,
 )
 from hekla.testing.answers import (
@@ -247,7 +247,7 @@ def check_foresight(trial: Trial) -> None:
     for problem in (
         *broken_suppositions(trial.session()),
         *broken_headroom(trial.session()),
-        *broken_crowds(trial.session),
+        *broken_runs(trial.session),
         *broken_concerns(trial.session()),
     ):
         raise AssertionError(trial.complain(problem))

@@ -297,7 +297,7 @@ class Boasting(Plugin):
 
 
 class Miscounting(Forgetful):
-    """Counts a crowd as one."""
+    """Counts a run of tasks as one."""
 
     name = "miscounting"
 

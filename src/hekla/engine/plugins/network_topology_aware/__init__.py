@@ -284,7 +284,7 @@ class NetworkTopologyAware(Plugin):
         job = self.session.jobs[task.job]
         sub_job = job.sub_jobs[task.sub_job]
         if sub_job.topology is None:
-            return self._packed_domains(task)
+            return self._packed_domains(task) if self.arguments.packs_normal_pods else None
         if not task.near:
             return None
         (rows,), scores = among.nonzero(), np.zeros(len(among))
