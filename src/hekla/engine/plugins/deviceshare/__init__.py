@@ -140,14 +140,14 @@ class DeviceShare(Plugin):
 
     @answers(PREDICATE, Scope.ROW, concerns=asks_for_cards)
     def refuse_nodes_without_cards(self, task: Task, rows: Rows) -> list[Refusal] | None:
-        if self.devices is None:
+        if self.devices is None or not self.devices.wants(task):
             return None
         refusal = self.devices.refusal(task, rows)
         return [refusal] if refusal.nodes.any() else None
 
     @answers(NODE_ORDER, Scope.ROW, concerns=asks_for_cards)
     def prefer_cards_that_fit_well(self, task: Task, rows: Rows) -> Floats | None:
-        if self.devices is None:
+        if self.devices is None or not self.devices.wants(task):
             return None
         scores = self.devices.scores(task, rows)
         return None if scores is None else np.floor(scores + 0.5) * self.arguments.weight
