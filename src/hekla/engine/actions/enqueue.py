@@ -1,24 +1,25 @@
 """Enqueue: admit waiting jobs, queue by queue, one job at a time.
 
 After every job the queues are ordered anew: what one job was promised may make another queue
-the more deserving one. A job that is turned away waits for the next cycle and blocks nobody.
+the more deserving one. A job that is refused waits for the next cycle and blocks no other.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hekla.conf import argument
-from hekla.engine.actions.door_lines import door_lines
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.orders import Turns
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
-from hekla.engine.state.door import kind_of
+from hekla.engine.state.attention import Kinds, kind_of, order
 
 Refused = dict[tuple[str, Hashable], Job]
-"""By queue and kind, a job that was refused since one was last admitted: others of the kind would be, too."""
+"""By queue and kind, a job that was refused since one was last admitted: so would be its kind."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class Enqueue(Action):
 
     def run(self, session: Session) -> None:
         if self.arguments.drains_queues or self.arguments.checks_members:
-            session.call_everybody()
+            session.attention.activate_backlog()
         waiting = [job for job in session.jobs_in_line() if job.is_pending]
-        if session.snapshot.state.door:
+        if session.attention.backlog:
             admit_by_kind(session, waiting)
         else:
             self.admit_one_by_one(session, waiting)
@@ -74,21 +75,21 @@ class Enqueue(Action):
 
 
 def admit_by_kind(session: Session, others: Iterable[Job]) -> None:
-    """The same where many wait at the door: who would be turned away like the one before is not asked for."""
-    lines = door_lines(session, others)
-    turns = turns_of(session, lines)
-    for name in lines:
+    """The same where many wait in the backlog: jobs that would be refused like another are not asked for."""
+    queues = backlog_queues(session, others)
+    turns = turns_of(session, queues)
+    for name in queues:
         turns.add_queue(name)
     while turns.queues:
         queue = turns.queues.pop()
-        line = lines.get(queue.name)
-        if not line:
+        waiting = queues.get(queue.name)
+        if not waiting:
             continue
-        if admit_if_possible(session, line.pop()):
-            for each in lines.values():
+        if admit_if_possible(session, waiting.pop()):
+            for each in queues.values():
                 each.begin_again()
         else:
-            line.pass_over()
+            waiting.pass_over()
         turns.queues.push(queue)
 
 
@@ -110,3 +111,56 @@ def admit_if_possible(session: Session, job: Job) -> bool:
     else:
         session.refuse_admission(job)
     return is_admitted
+
+
+class BacklogQueue:
+    """Jobs in order. A kind of which one was refused is passed over until a job is admitted.
+
+    Asked for one by one, all of the kind that come before that would be refused, too.
+    """
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self._next: dict[Hashable, int] = dict.fromkeys(kinds, 0)
+        """By kind that is not passed over, the place of the job that comes next."""
+        self._passed_over: list[Hashable] = []
+        self._latest: tuple[Hashable, tuple[Any, ...]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._next)
+
+    def pop(self) -> Job:
+        kind = min(self._next, key=lambda kind: self._kinds[kind][self._next[kind]][0])
+        key, job = self._kinds[kind][self._next[kind]]
+        self._latest = kind, key
+        self._move(kind, self._next[kind] + 1)
+        return job
+
+    def pass_over(self) -> None:
+        """The job that was asked for last is refused."""
+        assert self._latest is not None
+        kind, _ = self._latest
+        self._next.pop(kind, None)
+        self._passed_over.append(kind)
+
+    def begin_again(self) -> None:
+        """A job was admitted: all that come after the one that was asked for last are asked for."""
+        for kind in self._passed_over:
+            assert self._latest is not None
+            self._move(kind, bisect_right(self._kinds[kind], self._latest[1], key=order))
+        self._passed_over.clear()
+
+    def _move(self, kind: Hashable, place: int) -> None:
+        if place < len(self._kinds[kind]):
+            self._next[kind] = place
+        else:
+            self._next.pop(kind, None)
+
+
+def backlog_queues(session: Session, others: Iterable[Job]) -> dict[str, BacklogQueue]:
+    """By queue, the jobs of the backlog together with others that wait to be admitted."""
+    by_queue = session.attention.backlog.kinds_by_queue()
+    for job in others:
+        alike = by_queue.setdefault(job.queue, {}).setdefault(kind_of(job), [])
+        insort(alike, (session.job_key(job), job), key=order)
+    return {queue: BacklogQueue(kinds) for queue, kinds in by_queue.items()}

@@ -35,8 +35,8 @@ from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task, wanted_of
 from hekla.engine.plugins.demand import how_many, largest_part, short_of, within
 from hekla.engine.plugins.queue_limits import UNLIMITED, beside_guarantees, capability_of
+from hekla.engine.state.attention import Sums
 from hekla.engine.state.live import LiveState
-from hekla.engine.state.settled import Sums
 
 SMALLEST = 0.1
 """Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
@@ -124,14 +124,14 @@ def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amou
     return Bounds(guarantee, capability, limit, ceiling, floor=guarantee.astype(np.float64).tolist())
 
 
-def open_account(queue: Queue, bounds: Bounds, settled: Sums) -> Account:
+def open_account(queue: Queue, bounds: Bounds, quiescent: Sums) -> Account:
     return Account(
         queue,
         bounds,
-        held=settled.held.tolist(),
-        request=settled.held + settled.pending,
-        inqueue=settled.waiting.copy(),
-        elastic=settled.elastic.copy(),
+        held=quiescent.held.tolist(),
+        request=quiescent.held + quiescent.pending,
+        inqueue=quiescent.waiting.copy(),
+        elastic=quiescent.elastic.copy(),
     )
 
 
@@ -144,16 +144,16 @@ class Proportion(Plugin):
     def on_open(self) -> None:
         session = self.session
         self.pods = session.axis.pods
-        bounds, restless = session.snapshot.state.derived(bounds_of_queues), session.restless()
-        names = dict.fromkeys((*session.settled.of_queue, *(job.queue for job in restless)))
+        bounds, active = session.snapshot.state.derived(bounds_of_queues), session.active_jobs()
+        names = dict.fromkeys((*session.quiescent.of_queue, *(job.queue for job in active)))
         nothing = Sums.nothing(len(session.axis))
         self.accounts = {
             name: open_account(
-                session.queues[name], bounds[name], session.settled.of_queue.get(name, nothing)
+                session.queues[name], bounds[name], session.quiescent.of_queue.get(name, nothing)
             )
             for name in names
         }
-        for job in restless:
+        for job in active:
             self._book(job)
         divide(list(self.accounts.values()), session.total, self.pods)
 
