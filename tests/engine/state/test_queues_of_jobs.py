@@ -30,4 +30,4 @@ def test_queues_stand_in_the_order_of_their_first_jobs(changes):
         elif uid in index.jobs:
             index.drop(index.jobs[uid])
         expected = dict.fromkeys(job.queue for _, job in sorted(index.jobs.items()))
-        assert index.queues() == list(expected)
+        assert index.queues_with_jobs() == list(expected)

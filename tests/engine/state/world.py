@@ -142,7 +142,7 @@ def facts(snapshot: Snapshot) -> dict[str, object]:
             for row, one in enumerate(nodes.nodes)
         ],
         "queues": [(name, one.manifest) for name, one in state.queues.items()],
-        "queues with jobs": state.queues_with_jobs(),
+        "queues with jobs": state.index.queues_with_jobs(),
         "jobs": [_job_facts(state, job) for job in state.jobs.values()],
         "tasks": [
             (

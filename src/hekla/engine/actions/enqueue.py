@@ -98,7 +98,7 @@ def turns_of(session: Session, queues: Collection[str]) -> Turns:
     turns = Turns(session)
     if len(queues) > 1:
         # A queue whose jobs all run takes part, too: its place decides how the others are compared.
-        for name in session.snapshot.state.queues_with_jobs():
+        for name in session.snapshot.state.index.queues_with_jobs():
             turns.add_queue(name)
     return turns
 

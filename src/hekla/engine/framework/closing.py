@@ -29,9 +29,9 @@ from hekla.engine.framework.messages import (
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.demand import sum_of
 from hekla.engine.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
+from hekla.engine.model.node import status_of_shard
 from hekla.engine.model.queue import ROOT
 from hekla.engine.model.resources import amounts_in
-from hekla.engine.model.shard import status_of_shard
 from hekla.engine.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.attention import waits_for_admission_alone

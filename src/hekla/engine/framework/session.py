@@ -110,7 +110,9 @@ class Session:
 
     def changed_jobs(self) -> list[Job]:
         """The jobs of which there may be news: the active ones, and quiescent ones that lose tasks."""
-        return sorted(self.attention.in_session(), key=lambda job: job.number)
+        return sorted(
+            {**self.attention.active, **self.attention.in_line}.values(), key=lambda job: job.number
+        )
 
     def _own_shard(self) -> Mask | None:
         shard = self.snapshot.shard

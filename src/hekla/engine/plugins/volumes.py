@@ -10,8 +10,8 @@ import numpy as np
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Mask, any_of
 from hekla.engine.model.diagnosis import Code, Refusal
+from hekla.engine.model.requests import ClaimName, claim_names, class_name
 from hekla.engine.model.task import Task
-from hekla.engine.model.volumes import ClaimName, claim_names, class_name
 from hekla.engine.state.snapshot import Snapshot
 from hekla.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 

@@ -16,7 +16,7 @@ sums of queues instead of visiting thousands of jobs.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -102,13 +102,6 @@ class Attention:
         self._led_by = led_by
         self.in_line = {uid: job for uid, job in self.active.items() if not job.runs_whole}
 
-    def in_session(self) -> Collection[Job]:
-        """The jobs of which there may be news."""
-        return {**self.active, **self.in_line}.values()
-
-    def loses_tasks(self, job: Job) -> None:
-        self.in_line[job.uid] = job
-
     def activate(self, job: Job) -> None:
         """The job leaves the backlog: it is looked at like others."""
         self._place(job)
@@ -150,15 +143,12 @@ class Attention:
 
     # While changes are taken in
 
-    def change(self, job: str) -> None:
-        """Something happened to the job of this UID."""
-        self._changed[job] = None
-
-    def change_all(self, jobs: Iterable[str]) -> None:
+    def change(self, *jobs: str) -> None:
+        """Something happened to the jobs of these UIDs."""
         self._changed.update(dict.fromkeys(jobs))
 
     def outdate(self, job: str) -> None:
-        """The job is no longer what its status was reported of."""
+        """The same, and the job is no longer what its status was reported of."""
         self._changed[job] = None
         self._reported.pop(job, None)
 
@@ -199,10 +189,7 @@ class Sums:
 
     def __init__(self, table: Amounts) -> None:
         self.table = table
-        self.held: Amounts = table[0]
-        self.elastic: Amounts = table[1]
-        self.waiting: Amounts = table[2]
-        self.pending: Amounts = table[3]
+        self.held, self.elastic, self.waiting, self.pending = table
 
     @classmethod
     def nothing(cls, resources: int) -> Sums:

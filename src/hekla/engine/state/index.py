@@ -190,7 +190,7 @@ class JobIndex:
         if self._first_in.get(job.queue) == job.uid:
             del self._first_in[job.queue]
 
-    def queues(self) -> list[str]:
+    def queues_with_jobs(self) -> list[str]:
         """The queues that have jobs, in the order of the least UIDs of these."""
         for queue in self._jobs_in.keys() - self._first_in.keys():
             self._first_in[queue] = min(uid for uid, job in self._jobs.items() if job.queue == queue)

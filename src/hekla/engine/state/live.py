@@ -60,8 +60,8 @@ class LiveState:
         self.all_manifests = Manifests()
         self.manifests = self.all_manifests.by_kind
         self._intake = Intake(self, default_queue, ignored_provisioners)
-        self._domain_tree: DomainTree | None = None
-        self._derived: dict[object, object] = {}
+        self.kept_tree: DomainTree | None = None
+        self.kept_derived: dict[object, object] = {}
         self._is_lent = False
         self._released: dict[str, Task] = {}
         self.is_torn = False
@@ -73,28 +73,18 @@ class LiveState:
     def jobs(self) -> dict[str, Job]:
         return self.index.jobs
 
-    def queues_with_jobs(self) -> list[str]:
-        """In the order of the least UIDs of their jobs."""
-        return self.index.queues()
-
     def domain_tree(self) -> DomainTree:
         """The tree of network domains, kept until a HyperNode or a node changes."""
-        if self._domain_tree is None:
+        if self.kept_tree is None:
             hypernodes = list(self.all_manifests.all_of(HyperNode).values())
-            self._domain_tree = DomainTree(hypernodes, self.nodes.names, self.nodes.labels)
-        return self._domain_tree
-
-    def forget_domain_tree(self) -> None:
-        self._domain_tree = None
+            self.kept_tree = DomainTree(hypernodes, self.nodes.names, self.nodes.labels)
+        return self.kept_tree
 
     def derived(self, make: Callable[[LiveState], Model]) -> Model:
         """What follows from nodes and queues alone, made once and kept until one of them changes."""
-        if make not in self._derived:
-            self._derived[make] = make(self)
-        return cast("Model", self._derived[make])
-
-    def forget_derived(self) -> None:
-        self._derived.clear()
+        if make not in self.kept_derived:
+            self.kept_derived[make] = make(self)
+        return cast("Model", self.kept_derived[make])
 
     # What happens
 
@@ -144,13 +134,14 @@ class LiveState:
         """A session evicts the task, whose job may be one that it does not look at otherwise."""
         self._released[task.uid] = task
         if task.job in self.jobs:
-            self.attention.loses_tasks(self.jobs[task.job])
+            self.attention.in_line[task.job] = self.jobs[task.job]
 
     def rewind(self) -> None:
         """Undo whatever a session supposed: everything is again as the manifests say."""
         self._is_lent = False
         self.pods.stop_counting()
-        losers = {task.job: self.jobs[task.job] for task in self._released.values() if task.job in self.jobs}
+        jobs = self.jobs
+        losers = {task.job: jobs[task.job] for task in self._released.values() if task.job in jobs}
         for job in {**self.attention.active, **losers}.values():
             if job.roster.moves or job.has_topology:
                 for task in job.tasks.values():

@@ -11,8 +11,8 @@ from typing import TypeVar, cast
 from hekla.engine.model.job import Job, job_of
 from hekla.engine.model.node import Node, node_of
 from hekla.engine.model.queue import Queue
+from hekla.engine.model.requests import STORAGE, VolumeRequests, has_claims
 from hekla.engine.model.task import Task, moved_on, task_of, twin_of
-from hekla.engine.model.volumes import STORAGE, VolumeRequests, has_claims
 from hekla.engine.state.index import JobIndex
 from hekla.errors import said_by
 from hekla.objects import CSINode, Manifest, Pod, PodGroup, PriorityClass

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from hekla.engine.model.job import Job
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import Node, NodeLoad, Shard
 from hekla.engine.model.queue import DEFAULT_QUEUE, Queue
-from hekla.engine.model.shard import Shard
 from hekla.engine.state.index import TaskIndex
 from hekla.engine.state.live import LiveState
 from hekla.objects import Manifest

@@ -68,15 +68,15 @@ class Intake:
         state, reader = self._state, self._reader
         self._forget_derived(noted)
         if PriorityClass in noted:
-            state.attention.change_all(job.uid for job in reader.learn_priorities())
+            state.attention.change(*[job.uid for job in reader.learn_priorities()])
         nodes = reader.nodes(noted)
         queues = reader.read(QueueManifest, noted.get(QueueManifest, {}), queue_of)
         jobs = reader.jobs(noted.get(PodGroup, {}))
         tasks = reader.tasks(noted, followed)
         self._widen(resources_in(nodes, queues, jobs, tasks))
         if nodes:
-            for task in state.ledgers.change(nodes, state.manifests[NodeManifest]):
-                state.attention.change(task.job)
+            moved_tasks = state.ledgers.change(nodes, state.manifests[NodeManifest])
+            state.attention.change(*[task.job for task in moved_tasks])
         if queues and (moved := self._take_in_queues(queues)):
             jobs = {**reader.jobs_again(moved), **jobs}
         self._take_in_jobs(jobs)
@@ -86,14 +86,14 @@ class Intake:
     def _forget_derived(self, noted: Noted) -> None:
         state = self._state
         if NodeManifest in noted or HyperNode in noted:
-            state.forget_domain_tree()
+            state.kept_tree = None
         if HyperNode in noted:
             # Whether the tier that a job names is known may have changed, and that is told.
             for job in state.jobs.values():
                 if job.has_topology:
                     state.attention.outdate(job.uid)
         if NodeManifest in noted or CSINode in noted or QueueManifest in noted:
-            state.forget_derived()
+            state.kept_derived.clear()
 
     def _widen(self, names: set[str]) -> None:
         """Resources that were never heard of before get columns; where there are many, others lose theirs."""
@@ -102,14 +102,14 @@ class Intake:
             return
         is_crowded = len(names.union(state.axis.names)) > state.most_resources
         state.axis = Axis(names.union(self._resources_in_use() if is_crowded else state.axis.names))
-        state.forget_derived()
+        state.kept_derived.clear()
         state.ledgers.widen(state.axis)
         self._weights.clear()
         for task in state.tasks:
             self._lay_out(task)
         for job in state.jobs.values():
             job.min_vector = None
-        state.attention.change_all(state.jobs)
+        state.attention.change(*state.jobs)
 
     def _resources_in_use(self) -> set[str]:
         state = self._state
@@ -157,12 +157,11 @@ class Intake:
             old = state.tasks.get(key)
             if old is not None:
                 state.ledgers.take_off(old)
-                state.attention.change(old.job)
-            if task is not None:
-                state.attention.change(task.job)
-                if old is not None and task.weight is old.weight:
+                if task is not None and task.weight is old.weight:
+                    state.attention.change(task.job)
                     state.index.renew(old, task)
                     continue
+            if task is not None:
                 self._lay_out(task)
             state.index.swap(old, task)
             for one in (old, task):
