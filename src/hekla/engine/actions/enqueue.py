@@ -70,26 +70,26 @@ class Enqueue(Action):
             session.refuse_admission(job, like)
         elif admit_if_possible(session, job):
             refused.clear()
-        elif session.script.admits_by_kind and session.shortcuts.settled_jobs:
+        elif session.script.admits_by_kind and session.shortcuts.quiescent_jobs:
             refused[job.queue, kind_of(job)] = job
 
 
-def admit_by_kind(session: Session, others: Iterable[Job]) -> None:
+def admit_by_kind(session: Session, waiting: Iterable[Job]) -> None:
     """The same where many wait in the backlog: jobs that would be refused like another are not asked for."""
-    queues = backlog_queues(session, others)
+    queues = backlog_queues(session, waiting)
     turns = turns_of(session, queues)
     for name in queues:
         turns.add_queue(name)
     while turns.queues:
         queue = turns.queues.pop()
-        waiting = queues.get(queue.name)
-        if not waiting:
+        line = queues.get(queue.name)
+        if not line:
             continue
-        if admit_if_possible(session, waiting.pop()):
+        if admit_if_possible(session, line.pop()):
             for each in queues.values():
                 each.begin_again()
         else:
-            waiting.pass_over()
+            line.pass_over()
         turns.queues.push(queue)
 
 
@@ -97,14 +97,14 @@ def turns_of(session: Session, queues: Collection[str]) -> Turns:
     """Turns of queues; jobs are still to be added."""
     turns = Turns(session)
     if len(queues) > 1:
-        # A queue whose jobs all run takes part, too: its place decides how the others are compared.
+        # A queue whose jobs all run takes part, too: its place decides how the rest is compared.
         for name in session.snapshot.state.index.queues_with_jobs():
             turns.add_queue(name)
     return turns
 
 
 def admit_if_possible(session: Session, job: Job) -> bool:
-    """A job that names no minimum resources is admitted unasked; the others are voted on."""
+    """A job that names no minimum resources is admitted unasked; any other is voted on."""
     is_admitted = job.min_resources is None or session.is_enqueueable(job)
     if is_admitted:
         session.admit(job)
@@ -157,10 +157,10 @@ class BacklogQueue:
             self._next.pop(kind, None)
 
 
-def backlog_queues(session: Session, others: Iterable[Job]) -> dict[str, BacklogQueue]:
-    """By queue, the jobs of the backlog together with others that wait to be admitted."""
+def backlog_queues(session: Session, active: Iterable[Job]) -> dict[str, BacklogQueue]:
+    """By queue, the jobs of the backlog together with active ones that wait to be admitted."""
     by_queue = session.attention.backlog.kinds_by_queue()
-    for job in others:
+    for job in active:
         alike = by_queue.setdefault(job.queue, {}).setdefault(kind_of(job), [])
         insort(alike, (session.job_key(job), job), key=order)
     return {queue: BacklogQueue(kinds) for queue, kinds in by_queue.items()}

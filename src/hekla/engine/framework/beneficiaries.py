@@ -67,7 +67,7 @@ class Beneficiaries:
         return benefit.cluster != self.cluster_of(job)
 
     def close(self) -> None:
-        """Write down what became of every beneficiary, and who became one."""
+        """Write down what became of every beneficiary, and which jobs became one."""
         session = self._session
         evictions = [decision for decision in session.decisions if isinstance(decision, Evict)]
         evicted_for = Counter(eviction.beneficiary for eviction in evictions if eviction.beneficiary)

@@ -241,7 +241,7 @@ class Session:
 
     def jobs_in_line(self) -> list[Job]:
         """The jobs that an action may find something to do for, in order of their UIDs."""
-        if not self.shortcuts.settled_jobs:
+        if not self.shortcuts.quiescent_jobs:
             return self.all_jobs
         return [job for _, job in sorted(self.attention.in_line.items())]
 
@@ -249,7 +249,7 @@ class Session:
     def keeps_backlog(self) -> bool:
         """Whether jobs that were not admitted may be asked for by kind: why they wait is not told."""
         script = self.script
-        is_allowed = self.is_quiet and self.shortcuts.settled_jobs and "enqueue" in self.conf.actions
+        is_allowed = self.is_quiet and self.shortcuts.quiescent_jobs and "enqueue" in self.conf.actions
         return is_allowed and script.admits_by_kind and not script.has_moving_job_order
 
     def admit(self, job: Job) -> None:

@@ -27,7 +27,7 @@ class Shortcuts:
     """Nodes and domains that could not do at the very best are not looked at more closely."""
     queue_keys: bool = True
     """Queues in line are ordered by keys that stand still, where plugins can tell them, not by comparing."""
-    settled_jobs: bool = True
+    quiescent_jobs: bool = True
     """Jobs all of whose tasks run are passed over before any plugin is asked about them."""
 
 
@@ -40,5 +40,5 @@ NO_SHORTCUT = Shortcuts(
     kept_trials=False,
     upper_bounds=False,
     queue_keys=False,
-    settled_jobs=False,
+    quiescent_jobs=False,
 )

@@ -70,7 +70,7 @@ class NodeLoad:
 
 @dataclass(frozen=True)
 class Shard:
-    """The nodes this scheduler may use: `hard` alone, `soft` before the others, `none` all alike."""
+    """The nodes this scheduler may use: `hard` alone, `soft` before all other nodes, `none` all alike."""
 
     mode: str = "none"
     nodes: frozenset[str] = frozenset()

@@ -44,7 +44,7 @@ class Roster:
         self._by_role: dict[str, list[int]] = {}
         self._latest = 0
         self._is_mixed = False
-        """A task was added that arrived before others."""
+        """A task was added that arrived before the one added last."""
 
     def __len__(self) -> int:
         return len(self.tasks)

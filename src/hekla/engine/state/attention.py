@@ -103,7 +103,7 @@ class Attention:
         self.in_line = {uid: job for uid, job in self.active.items() if not job.runs_whole}
 
     def activate(self, job: Job) -> None:
-        """The job leaves the backlog: it is looked at like others."""
+        """The job leaves the backlog: it is looked at like any active one."""
         self._place(job)
         self.in_line[job.uid] = job
 

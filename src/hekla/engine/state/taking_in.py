@@ -96,7 +96,7 @@ class Intake:
             state.kept_derived.clear()
 
     def _widen(self, names: set[str]) -> None:
-        """Resources that were never heard of before get columns; where there are many, others lose theirs."""
+        """Resources that were never heard of before get columns; of many, those out of use lose theirs."""
         state = self._state
         if names <= state.axis.column_of.keys():
             return
