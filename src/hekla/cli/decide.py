@@ -17,7 +17,7 @@ from hekla.clock import WallClock, stopwatch
 from hekla.conf import Conf
 from hekla.engine.framework.profile import Profile
 from hekla.engine.framework.registry import Registry
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.errors import HeklaError, InputError
 from hekla.objects import seconds

@@ -254,7 +254,7 @@ def planner_on_files(
 
 def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: bool) -> Planner:
     from hekla.cli.options import usable_conf  # noqa: PLC0415 - --help stays quick
-    from hekla.engine.model.shard import Shard  # noqa: PLC0415
+    from hekla.engine.model.node import Shard  # noqa: PLC0415
     from hekla.insight.plan import Planner  # noqa: PLC0415
     from hekla.objects.scenario import read_scenario  # noqa: PLC0415
 

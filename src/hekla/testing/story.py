@@ -12,7 +12,7 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot

@@ -17,7 +17,7 @@ from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.engine.model.task import REVOCABLE_ZONE
 from hekla.engine.plugins.rescheduling import LAST_RUN
 from hekla.engine.plugins.tdm import LAST_EVICTION

@@ -13,7 +13,7 @@ from hekla.engine.framework.dispatch import Registration, Registrations
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import VICTIM_TASKS
 from hekla.engine.framework.session import Session
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from one_plugin import Scene, changed
 
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import task_of
 from hekla.engine.plugins.usage import (

@@ -41,7 +41,7 @@ from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
 from hekla.engine.framework.decisions import Decision
-from hekla.engine.model.shard import shard_of
+from hekla.engine.model.node import shard_of
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import (

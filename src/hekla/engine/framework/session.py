@@ -37,9 +37,9 @@ from hekla.engine.model.queue import Queue
 from hekla.engine.model.resources import PODS, is_whole
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.engine.state.settled import Settled
+from hekla.engine.state.attention import Attention, Quiescent
+from hekla.engine.state.index import TaskIndex
 from hekla.engine.state.snapshot import Snapshot
-from hekla.engine.state.tasks import TaskBook
 from hekla.lazy import lazy
 
 Q = ParamSpec("Q")
@@ -68,16 +68,18 @@ class Session:
         self.uid = uid
         self.shortcuts = shortcuts
         self.is_quiet = is_quiet
-        """Nobody reads why pods wait or what queues hold: that is left out, what becomes of pods is not."""
+        """Why pods wait and what queues hold is not read: that is left out, what becomes of pods is not."""
         self.memory: dict[str, float] = {} if memory is None else memory
         """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
-        snapshot.state.lend()
+        snapshot.state.lend(conf)
+        self.attention: Attention = snapshot.state.attention
+        """Which jobs are active, which quiescent, and which wait in the admission backlog."""
         if not is_quiet:
-            self._call_everybody()
+            self.attention.activate_backlog()
         self.jobs: dict[str, Job] = snapshot.jobs
         self.queues: dict[str, Queue] = snapshot.queues
-        self.tasks: TaskBook = snapshot.tasks
-        self.settled: Settled = snapshot.state.settled
+        self.tasks: TaskIndex = snapshot.tasks
+        self.quiescent: Quiescent = self.attention.quiescent
         self.axis: Axis = snapshot.state.axis
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
@@ -94,8 +96,7 @@ class Session:
         """How long each plugin took to open, in seconds."""
         self.closing: dict[str, float] = {}
         self.domains = Domains(self.nodes, snapshot.state.domain_tree())
-        unsettled = settle_topology(self.restless(), self.domains)
-        self._in_line = {uid: job for uid, job in snapshot.state.restless.items() if not job.runs_whole}
+        unsettled = settle_topology(self.active_jobs(), self.domains)
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
         self.dispatch = Dispatch(Registrations(), ())
@@ -107,13 +108,15 @@ class Session:
         self._on_release: list[Callable[[Task], None]] = []
         self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
 
-    def restless(self) -> list[Job]:
-        """The jobs that a cycle has to look at, in order of arrival; all others are settled."""
-        return sorted(self.snapshot.state.restless.values(), key=lambda job: job.number)
+    def active_jobs(self) -> list[Job]:
+        """The jobs that a cycle has to look at, in order of arrival; all others are quiescent."""
+        return sorted(self.attention.active.values(), key=lambda job: job.number)
 
-    def stirring(self) -> list[Job]:
-        """The jobs of which there may be news: the restless, and settled ones that lose tasks."""
-        return sorted({**self.snapshot.state.restless, **self._in_line}.values(), key=lambda job: job.number)
+    def changed_jobs(self) -> list[Job]:
+        """The jobs of which there may be news: the active ones, and quiescent ones that lose tasks."""
+        return sorted(
+            {**self.attention.active, **self.attention.in_line}.values(), key=lambda job: job.number
+        )
 
     def _own_shard(self) -> Mask | None:
         shard = self.snapshot.shard
@@ -155,9 +158,9 @@ class Session:
         releasing = [one for one in plugins if type(one).on_release is not Plugin.on_release]
         self._on_release = [one.on_release for one in releasing]
         self.pods.is_kept = any(one.keeps_pods for one in plugins)
-        door = self.snapshot.state.door
-        if door and not (self.leaves_at_the_door and door.whose == self.dispatch.identity):
-            self.call_everybody()
+        backlog = self.attention.backlog
+        if backlog and not (self.keeps_backlog and backlog.ordered_by == self.dispatch.identity):
+            self.attention.activate_backlog()
 
     def answers_to(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What the plugins have to say, one after another, whatever their tier."""
@@ -211,34 +214,22 @@ class Session:
         """The jobs that an action may find something to do for, in order of their UIDs."""
         if not self.shortcuts.quiescent_jobs:
             return self.all_jobs
-        return [job for _, job in sorted(self._in_line.items())]
+        return [job for _, job in sorted(self.attention.in_line.items())]
 
     @property
-    def leaves_at_the_door(self) -> bool:
-        """Whether jobs that were not admitted may be asked for by kind, because nobody asks why they wait."""
+    def keeps_backlog(self) -> bool:
+        """Whether jobs that were not admitted may be asked for by kind: why they wait is not told."""
         dispatch = self.dispatch
         is_allowed = self.is_quiet and self.shortcuts.quiescent_jobs and "enqueue" in self.conf.actions
         return is_allowed and dispatch.admits_by_kind and not dispatch.has_moving_job_order
-
-    def call_everybody(self) -> None:
-        """Nobody waits at the door: all jobs are asked for one by one."""
-        self._in_line.update({job.uid: job for job in self._call_everybody()})
-
-    def _call_everybody(self) -> list[Job]:
-        state = self.snapshot.state
-        jobs = list(state.door)
-        for job in jobs:
-            state.call_in(job)
-        return jobs
 
     def admit(self, job: Job) -> None:
         """Let the job in: from now on its tasks may be placed."""
         self.ask(points.JOB_ENQUEUED, job)
         job.phase = INQUEUE
         self.conditions.withdraw(job, UNSCHEDULABLE)
-        if job.uid in self.snapshot.state.door:
-            self.snapshot.state.call_in(job)
-            self._in_line[job.uid] = job
+        if job.uid in self.attention.backlog:
+            self.attention.activate(job)
 
     def refuse_admission(self, job: Job, like: Job | None = None) -> None:
         """Remember that a plugin voted against the job, or against one like it; most say why themselves."""
@@ -478,8 +469,6 @@ class Session:
     def start_release(self, task: Task) -> None:
         """A running task is being evicted; it keeps its place until it is gone."""
         self.snapshot.state.released(task)
-        if task.job in self.jobs:
-            self._in_line[task.job] = self.jobs[task.job]
         self._set_status(task, Status.RELEASING)
         self.nodes.release(task)
         for listen in self._on_release:

@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Code(IntEnum):
-    """How final a refusal is: eviction may cure UNSCHEDULABLE, nothing in this cycle cures the others."""
+    """How final a refusal is: eviction may cure UNSCHEDULABLE, nothing in this cycle cures the other two."""
 
     ERROR = 1
     UNSCHEDULABLE = 2

@@ -111,7 +111,7 @@ class Gang(Plugin):
 
         Volcano counts best-effort tasks that found no node as if they had one; see docs/compat.md.
         """
-        for job in self.session.stirring():
+        for job in self.session.changed_jobs():
             if not job.roster:
                 continue
             if job.roster.has_places:

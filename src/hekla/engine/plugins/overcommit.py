@@ -34,9 +34,9 @@ class Overcommit(Plugin):
         self.stretched: Floats = np.asarray(session.total * float(self.arguments.factor), dtype=np.float64)
         self.idle: Floats = np.asarray(self.stretched - session.nodes.used_in_all, dtype=np.float64)
         self.waiting = np.zeros(len(session.axis), dtype=np.int64)
-        for sums in session.settled.of_queue.values():
+        for sums in session.quiescent.of_queue.values():
             self.waiting += sums.waiting
-        for job in session.restless():
+        for job in session.active_jobs():
             if job.min_resources is None:
                 continue
             # An admitted job counts in full here, whatever it holds already, as in Volcano.

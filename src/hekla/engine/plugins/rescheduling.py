@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import VICTIM_TASKS, AnyPoint, answers
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import Node, NodeLoad
 from hekla.engine.model.requests import is_guaranteed
 from hekla.engine.model.resources import CPU, MEMORY
 from hekla.engine.model.task import Task

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import Node, NodeLoad
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint, did_you_mean, quoted
 from hekla.objects.duration import positive_seconds

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import Node, NodeLoad
 from hekla.errors import InputError
 from hekla.objects.complaint import quoted, spoken
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents

@@ -89,12 +89,12 @@ class Capacity(Plugin):
         self.allocated: Amounts = np.zeros(shape, dtype=np.int64)
         self.inqueue: Amounts = np.zeros(shape, dtype=np.int64)
         self.elastic: Amounts = np.zeros(shape, dtype=np.int64)
-        for name, sums in self.session.settled.of_queue.items():
+        for name, sums in self.session.quiescent.of_queue.items():
             path = self.tree.paths[self.tree.row_of[name]]
             self.allocated[path] += sums.held
             self.elastic[path] += sums.elastic
             self.inqueue[path] += sums.waiting
-        for job in self.session.restless():
+        for job in self.session.active_jobs():
             path = self.tree.paths[self.tree.row_of[job.queue]]
             self.allocated[path] += job.held
             self.elastic[path] += elastic(self.session, job)

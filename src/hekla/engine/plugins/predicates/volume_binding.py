@@ -15,8 +15,8 @@ import numpy as np
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Mask, all_of, any_of
 from hekla.engine.model.diagnosis import Code, Refusal
+from hekla.engine.model.requests import ClaimName, claim_names, class_name
 from hekla.engine.model.task import Task
-from hekla.engine.model.volumes import ClaimName, claim_names, class_name
 from hekla.engine.plugins.kubernetes.nodes import matching_any
 from hekla.engine.plugins.predicates.volumes import Binding, Storage
 from hekla.errors import InputError

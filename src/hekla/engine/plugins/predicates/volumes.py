@@ -11,8 +11,8 @@ import numpy as np
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Counts, Mask, any_of
 from hekla.engine.model.diagnosis import Code, Refusal
+from hekla.engine.model.requests import ClaimName, claim_names, class_name
 from hekla.engine.model.task import Task
-from hekla.engine.model.volumes import ClaimName, claim_names, class_name
 from hekla.engine.state.snapshot import Snapshot
 from hekla.objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 

@@ -42,7 +42,7 @@ from hekla.engine.plugins.queues import (
     short_of,
     within,
 )
-from hekla.engine.state.settled import Sums
+from hekla.engine.state.attention import Sums
 
 
 class Proportion(Plugin):
@@ -54,16 +54,16 @@ class Proportion(Plugin):
     def on_open(self) -> None:
         session = self.session
         self.pods = session.axis.pods
-        bounds, restless = session.snapshot.state.derived(bounds_of_queues), session.restless()
-        names = dict.fromkeys((*session.settled.of_queue, *(job.queue for job in restless)))
+        bounds, active = session.snapshot.state.derived(bounds_of_queues), session.active_jobs()
+        names = dict.fromkeys((*session.quiescent.of_queue, *(job.queue for job in active)))
         nothing = Sums.nothing(len(session.axis))
         self.accounts = {
             name: open_account(
-                session.queues[name], bounds[name], session.settled.of_queue.get(name, nothing)
+                session.queues[name], bounds[name], session.quiescent.of_queue.get(name, nothing)
             )
             for name in names
         }
-        for job in restless:
+        for job in active:
             self._book(job)
         divide(list(self.accounts.values()), session.total, self.pods)
 

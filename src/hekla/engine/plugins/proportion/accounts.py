@@ -18,8 +18,8 @@ from hekla.engine.plugins.queues import (
     capability_of,
     largest_part,
 )
+from hekla.engine.state.attention import Sums
 from hekla.engine.state.live import LiveState
-from hekla.engine.state.settled import Sums
 
 SMALLEST = 0.1
 """Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
@@ -107,14 +107,14 @@ def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amou
     return Bounds(guarantee, capability, limit, ceiling, floor=guarantee.astype(np.float64).tolist())
 
 
-def open_account(queue: Queue, bounds: Bounds, settled: Sums) -> Account:
+def open_account(queue: Queue, bounds: Bounds, quiescent: Sums) -> Account:
     return Account(
         queue,
         bounds,
-        held=settled.held.tolist(),
-        request=settled.held + settled.pending,
-        inqueue=settled.waiting.copy(),
-        elastic=settled.elastic.copy(),
+        held=quiescent.held.tolist(),
+        request=quiescent.held + quiescent.pending,
+        inqueue=quiescent.waiting.copy(),
+        elastic=quiescent.elastic.copy(),
     )
 
 

@@ -1,4 +1,4 @@
-"""Ground: the nodes with their two ledgers, and the tasks that sit on them."""
+"""Ledgers: the nodes, what the two ledgers say of them, and the tasks that sit on them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hekla.engine.model.task import NOWHERE, Task
 from hekla.objects.complaint import Complaint
 
 
-class Ground:
+class Ledgers:
     """Rows stand in the order in which nodes arrived."""
 
     def __init__(self, axis: Axis) -> None:
         self.nodes = NodeLedger((), axis)
         self.pods = PodLedger(self.nodes)
         self._adrift: dict[str, dict[str, Task]] = {}
-        """Tasks by the node they sit on, where nobody knows that."""
+        """Tasks by the node they sit on, where there is no such node."""
 
     def widen(self, axis: Axis) -> None:
         self.nodes.widen(axis)
@@ -32,14 +32,14 @@ class Ground:
         """Nodes are new, different or gone; the tasks that this leaves without a node or gives one."""
         row_of = self.nodes.row_of
         altered = {row_of[name]: node for name, node in changed.items() if node and name in row_of}
-        # A node that was made anew under its old name stands last, though none has come or gone.
-        if len(altered) < len(changed) or self._are_others(altered):
+        # A node that was made anew under its old name stands last, though none comes or goes.
+        if len(altered) < len(changed) or self._are_made_anew(altered):
             return self._lay_anew(changed, order)
         self.nodes.replace(altered)
         self.pods.replace(altered)
         return []
 
-    def _are_others(self, altered: Mapping[int, Node]) -> bool:
+    def _are_made_anew(self, altered: Mapping[int, Node]) -> bool:
         known = self.nodes.nodes
         return any(
             node.manifest.metadata.uid != known[row].manifest.metadata.uid for row, node in altered.items()

@@ -1,4 +1,4 @@
-"""Jobs that wait at the door are admitted just when they would be if each of them were asked for."""
+"""Jobs in the admission backlog are admitted just when they would be if each of them were asked for."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def deeds(decisions: Sequence[Decision]) -> list[Decision]:
 
 
 def outside(report: CycleReport) -> list[str]:
-    """Who is not admitted."""
+    """The jobs that are not admitted."""
     return sorted(uid for uid, job in report.session.jobs.items() if job.is_pending)
 
 
 @given(crowd=crowds(), conf=admitting_confs(), dice=st.randoms(use_true_random=False))
-def test_who_waits_at_the_door_is_admitted_as_if_asked_for(
+def test_jobs_of_the_backlog_are_admitted_as_if_asked_for(
     crowd: list[Manifest],
     conf: Conf,
     dice,  # type: ignore[no-untyped-def]
@@ -91,7 +91,7 @@ def test_who_waits_at_the_door_is_admitted_as_if_asked_for(
 
 
 def shake(world: World, dice) -> None:  # type: ignore[no-untyped-def]
-    """Something happens to a job that may be waiting at the door."""
+    """Something happens to a job that may be in the backlog."""
     groups = [each for each in world.objects.values() if isinstance(each, PodGroup)]
     pods = [each for each in world.objects.values() if isinstance(each, Pod)]
     if not groups or not pods:
@@ -116,26 +116,26 @@ def crowded() -> World:
 CONF = conf_of("enqueue, allocate", ("priority, gang", "overcommit, predicates, proportion"))
 
 
-def test_jobs_that_are_turned_away_wait_at_the_door_and_are_let_in_when_there_is_room() -> None:
+def test_refused_jobs_are_the_backlog_and_are_admitted_when_there_is_room() -> None:
     world = crowded()
     for _ in range(4):
         for decision in run_cycle(snapshot_of(world.live), CONF, is_quiet=True).decisions:
             world.carry_out(decision)
-    assert [each.name for each in world.live.door] == ["j2", "j3", "j4", "j5"]
-    assert not world.live.restless
+    assert [each.name for each in world.live.attention.backlog] == ["j2", "j3", "j4", "j5"]
+    assert not world.live.attention.active
     world.end_a_pod()
     report = run_cycle(snapshot_of(world.live), CONF, is_quiet=True)
     assert [decision.pod for decision in deeds(report.decisions)] == ["default/j2-0"]
-    assert [each.name for each in world.live.door] == ["j3", "j4", "j5"]
+    assert [each.name for each in world.live.attention.backlog] == ["j3", "j4", "j5"]
 
 
-def test_whoever_wants_to_know_why_jobs_wait_calls_everybody_in() -> None:
+def test_where_it_is_told_why_jobs_wait_there_is_no_backlog() -> None:
     world = crowded()
     for _ in range(4):
         for decision in run_cycle(snapshot_of(world.live), CONF, is_quiet=True).decisions:
             world.carry_out(decision)
     report = run_cycle(snapshot_of(world.live), CONF)
-    assert not world.live.door
+    assert not world.live.attention.backlog
     assert "overcommit" in {note.speaker for note in report.session.story.jobs["default/j5"]}
 
 
@@ -158,5 +158,5 @@ def test_where_a_plugin_does_not_go_by_kind_all_are_asked_for() -> None:
         report = run_cycle(snapshot_of(world.live), conf, registry=registry, memory=memory, is_quiet=True)
         for decision in report.decisions:
             world.carry_out(decision)
-        assert not world.live.door
+        assert not world.live.attention.backlog
     assert set(memory.values()) == {6}
