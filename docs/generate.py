@@ -95,7 +95,7 @@ def plugins() -> Iterator[str]:
         yield from described(plugin)
         rows = [
             (f"[{point.name}](extension-points.md#{anchor(point.name)})", f"`{method}`")
-            for method, point, _ in declared(plugin)
+            for method, point, _, _ in declared(plugin)
         ]
         if rows:
             yield table(("Answers", "With"), rows)
@@ -255,7 +255,7 @@ def answers_by_point() -> dict[Point, list[tuple[str, str]]]:
     """Plugin and method with its parameters, for each answer."""
     found: dict[Point, list[tuple[str, str]]] = {point: [] for point in POINTS}
     for name, plugin in sorted(BUILTIN_PLUGINS.items()):
-        for method, point, scope in declared(plugin):
+        for method, point, scope, _ in declared(plugin):
             kept = "" if scope is Scope.ATTEMPT else f", {scope.name}"
             found[point].append((name, f"{method}{parameters_of(getattr(plugin, method))}{kept}"))
     return found

@@ -44,7 +44,7 @@ _HOME = {
     "Settings": "hekla.simulation.workloads.settings",
     "Submission": "hekla.simulation.workloads",
     "VirtualClock": "hekla.clock",
-    "Vote": "hekla.engine.framework.points",
+    "Vote": "hekla.engine.framework.rules",
     "WallClock": "hekla.clock",
     "Workload": "hekla.simulation.workloads",
     "answers": "hekla.engine.framework.points",

@@ -154,16 +154,16 @@ def test_what_is_kept_per_class_of_tasks_equals_a_fresh_look(
 
 def answers_of(session: Session) -> dict[str, object]:
     everywhere = np.ones(len(session.nodes), dtype=np.bool_)
-    fitting = session.fitting
+    scoring = session.scoring
     return {
         task.key: (
-            fitting.open_nodes(task).tolist(),
-            fitting.curable_nodes(task).tolist(),
-            fitting.class_of(task).fits_now.tolist(),
-            fitting.class_of(task).fits_later.tolist(),
-            list(fitting.ranked(task, everywhere, showing=everywhere)),
-            fitting.class_of(task).scores(task, everywhere).tolist(),
-            str(fitting.diagnose(task, everywhere, with_room=True)),
+            scoring.open_nodes(task).tolist(),
+            scoring.curable_nodes(task).tolist(),
+            scoring.class_of(task).fits_now.tolist(),
+            scoring.class_of(task).fits_later.tolist(),
+            list(scoring.ranked(task, everywhere, showing=everywhere)),
+            scoring.class_of(task).scores_of(task, everywhere).tolist(),
+            str(scoring.diagnose(task, everywhere, with_room=True)),
         )
         for task in session.tasks
         if task.status is Status.PENDING and task.job in session.jobs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from moves import deeds
 
 from hekla.conf import Conf, PluginEntry, Tier
-from hekla.engine.actions import at_once, placing
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import NODE_ORDER, NODE_ORDER_REDUCE, Scope, answers
 from hekla.engine.framework.registry import Registry
@@ -79,15 +77,11 @@ WORLDS = {
 
 @pytest.mark.parametrize("world", WORLDS)
 @examples(0.5)
-@given(data=st.data(), worth_planning=st.sampled_from([2, 17]))
-def test_shortcuts_decide_as_the_long_way_does(world: str, data: st.DataObject, worth_planning: int) -> None:
+@given(data=st.data())
+def test_shortcuts_decide_as_the_long_way_does(world: str, data: st.DataObject) -> None:
     cluster, conf = data.draw(WORLDS[world])
     conf = ending_with_it(conf)
-    with (
-        patch.object(at_once, "WORTH_PLANNING", worth_planning),
-        patch.object(placing, "WORTH_PLANNING", worth_planning),
-    ):
-        quick = deeds(cluster.cycle(conf, registry=MAPPING_AND_REDUCING).decisions)
+    quick = deeds(cluster.cycle(conf, registry=MAPPING_AND_REDUCING).decisions)
     slow = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=MAPPING_AND_REDUCING).decisions)
     in_one = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=SAYING_BOTH_IN_ONE).decisions)
     assert quick == slow == in_one

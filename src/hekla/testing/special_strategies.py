@@ -2,7 +2,7 @@
 
 Large enough for rules that only show with many tasks: nodes that fill up, queues that run out.
 
-Here a job that has its minimum gets one task in a turn, and many requests are held against the same
+Here a job that has its minimum gets one task in a turn, and many requests compete for the same
 nodes; nodes of one kind often look alike, and fill up.
 
 They have more domains than nodes that fill them up, so that jobs find several that would do, some
@@ -121,7 +121,7 @@ def medleys(draw: DrawFn) -> Cluster:
 
 @st.composite
 def medley_confs(draw: DrawFn) -> Conf:
-    """Plugins whose scores can be had for many requests at once, and others that have no opinion of nodes."""
+    """Plugins whose scores can be foreseen, and others that have no opinion of nodes."""
     scores = ("leastrequested", "balancedresource", "tainttoleration")
     weights = {f"{name}.weight": draw(WEIGHT) for name in scores}
     others = draw(st.lists(st.sampled_from(WITHOUT_OPINION_OF_NODES), unique=True))

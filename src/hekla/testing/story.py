@@ -102,7 +102,7 @@ class Story:
         )
 
     def session(self) -> Session:
-        """A session with its plugins seated and no action run yet."""
+        """A session with its plugins taken in and no action run yet."""
         return open_session(
             take_snapshot(self.manifests(), shard=self.shard), self._conf(), registry=self._registry()
         )

@@ -56,9 +56,9 @@ class Cluster:
         snapshot.load = self.load
         return snapshot
 
-    def session(self, conf: Conf) -> Session:
+    def session(self, conf: Conf, *, registry: Registry = BUILTIN) -> Session:
         """An open session, before any action has run."""
-        return open_session(self.snapshot(), conf, now=NOW, memory=_long_rested())
+        return open_session(self.snapshot(), conf, registry=registry, now=NOW, memory=_long_rested())
 
     def cycle(
         self, conf: Conf, shortcuts: Shortcuts = EVERY_SHORTCUT, *, registry: Registry = BUILTIN

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from hekla.engine.framework import points
-from hekla.engine.framework.gang_eviction import EvictionContext
 from hekla.engine.framework.orders import queue_goes_first, victim_queue_goes_first
+from hekla.engine.framework.plugin import EvictionContext
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task

@@ -55,7 +55,7 @@ class Stage:
 
     def scores(self, name: str) -> dict[str, float]:
         task, everywhere = self.task(name), np.ones(len(self.session.nodes), dtype=np.bool_)
-        scores = self.session.fitting.class_of(task).scores(task, everywhere)
+        scores = self.session.scoring.class_of(task).scores_of(task, everywhere)
         return {n: round(float(s), 1) for n, s in zip(self.session.nodes.names, scores, strict=True)}
 
     def put(self, name: str, on: str) -> None:

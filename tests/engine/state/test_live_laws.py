@@ -133,14 +133,14 @@ def test_a_job_of_which_news_was_lost_is_looked_at_again() -> None:
 def test_pods_that_went_where_they_were_put_keep_their_tasks() -> None:
     world = one_gang("Inqueue")
     decisions = cycle(snapshot_of(world.live), STARTING).decisions
-    tasks, changes = list(world.live.tasks), len(world.live.nodes.changed)
+    tasks, changes = list(world.live.tasks), world.live.nodes.journal.now
     for decision in decisions:
         world.carry_out(decision)
     world.live.take_in()
     assert list(world.live.tasks) == tasks
     assert [task.status for task in tasks] == [Status.RUNNING] * 2
     assert changes > 0
-    assert not world.live.nodes.changed, "nothing was undone and done again"
+    assert world.live.nodes.journal.now == changes, "nothing was undone and done again"
 
 
 @given(cluster=clusters(), conf=confs())

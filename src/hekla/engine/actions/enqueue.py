@@ -69,7 +69,7 @@ class Enqueue(Action):
             session.refuse_admission(job, like)
         elif admit_if_possible(session, job):
             refused.clear()
-        elif session.script.admits_by_kind and session.shortcuts.settled_jobs:
+        elif session.dispatch.admits_by_kind and session.shortcuts.quiescent_jobs:
             refused[job.queue, kind_of(job)] = job
 
 

@@ -123,7 +123,7 @@ def close_session(session: Session) -> None:
         session.decisions += _pod_news(session, job)
         session.snapshot.state.leave_in_peace(job, news=status if is_news else None)
         if not is_news and session.leaves_at_the_door and waits_at_the_door(job):
-            session.snapshot.state.leave_at_the_door(job, session.job_key(job), session.script)
+            session.snapshot.state.leave_at_the_door(job, session.job_key(job), session.dispatch.identity)
     session.decisions += [*_queue_news(session), *_shard_news(session)]
 
 

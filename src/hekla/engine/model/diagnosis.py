@@ -22,6 +22,15 @@ class Code(IntEnum):
     UNRESOLVABLE = 3
 
 
+@dataclass(frozen=True)
+class Objection:
+    """Why a task can run nowhere, or a job not be scheduled."""
+
+    reason: str
+    message: str = ""
+    code: Code = Code.UNRESOLVABLE
+
+
 @dataclass(frozen=True, eq=False)
 class Refusal:
     """One reason, and the nodes it speaks for.

@@ -16,6 +16,7 @@ COOLDOWN = "volcano.sh/cooldown-time"
 
 class Cdp(Plugin):
     name = "cdp"
+    acts_on_time = True
     resolve = Resolve.HARDENING
 
     @answers(PREEMPTABLE)

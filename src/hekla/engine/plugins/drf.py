@@ -22,7 +22,7 @@ from hekla.engine.framework.points import (
     PREEMPTABLE,
     QUEUE_ORDER,
     RECLAIMABLE,
-    Point,
+    AnyPoint,
     Scope,
     answers,
 )
@@ -76,7 +76,7 @@ class Drf(Plugin):
             self.held.update({uid: job.held.copy() for uid, job in session.jobs.items()})
         self.tree = ShareTree(session, self.held, self.offered, self.total) if self.hierarchical else None
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         return () if self.hierarchical else (QUEUE_ORDER, RECLAIMABLE)
 
     def share_of(self, held: Amounts) -> float:

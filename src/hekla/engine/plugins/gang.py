@@ -19,9 +19,9 @@ from hekla.engine.framework.points import (
     SUB_JOB_READY,
     UNIFIED_EVICTABLE,
     Scope,
-    Vote,
     answers,
 )
+from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.status import ALLOCATED_SET, Status
 from hekla.engine.model.task import Task

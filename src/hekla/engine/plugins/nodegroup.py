@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.labels import ABSENT
@@ -102,7 +102,7 @@ class NodeGroup(Plugin):
             for task in job.roster.among(ALLOCATED_SET):
                 self._hold(task, 1)
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         return () if self._limits else (self.refuse_groups_at_their_limit.__name__,)
 
     def distinguishes(self, task: Task) -> Hashable:

@@ -8,7 +8,8 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, Vote, answers
+from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, answers
+from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Floats
 from hekla.engine.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
 from hekla.engine.model.job import INQUEUE, Job

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import VICTIM_TASKS, Point, answers
+from hekla.engine.framework.points import VICTIM_TASKS, AnyPoint, answers
 from hekla.engine.model.load import NodeLoad
 from hekla.engine.model.node import Node
 from hekla.engine.model.requests import is_guaranteed
@@ -83,6 +83,8 @@ class Rescheduling(Plugin):
     """It speaks in one cycle, then rests for the interval; the first cycle ever starts a rest."""
 
     name = "rescheduling"
+    reads_load = True
+    acts_on_time = True
     Arguments = ReschedulingArguments
 
     def on_open(self) -> None:
@@ -92,7 +94,7 @@ class Rescheduling(Plugin):
         if self._is_awake:
             memory[LAST_RUN] = now
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         return () if self._is_awake else (VICTIM_TASKS,)
 
     @answers(VICTIM_TASKS)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Floats, Mask, Rows
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.requests import request_of
@@ -63,6 +63,8 @@ class Usage(Plugin):
     """Figures that are too old are no opinion: such nodes are neither refused nor scored."""
 
     name = "usage"
+    reads_load = True
+    acts_on_time = True
     Arguments = UsageArguments
 
     def on_open(self) -> None:
@@ -87,7 +89,7 @@ class Usage(Plugin):
         is_known = [one is not None and now - one.at <= LONGEST_MEMORY for one in found]
         self._is_known: Mask = np.array(is_known, dtype=np.bool_)
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         return () if any(self._weights) and self.arguments.weight else (NODE_ORDER,)
 
     @answers(PREDICATE, Scope.CLASS)

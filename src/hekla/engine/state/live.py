@@ -17,7 +17,6 @@ from hekla.collector import spare_what_is_there, without_collector
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.demand import sum_of
 from hekla.engine.ledger.domain_tree import DomainTree
-from hekla.engine.ledger.looks import Looks
 from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.ledger.pods import PodLedger
 from hekla.engine.model.benefit import benefit_of
@@ -74,7 +73,6 @@ class LiveState:
         self._ground = Ground(self.axis)
         self.nodes: NodeLedger = self._ground.nodes
         self.pods: PodLedger = self._ground.pods
-        self.looks = Looks(self.nodes, self.pods)
         self._rolls = Rolls()
         self.tasks: TaskBook = self._rolls.tasks
         self._default_queue = default_queue
@@ -211,8 +209,6 @@ class LiveState:
                 self._settle(job)
                 self.door.add(job, key)
         self._turned_away.clear()
-        self.looks.changes_end()
-        self.nodes.changed.clear()
 
     def _restore(self, task: Task, job: Job | None) -> None:
         fact = status_of(task.pod)
@@ -377,7 +373,6 @@ class LiveState:
         self.axis = Axis(names.union(self._resources_in_use() if is_crowded else self.axis.names))
         self._derived.clear()
         self._ground.widen(self.axis)
-        self.looks.start_anew()
         self._weights.clear()
         for task in self.tasks:
             self._lay_out(task)
@@ -404,7 +399,6 @@ class LiveState:
             if node is not None and not node.promised:
                 message = "status.allocatable: missing; nothing can be placed there"
                 self._faults[NodeManifest, name] = Complaint(f"node {name}", message)
-        self.looks.start_anew()
         for task in self._ground.change(changed, self.manifests[NodeManifest]):
             self._touched[task.job] = None
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.figures import QueueFigures, amounts_by_name
-from hekla.engine.framework.gang_eviction import EvictionContext
 from hekla.engine.framework.orders import victims_in_order
-from hekla.engine.framework.plugin import Plugin, Resolve
+from hekla.engine.framework.plugin import EvictionContext, Plugin, Resolve
 from hekla.engine.framework.points import (
     ALLOCATABLE,
     HEADROOM,
@@ -23,10 +22,10 @@ from hekla.engine.framework.points import (
     SIMULATE_ALLOCATABLE,
     UNIFIED_EVICTABLE,
     VICTIM_QUEUE_ORDER,
-    Point,
-    Vote,
+    AnyPoint,
     answers,
 )
+from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
 from hekla.engine.model.job import Job
@@ -105,7 +104,7 @@ class Capacity(Plugin):
         self.share: Floats = shares(self.allocated, self.entitled.deserved, self.session.axis.pods)
         self.is_best_effort = deserves_nothing(self.entitled.deserved, self.session.axis.pods)
 
-    def silent_on(self) -> Sequence[Point]:
+    def silent_on(self) -> Sequence[AnyPoint]:
         if self.fault:
             return (QUEUE_ORDER, VICTIM_QUEUE_ORDER)
         return () if self.hierarchical else (VICTIM_QUEUE_ORDER,)

@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Floats, Rows
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.status import TERMINATED_SET, Status
@@ -99,6 +99,7 @@ class Devices(Protocol):
 
 class DeviceShare(Plugin):
     name = "deviceshare"
+    hands_out_devices = True
     Arguments = DeviceShareArguments
 
     def on_open(self) -> None:
@@ -123,7 +124,7 @@ class DeviceShare(Plugin):
             return WholeCards(self.session)
         return VirtualCards(self.session, told.policy, told.exclusive_rules) if told.vgpu else None
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         devices = self.devices
         if devices is None or not any(map(devices.wants, self.session.tasks)):
             return (PREDICATE, NODE_ORDER)
@@ -134,14 +135,17 @@ class DeviceShare(Plugin):
 
     # Answers
 
-    @answers(PREDICATE, Scope.ROW)
+    def asks_for_cards(self, task: Task) -> bool:
+        return self.devices is not None and self.devices.wants(task)
+
+    @answers(PREDICATE, Scope.ROW, concerns=asks_for_cards)
     def refuse_nodes_without_cards(self, task: Task, rows: Rows) -> list[Refusal] | None:
         if self.devices is None or not self.devices.wants(task):
             return None
         refusal = self.devices.refusal(task, rows)
         return [refusal] if refusal.nodes.any() else None
 
-    @answers(NODE_ORDER, Scope.ROW)
+    @answers(NODE_ORDER, Scope.ROW, concerns=asks_for_cards)
     def prefer_cards_that_fit_well(self, task: Task, rows: Rows) -> Floats | None:
         if self.devices is None or not self.devices.wants(task):
             return None

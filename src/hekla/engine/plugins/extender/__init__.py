@@ -30,7 +30,8 @@ import numpy as np
 from hekla.conf import argument
 from hekla.engine.framework import points
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import Point, Vote, answers
+from hekla.engine.framework.points import AnyPoint, answers
+from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.job import Job
@@ -98,7 +99,7 @@ class ExtenderArguments:
     on_allocate: str = verb("allocateFuncVerb", "after a task was placed")
     on_release: str = verb("deallocateFuncVerb", "after a task was taken off its node")
 
-    def verb_of_point(self) -> dict[Point, str]:
+    def verb_of_point(self) -> dict[AnyPoint, str]:
         return {
             points.PREDICATE: self.predicate,
             points.BATCH_NODE_ORDER: self.prioritize,
@@ -119,6 +120,7 @@ class Extender(Plugin):
     """
 
     name = "extender"
+    asks_outside = True
     Arguments = ExtenderArguments
     transport: ClassVar[Transport] = staticmethod(post)
 
@@ -139,7 +141,7 @@ class Extender(Plugin):
             except CallFailed:
                 return  # the cycle is over: there is nothing left to refuse
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         """Questions without a verb; all of them where the service did not take the session."""
         verbs = self.arguments.verb_of_point()
         return [point for point, its_verb in verbs.items() if not its_verb or not self._is_there]

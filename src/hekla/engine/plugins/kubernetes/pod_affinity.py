@@ -146,7 +146,7 @@ class Addressed(Generic[Thing]):
         things = self._tally.things
         if not things:
             return ()
-        key = self._session.fitting.key_of(task)
+        key = self._session.scoring.key_of(task)
         seen, found = self._found.get(key, (0, []))
         if seen < len(things):
             found += [

@@ -139,14 +139,14 @@ class NetworkTopologyAware(Plugin):
             return last_of(closest_first[::-1], self.arguments.most_evicted)
         return closest_first
 
-    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
+    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], possible: Mask) -> Mask:
         """The bounds below which nothing but themselves is to be tried; one answer per bound."""
         wish, places = wish_of(job, sub_job), places_of(bounds)
         if wish is None:
-            return np.asarray(hopeful[places])
+            return np.asarray(possible[places])
         may_hold = self._may_hold(job, sub_job, wish, Purpose.ALLOCATE)
-        choices = self.tree.count_below(may_hold & hopeful)
-        is_only: Mask = may_hold[places] & hopeful[places] & (choices[places] == 1)
+        choices = self.tree.count_below(may_hold & possible)
+        is_only: Mask = may_hold[places] & possible[places] & (choices[places] == 1)
         return is_only & self._is_own_root(places, wish)
 
     def _is_own_root(self, places: Indices, wish: Wish) -> Mask:
@@ -188,7 +188,7 @@ class NetworkTopologyAware(Plugin):
         if wish.memory:
             return is_allowed
         demand, asked = self._demand_of(job, sub_job)
-        moment = len(self.session.nodes.changed) if purpose is Purpose.AFTER_EVICTIONS else 0
+        moment = self.session.nodes.journal.version if purpose is Purpose.AFTER_EVICTIONS else 0
         key = (demand.tobytes(), asked, purpose, moment)
         if self._latest_fit[0] != key:
             self._latest_fit = (key, self._large_enough(demand, list(asked), purpose))
@@ -207,7 +207,7 @@ class NetworkTopologyAware(Plugin):
         axis = self.session.axis
         if sub_job is None:
             return minimum_of(self.session, job), axis.compared(job.min_resources or {})
-        moment = (sub_job.uid, len(self.session.nodes.changed))
+        moment = (sub_job.uid, self.session.nodes.journal.version)
         if self._latest_demand[0] != moment:
             self._latest_demand = (moment, self._waiting_demand_of(sub_job))
         return self._latest_demand[1]
@@ -259,7 +259,15 @@ class NetworkTopologyAware(Plugin):
 
     # How good nodes are
 
-    @answers(BATCH_NODE_ORDER)
+    def distinguishes(self, task: Task) -> bool:
+        """Tasks of a sub-job with a topology are measured against what lies near."""
+        job = self.session.jobs.get(task.job)
+        return job is not None and job.sub_jobs[task.sub_job].topology is not None
+
+    def has_opinion_of(self, task: Task) -> bool:
+        return self.arguments.packs_normal_pods or self.distinguishes(task)
+
+    @answers(BATCH_NODE_ORDER, concerns=has_opinion_of)
     def prefer_close_nodes(self, task: Task, among: Mask) -> Floats | None:
         """Closeness to what is placed, of the candidates; nodes that are none have no score."""
         job = self.session.jobs[task.job]

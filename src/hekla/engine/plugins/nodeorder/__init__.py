@@ -13,11 +13,9 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import BATCH_NODE_ORDER, NODE_ORDER, Point, Scope, answers, for_many
+from hekla.engine.framework.points import BATCH_NODE_ORDER, NODE_ORDER, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Counts, Floats, Mask, all_of
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
-from hekla.engine.ledger.formulas import Formula
-from hekla.engine.ledger.requests import Requests
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.class_memory import ClassMemory
@@ -30,17 +28,12 @@ from hekla.engine.plugins.kubernetes.topology_spread import (
     has_spreading,
     read_constraints,
 )
-from hekla.engine.plugins.nodeorder.allocation_formulas import (
-    balanced_allocation_formula,
-    least_allocated_formula,
-)
 from hekla.engine.plugins.nodeorder.allocation_scores import (
-    BALANCED_ALLOCATION,
-    LEAST_ALLOCATED,
     MAX_NODE_SCORE,
-    MOST_ALLOCATED,
-    Capacity,
+    balanced_allocation,
     capacity_of,
+    least_allocated,
+    most_allocated,
 )
 from hekla.engine.plugins.nodeorder.pod_scores import NodeImages, PodAffinityScore, stretched
 
@@ -82,7 +75,7 @@ class NodeOrder(Plugin):
             session, lambda task: read_constraints(session, self._taints, task, SOFT)
         )
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         """Scores without weight, or that would be 0 for every task of the session."""
         told, tasks = self.arguments, self.session.tasks
         is_useful = (
@@ -92,7 +85,7 @@ class NodeOrder(Plugin):
             (NodeOrder.prefer_evenly_used_nodes, told.balanced_resource),
             (NodeOrder.prefer_chosen_nodes, told.node_affinity and tasks.some(has_affinity)),
             (NodeOrder.prefer_tolerated_nodes, told.taint_toleration and self._taints.any_soft),
-            (NodeOrder.tolerate_all_nodes, told.taint_toleration and not self._taints.any_soft),
+            (NodeOrder.tolerate_all_nodes, told.taint_toleration),
             (NodeOrder.prefer_good_company, self._company is not None),
             (NodeOrder.prefer_even_spread, told.topology_spread and tasks.some(has_spreading)),
         )
@@ -105,63 +98,49 @@ class NodeOrder(Plugin):
     # What depends on the node's own pods
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
-    def prefer_free_nodes(self, task: Task, states: NodeStates) -> Floats | float:
-        score = LEAST_ALLOCATED.at(states, "nonzero", task.nonzero, self._capacity)
-        return weighted_row(score, self.arguments.least_requested)
-
-    @for_many(prefer_free_nodes)
-    def prefer_free_nodes_for_many(self, requests: Requests) -> Formula:
-        held, weight = self.session.pods.nonzero, self.arguments.least_requested
-        return least_allocated_formula(requests.nonzero, held, self._capacity, weight)
+    def prefer_free_nodes(self, task: Task, states: NodeStates) -> Floats:
+        asked = np.array(task.nonzero, dtype=np.int64)[:, None]
+        score = least_allocated(states.nonzero, asked, self._capacity, states.rows)
+        return weighted(score, self.arguments.least_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
-    def prefer_full_nodes(self, task: Task, states: NodeStates) -> Floats | float:
-        score = MOST_ALLOCATED.at(states, "nonzero", task.nonzero, self._capacity)
-        return weighted_row(score, self.arguments.most_requested)
+    def prefer_full_nodes(self, task: Task, states: NodeStates) -> Floats:
+        asked = np.array(task.nonzero, dtype=np.int64)[:, None]
+        score = most_allocated(states.nonzero, asked, self._capacity, states.rows)
+        return weighted(score, self.arguments.most_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
-    def prefer_evenly_used_nodes(self, task: Task, states: NodeStates) -> Floats | float | None:
-        request = task.vector.tolist()
-        capacity = self._capacity_for(asks_for_gpu=self._gpu is not None and request[self._gpu] > 0)
-        asked = [request[place] for place in capacity.places]
-        if not any(asked):
-            return None
-        score = BALANCED_ALLOCATION.at(states, "requested", asked, capacity)
-        return weighted_row(score, self.arguments.balanced_resource)
-
-    @for_many(prefer_evenly_used_nodes)
-    def prefer_evenly_used_nodes_for_many(self, requests: Requests) -> Formula:
-        capacity = self._capacity_for(asks_for_gpu=self._gpu is not None and requests.ask_for(self._gpu))
-        asked = requests.vectors[list(capacity.places)]
+    def prefer_evenly_used_nodes(self, task: Task, states: NodeStates) -> Floats | None:
+        asks_for_gpu = self._gpu is not None and task.vector[self._gpu] > 0
+        capacity = self._capacity_with_gpu if asks_for_gpu else self._capacity
+        asked = task.vector.take(capacity.places)[:, None]
         if not asked.any():
-            return Formula({}, {}, lambda _row: ("0", ()))
-        held, weight = self.session.pods.requested, self.arguments.balanced_resource
-        return balanced_allocation_formula(asked, held, capacity, weight)
-
-    def _capacity_for(self, *, asks_for_gpu: bool) -> Capacity:
-        return self._capacity_with_gpu if asks_for_gpu else self._capacity
+            return None
+        held = states.requested.take(capacity.places, axis=0)
+        score = balanced_allocation(held, asked, capacity, states.rows)
+        return weighted(score, self.arguments.balanced_resource)
 
     # What is measured against the other candidates
 
-    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES)
+    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES, concerns=lambda _, task: prefers_nodes(task))
     def prefer_chosen_nodes(self, task: Task, among: Mask) -> Floats | None:
-        affinity = task.pod.spec.affinity
-        if affinity is None or affinity.node_affinity is None or not affinity.node_affinity.preferred:
-            return None
         score = share_of_best(self._preferred.of(task), among)
         return None if score is None else weighted(score, self.arguments.node_affinity)
 
     @answers(BATCH_NODE_ORDER, Scope.CLASS)
     def tolerate_all_nodes(self, _task: Task) -> float:
-        """Where there are no soft taints, every node gets all there is to get for having none."""
+        """A node without soft taints that are not tolerated gets all there is to get."""
         return float(self.arguments.taint_toleration * MAX_NODE_SCORE)
 
-    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES)
-    def prefer_tolerated_nodes(self, task: Task, among: Mask) -> Floats | float | None:
-        weight = self.arguments.taint_toleration
+    def dislikes_nodes(self, task: Task) -> bool:
+        return self._disliked.of(task) is not None
+
+    @answers(BATCH_NODE_ORDER, Scope.CANDIDATES, concerns=dislikes_nodes)
+    def prefer_tolerated_nodes(self, task: Task, among: Mask) -> Floats | None:
+        """What other nodes lose of that, compared with the candidate that has the most of them."""
         disliked = self._disliked.of(task)
         share = share_of_best(disliked, among) if disliked is not None else None
-        return float(weight * MAX_NODE_SCORE) if share is None else weighted(MAX_NODE_SCORE - share, weight)
+        return None if share is None else weighted(share, -self.arguments.taint_toleration)
 
     @answers(BATCH_NODE_ORDER)
     def prefer_good_company(self, task: Task, among: Mask) -> Floats | None:
@@ -169,10 +148,8 @@ class NodeOrder(Plugin):
         score = stretched(raw, among) if raw is not None else None
         return None if score is None else weighted(score, self.arguments.pod_affinity)
 
-    @answers(BATCH_NODE_ORDER)
+    @answers(BATCH_NODE_ORDER, concerns=lambda _, task: has_spreading(task))
     def prefer_even_spread(self, task: Task, among: Mask) -> Floats | None:
-        if not task.pod.spec.topology_spread_constraints:
-            return None
         constraints = self._spreading.of(task)
         if not constraints:
             return None
@@ -189,16 +166,15 @@ class NodeOrder(Plugin):
         return counts if counts.any() else None
 
 
+def prefers_nodes(task: Task) -> bool:
+    affinity = task.pod.spec.affinity
+    node_affinity = None if affinity is None else affinity.node_affinity
+    return node_affinity is not None and bool(node_affinity.preferred)
+
+
 def weighted(score: Counts | Floats, weight: int) -> Floats:
     """(N,) -> (N,)"""
     return np.multiply(score, weight, dtype=np.float64)
-
-
-def weighted_row(score: Floats | int, weight: int) -> Floats | float:
-    """The score of one row is a plain number and stays one."""
-    if isinstance(score, int):
-        return float(score * weight)
-    return score if weight == 1 else weighted(score, weight)
 
 
 def share_of_best(raw: Counts, among: Mask) -> Counts | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import BATCH_NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import BATCH_NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Floats, Mask, Rows
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.requests import is_guaranteed, whole_cpus
@@ -115,6 +115,7 @@ class NumaAware(Plugin):
     """
 
     name = "numa-aware"
+    hands_out_devices = True
     Arguments = NumaAwareArguments
 
     def on_open(self) -> None:
@@ -148,7 +149,7 @@ class NumaAware(Plugin):
             if node is not None and task.uid not in node.reported:
                 node.free &= ~union(self._judge(task, task.node).cpus)
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         """Nothing to say where no task could be turned away or get CPUs of its own."""
         wishes = [self._wish_of(task) for task in self.session.tasks]
         matters = any(wish is not None and (wish.insists or self._cpus_of_row) for wish in wishes)
@@ -159,10 +160,11 @@ class NumaAware(Plugin):
 
     # Answers
 
-    @answers(PREDICATE, Scope.ROW)
+    def wants_own_cpus(self, task: Task) -> bool:
+        return self._wish_of(task) is not None
+
+    @answers(PREDICATE, Scope.ROW, concerns=wants_own_cpus)
     def refuse_nodes_that_would_turn_it_away(self, task: Task, rows: Rows) -> list[Refusal] | None:
-        if self._wish_of(task) is None:
-            return None
         wanted = np.arange(len(self.session.nodes))[rows].tolist()
         verdicts = [self._judge(task, row) for row in wanted]
         refusing = {verdict.reason: verdict for verdict in verdicts if verdict.reason}
@@ -171,7 +173,7 @@ class NumaAware(Plugin):
             for reason, said in refusing.items()
         ]
 
-    @answers(BATCH_NODE_ORDER)
+    @answers(BATCH_NODE_ORDER, concerns=wants_own_cpus)
     def prefer_few_numa_nodes(self, task: Task, among: Mask) -> Floats | None:
         wish = self._wish_of(task)
         if wish is None or not wish.insists:

@@ -15,7 +15,7 @@ from hekla.engine.plugins.class_memory import ClassMemory
 
 @dataclass
 class Kept:
-    """The numbers, and how much of the list of changed rows they know of."""
+    """The numbers, and how much of the journal they know of."""
 
     numbers: Counts
     seen: int
@@ -31,12 +31,12 @@ class RowMemory:
 
     def of(self, task: Task) -> Counts:
         """One number per node; do not change the array."""
-        kept, changed = self._classes.of(task), self._nodes.changed
-        for row in set(changed[kept.seen :]):
+        kept, journal = self._classes.of(task), self._nodes.journal
+        for row in journal.since(kept.seen).tolist():
             kept.numbers[row] = self._work_out(task, row)
-        kept.seen = len(changed)
+        kept.seen = journal.now
         return kept.numbers
 
     def _all_rows(self, task: Task) -> Kept:
         numbers = np.array([self._work_out(task, row) for row in range(len(self._nodes))], dtype=np.int64)
-        return Kept(numbers, len(self._nodes.changed))
+        return Kept(numbers, self._nodes.journal.now)

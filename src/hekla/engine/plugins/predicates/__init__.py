@@ -17,13 +17,11 @@ from hekla.engine.framework.points import (
     SIMULATE_ADD,
     SIMULATE_PREDICATE,
     SIMULATE_REMOVE,
-    Point,
+    AnyPoint,
     Scope,
     answers,
-    for_many,
 )
 from hekla.engine.ledger.arrays import Rows, any_of
-from hekla.engine.ledger.requests import Requests
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.task import NOWHERE, Task
@@ -141,7 +139,7 @@ class Predicates(Plugin):
         own = (entry for entry in self.session.conf.plugins if entry.name == self.name)
         return all(entry.enabled("enablePredicate") for entry in own)
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         """Filters that are switched off, or that no node and no task of the session has a use for."""
         told, tasks = self.arguments, self.session.tasks
         is_useful = (
@@ -204,14 +202,7 @@ class Predicates(Plugin):
     @answers(PREDICATE, Scope.LEDGER)
     def refuse_full_nodes(self, task: Task, states: NodeStates) -> Refusals:  # noqa: ARG002 - alike for all
         full = states.pod_limit <= states.pod_count
-        if states.only is not None and not full[0]:
-            return None
         return [Refusal(TOO_MANY_PODS, full, plain="runs as many pods as it may")] if full.any() else None
-
-    @for_many(refuse_full_nodes)
-    def refuse_full_nodes_to_many(self, _requests: Requests) -> Callable[[int], bool]:
-        limit, count = self.session.nodes.pod_limit, self.session.pods.count
-        return lambda row: bool(limit[row] <= count[row])
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_cordoned_nodes(self, task: Task) -> Refusals:
@@ -256,11 +247,9 @@ class Predicates(Plugin):
             self._kept[key] = refuse(spec)
         return self._kept[key]
 
-    @answers(PREDICATE, Scope.ROW)
+    @answers(PREDICATE, Scope.ROW, concerns=lambda _, task: bool(host_ports(task)))
     def refuse_taken_ports(self, task: Task, rows: Rows) -> Refusals:
         wanted = host_ports(task)
-        if not wanted:
-            return None
         taken = any_of([clashes(port, self.session.pods)[rows] > 0 for port in wanted])
         ports = ", ".join(str(port.port) for port in wanted)
         return [Refusal(PORT_TAKEN, taken, plain=f"host port {ports} taken")] if taken.any() else None
@@ -289,24 +278,22 @@ class Predicates(Plugin):
         reason = next((refusal.reason for refusal in refusals if refusal.nodes[row]), None)
         return None if reason is None else Objection(reason, code=Code.UNSCHEDULABLE)
 
-    @answers(PREDICATE)
+    @answers(PREDICATE, concerns=lambda _, task: has_volumes(task))
     def refuse_too_many_volumes(self, task: Task) -> Refusals:
-        return self._limits.refusals(task) if self._limits is not None and task.pod.spec.volumes else None
+        return self._limits.refusals(task) if self._limits is not None else None
 
-    @answers(PREDICATE)
+    @answers(PREDICATE, concerns=lambda _, task: has_volumes(task))
     def refuse_other_zones(self, task: Task) -> Refusals:
-        return self._zones.refusals(task) if self._zones is not None and task.pod.spec.volumes else None
+        return self._zones.refusals(task) if self._zones is not None else None
 
-    @answers(PREDICATE)
+    @answers(PREDICATE, concerns=lambda _, task: has_spreading(task))
     def refuse_uneven_spread(self, task: Task) -> Refusals:
-        if not task.pod.spec.topology_spread_constraints:
-            return None
         constraints = self._spreading.of(task)
         return uneven(constraints) if constraints else None
 
-    @answers(PREDICATE)
+    @answers(PREDICATE, concerns=lambda _, task: has_volumes(task))
     def refuse_unreachable_volumes(self, task: Task) -> Refusals:
-        return self._binding.refusals(task) if self._binding is not None and task.pod.spec.volumes else None
+        return self._binding.refusals(task) if self._binding is not None else None
 
 
 def _objection(filter_name: str, said: str) -> Objection:

@@ -19,10 +19,10 @@ from hekla.engine.framework.points import (
     RECLAIMABLE,
     SIMULATE_ALLOCATABLE,
     Scope,
-    Vote,
     answers,
     as_key,
 )
+from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.demand import elastic, less_gated, minimum_of, sum_of, waiting_demand
 from hekla.engine.model.job import Job

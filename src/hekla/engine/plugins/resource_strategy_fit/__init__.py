@@ -13,7 +13,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
 from hekla.engine.ledger.states import NodeStates
@@ -98,7 +98,7 @@ class ResourceStrategyFit(Plugin):
             for column in self._reserves
         }
 
-    def silent_on(self) -> Collection[str | Point]:
+    def silent_on(self) -> Collection[str | AnyPoint]:
         is_useful = {
             self.prefer_nodes_by_resource: int(self.arguments.weight) > 0,
             self.spare_nodes_with_scarce_resources: self._scarce.weight > 0,

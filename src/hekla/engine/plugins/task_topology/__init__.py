@@ -13,7 +13,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, TASK_ORDER, Point, answers
+from hekla.engine.framework.points import NODE_ORDER, TASK_ORDER, AnyPoint, answers
 from hekla.engine.ledger.arrays import Amounts, Counts, Floats, Mask
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
 from hekla.engine.model.job import Job
@@ -91,7 +91,7 @@ class TaskTopology(Plugin):
         if affinity is not None:
             self.buckets_of_job[job.uid] = JobBuckets(affinity, tasks, session.axis, len(session.nodes))
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         return () if self.buckets_of_job else (TASK_ORDER, NODE_ORDER)
 
     # Answers

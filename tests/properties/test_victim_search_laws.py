@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from moves import Move, make_all, moves
 
 from hekla.conf import Conf
-from hekla.engine.framework.prospects import CurableNodes
+from hekla.engine.framework.scoring import Scoring
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.testing.conf_strategies import GPU, confs
@@ -34,17 +34,17 @@ RESERVES = plugin(
 GUARDED = st.sampled_from([conf_of(tiers=([LASTING, RESERVES],)), conf_of(tiers=([RESERVES, LASTING],))])
 
 
-def assert_alike(session: Session, kept: CurableNodes) -> None:
+def assert_curable_nodes_are_up_to_date(session: Session) -> None:
     for task in session.tasks:
         if task.status is Status.PENDING and task.job in session.jobs:
-            assert kept.rows_for(task).tolist() == session.fitting.curable_nodes(task).tolist()
+            afresh = Scoring(session).curable_nodes(task)
+            assert session.scoring.curable_nodes(task).tolist() == afresh.tolist()
 
 
 @given(cluster=clusters(), conf=GUARDED | confs(), made=st.lists(moves, min_size=1, max_size=3))
 def test_nodes_that_an_eviction_might_open(cluster: Cluster, conf: Conf, made: list[list[Move]]) -> None:
     session = cluster.session(conf)
-    kept = CurableNodes(session)
     for part in made:
-        assert_alike(session, kept)
+        assert_curable_nodes_are_up_to_date(session)
         make_all(session, part)
-    assert_alike(session, kept)
+    assert_curable_nodes_are_up_to_date(session)

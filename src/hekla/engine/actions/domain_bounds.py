@@ -1,4 +1,4 @@
-"""Hopes: which network domains could hold what a job lacks, by what all their nodes have together."""
+"""Domain bounds: which network domains could hold what a job lacks, by what all their nodes have together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-from hekla.engine.actions.worksheet import Worksheet
+from hekla.engine.actions.pending import PendingTasks
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Amounts, Mask
 from hekla.engine.ledger.domains import Domain
@@ -15,10 +15,10 @@ from hekla.engine.model.roster import Roster
 from hekla.engine.model.task import Task
 
 MOST_NAMED = 8
-"""So many domains without hope are told one by one, more of them together."""
+"""So many domains that are too small are told one by one, more of them together."""
 
 
-class Hopes:
+class DomainBounds:
     """What is known of one job before anything of it is tried; answers have one entry per domain."""
 
     def __init__(self, session: Session, job: Job) -> None:
@@ -28,15 +28,15 @@ class Hopes:
         self._everywhere = np.ones(len(session.domains.by_name), dtype=np.bool_)
         self._latest: tuple[Hashable, Mask] = (None, self._everywhere)
 
-    def of_job(self, worksheet: Worksheet) -> Mask:
+    def of_job(self, pending: PendingTasks) -> Mask:
         """Domains that could hold as many of the job's tasks as it lacks."""
-        tasks = [task for tasks in worksheet.tasks_of.values() for task in tasks]
-        return self._of(self._job.roster, tasks, insists=self._session.requires_minimums)
+        tasks = [task for tasks in pending.tasks_of.values() for task in tasks]
+        return self._of(self._job.roster, tasks, insists=self._session.dispatch.requires_minimums)
 
     def of_sub_job(self, sub_job: SubJob, tasks: Iterable[Task]) -> Mask:
         """The same for one part of it."""
-        session = self._session
-        insists = session.requires_minimums_of_parts if self._job.has_policies else session.requires_minimums
+        dispatch, has_parts = self._session.dispatch, self._job.has_policies
+        insists = dispatch.requires_minimums_of_parts if has_parts else dispatch.requires_minimums
         return self._of(sub_job.roster, list(tasks), insists=insists)
 
     def not_failed(self, sub_job: SubJob) -> Mask:
@@ -44,17 +44,17 @@ class Hopes:
         failed = self._failed.get(sub_job.uid)
         return self._everywhere if failed is None else ~failed
 
-    def fails(self, sub_job: SubJob, domain: Domain) -> None:
+    def note_failure(self, sub_job: SubJob, domain: Domain) -> None:
         """Tried first of all, the part found no place there; nor would it if that were tried again."""
-        if self._session.shortcuts.kept_trials:
+        if self._session.shortcuts.bounds:
             nowhere = np.zeros_like(self._everywhere)
             self._failed.setdefault(sub_job.uid, nowhere)[domain.place] = True
 
     def _of(self, roster: Roster, tasks: Sequence[Task], *, insists: bool) -> Mask:
         """For these tasks, where a plugin insists on minimums; kept while nothing changes."""
-        if not insists or not self._session.shortcuts.upper_bounds:
+        if not insists or not self._session.shortcuts.bounds:
             return self._everywhere
-        key = (roster, len(tasks), len(self._session.nodes.changed))
+        key = (roster, len(tasks), self._session.nodes.journal.version)
         if self._latest[0] != key:
             self._latest = (key, self._with_room(roster, tasks))
         return self._latest[1]
@@ -66,9 +66,9 @@ class Hopes:
             return self._everywhere
         return np.asarray((self._session.domains.room() >= least_of(tasks, missing)).all(axis=1))
 
-    def tell(self, hopeless: Sequence[Domain]) -> None:
+    def tell(self, too_small: Sequence[Domain]) -> None:
         """Say which domains are passed over."""
-        story, names = self._session.story, sorted(domain.name for domain in hopeless)
+        story, names = self._session.story, sorted(domain.name for domain in too_small)
         named = names if len(names) <= MOST_NAMED else names[: MOST_NAMED - 1]
         for name in named:
             story.of_job(self._job.uid, f'domain "{name}" has too little room for the gang')

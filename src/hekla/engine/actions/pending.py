@@ -1,43 +1,34 @@
-"""Worksheet: the waiting tasks of one job, by sub-job, in the order they are to be placed."""
+"""Pending tasks of one job, by sub-job, in the order they are to be placed."""
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 
 from hekla.engine.framework import points
 from hekla.engine.framework.heap import Heap
 from hekla.engine.framework.orders import TaskLine, tasks_in_order
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.standings import Line
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
-NOT_COUNTED = sys.maxsize
-"""More than there can be: nobody has looked yet."""
 
-
-class Worksheet:
+class PendingTasks:
     """Sub-jobs that still have something to place; those the job needs come first."""
 
     def __init__(self, sub_jobs: Heap[SubJob], tasks_of: dict[str, TaskLine]) -> None:
         self.sub_jobs = sub_jobs
         self.tasks_of = tasks_of
-        self.line: Line | None = None
-        """What the standings tell the first tasks of a job, where they are alike and nothing else matters."""
-        self.others = NOT_COUNTED
-        """How many tasks stand behind those."""
 
     def __bool__(self) -> bool:
         return len(self.sub_jobs) > 0
 
-    def copy(self) -> Worksheet:
-        """A worksheet of its own, for trying things out."""
-        return Worksheet(self.sub_jobs.copy(), {uid: tasks.copy() for uid, tasks in self.tasks_of.items()})
+    def copy(self) -> PendingTasks:
+        """One of its own, for trying things out."""
+        return PendingTasks(self.sub_jobs.copy(), {uid: tasks.copy() for uid, tasks in self.tasks_of.items()})
 
 
-def worksheet_of(session: Session, job: Job) -> Worksheet:
+def pending_tasks_of(session: Session, job: Job) -> PendingTasks:
     tasks_of = {uid: tasks_in_order(session, waiting_tasks(sub)) for uid, sub in job.sub_jobs.items()}
     busy = [sub_job for uid, sub_job in sorted(job.sub_jobs.items()) if tasks_of[uid]]
     needed = needed_sub_jobs(session, job) if len(busy) > 1 else set()
@@ -47,21 +38,21 @@ def worksheet_of(session: Session, job: Job) -> Worksheet:
             return left.uid in needed
         return _key(session, left) < _key(session, right)
 
-    return Worksheet(Heap(goes_first, busy), tasks_of)
+    return PendingTasks(Heap(goes_first, busy), tasks_of)
 
 
-def ungated_worksheet_of(session: Session, job: Job) -> Worksheet:
+def ungated_tasks_of(session: Session, job: Job) -> PendingTasks:
     """The same without tasks behind any gate, and without sub-jobs that have no others."""
-    worksheet = worksheet_of(session, job)
+    pending = pending_tasks_of(session, job)
     tasks_of: dict[str, TaskLine] = {
-        uid: deque(task for task in tasks if not task.is_gated) for uid, tasks in worksheet.tasks_of.items()
+        uid: deque(task for task in tasks if not task.is_gated) for uid, tasks in pending.tasks_of.items()
     }
-    sub_jobs = worksheet.sub_jobs.copy()
+    sub_jobs = pending.sub_jobs.copy()
     busy = [sub_jobs.pop() for _ in range(len(sub_jobs))]
     for sub_job in busy:
         if tasks_of[sub_job.uid]:
             sub_jobs.push(sub_job)
-    return Worksheet(sub_jobs, tasks_of)
+    return PendingTasks(sub_jobs, tasks_of)
 
 
 def needed_sub_jobs(session: Session, job: Job) -> set[str]:
