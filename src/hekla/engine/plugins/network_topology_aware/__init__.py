@@ -31,8 +31,10 @@ from hekla.engine.plugins.binpack import listed_names
 from hekla.engine.plugins.network_topology_aware.domains import (
     Presence,
     Wish,
+    closeness_to,
     covers,
     last_of,
+    packing,
     places_of,
     wish_of,
 )
@@ -93,7 +95,6 @@ class NetworkTopologyAware(Plugin):
         self.used: Amounts = self.tree.sums(session.nodes.used)
         columns = session.axis.column_of
         self.weights = {columns[n]: w for n, w in self.arguments.weights().items() if n in columns}
-        self.lowest, self.highest = self.domains.tiers[0], self.domains.tiers[-1]
         self._closeness: dict[str, Floats] = {}
         self._size_of: dict[str, Amounts] = {}
         nothing = (np.zeros(len(session.axis), dtype=np.int64), ())
@@ -112,7 +113,7 @@ class NetworkTopologyAware(Plugin):
 
     def _tier_weights(self) -> list[tuple[int, float]]:
         """Every tier between the lowest and the highest, existing or not, and how much it counts."""
-        tiers: Sequence[int] = range(self.lowest, self.highest + 1)
+        tiers: Sequence[int] = range(self.domains.tiers[0], self.domains.tiers[-1] + 1)
         if len(tiers) > MOST_TIERS:
             tiers = self.domains.tiers
         return [(tier, float(self.arguments.fading ** (tier - 1))) for tier in tiers]
@@ -253,20 +254,8 @@ class NetworkTopologyAware(Plugin):
         return wanted
 
     def _packing(self, wanted: Amounts, places: Indices) -> Floats:
-        """How full these domains would be with that much more, from 0 to 1; 0 where it does not fit.
-
-        wanted: (R,)   places: (P,)   ->   (P,)
-        """
         asked = {column: weight for column, weight in self.weights.items() if wanted[column] > 0}
-        score, total = np.zeros(len(places)), sum(asked.values())
-        overflows = np.zeros(len(places), dtype=np.bool_)
-        for column, weight in asked.items():
-            after = self.used[places, column] + wanted[column]
-            capacity = self.domains.allocatable[places, column]
-            overflows |= after > capacity
-            score += np.divide(after * weight, capacity, out=np.zeros(len(places)), where=capacity > 0)
-        score[overflows] = 0.0
-        return score / total if total else score
+        return packing(wanted, self.used, self.domains.allocatable, places, asked)
 
     # How good nodes are
 
@@ -316,21 +305,8 @@ class NetworkTopologyAware(Plugin):
         """1 in the same domain, less the higher the tier that joins the two; kept per domain."""
         known = self._closeness.get(near)
         if known is None:
-            known = self._closeness[near] = self._closeness_of_all(near)
+            known = self._closeness[near] = closeness_to(self.domains, near)
         return known
-
-    def _closeness_of_all(self, near: str) -> Floats:
-        """Per domain, and 0 at the end for nodes that lie in none."""
-        closeness = np.zeros(len(self.tree.all) + 1)
-        if self.highest == self.lowest:
-            closeness[:-1] = 1.0
-            return closeness
-        line = [self.domains.by_name[name] for name in self.domains.ancestors(near)]
-        for joint in reversed(line):
-            inside = np.flatnonzero(self.tree.below(joint.place))
-            closeness[inside] = (self.highest - joint.tier) / (self.highest - self.lowest)
-        closeness[line[0].place] = 1.0
-        return closeness
 
     def on_allocate(self, task: Task) -> None:
         if task.node != NOWHERE:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Amounts, Counts, Floats, Indices, Mask
-from hekla.engine.ledger.domains import Domain, DomainTree
+from hekla.engine.ledger.domains import Domain, Domains, DomainTree
 from hekla.engine.model.job import Job, SubJob, is_hard
 from hekla.engine.model.roster import Roster
 from hekla.engine.model.status import Status
@@ -123,3 +123,38 @@ def last_of(groups: list[list[Domain]], most: int) -> list[list[Domain]]:
             break
         kept.append(group[-left:])
     return kept
+
+
+def packing(
+    wanted: Amounts, used: Amounts, allocatable: Amounts, places: Indices, weights: Mapping[int, int]
+) -> Floats:
+    """How full some domains would be with that much more, from 0 to 1; 0 where it does not fit.
+
+    wanted: (R,)   used, allocatable: (domains, R)   places: (P,)   ->   (P,)
+
+    The weights are by column, of what is asked for.
+    """
+    score, total = np.zeros(len(places)), sum(weights.values())
+    overflows = np.zeros(len(places), dtype=np.bool_)
+    for column, weight in weights.items():
+        after = used[places, column] + wanted[column]
+        capacity = allocatable[places, column]
+        overflows |= after > capacity
+        score += np.divide(after * weight, capacity, out=np.zeros(len(places)), where=capacity > 0)
+    score[overflows] = 0.0
+    return score / total if total else score
+
+
+def closeness_to(domains: Domains, near: str) -> Floats:
+    """Per domain, and 0 at the end for nodes in none: 1 in the same one, less the higher they join."""
+    tree, lowest, highest = domains.tree, domains.tiers[0], domains.tiers[-1]
+    closeness = np.zeros(len(tree.all) + 1)
+    if highest == lowest:
+        closeness[:-1] = 1.0
+        return closeness
+    line = [domains.by_name[name] for name in domains.ancestors(near)]
+    for joint in reversed(line):
+        inside = np.flatnonzero(tree.below(joint.place))
+        closeness[inside] = (highest - joint.tier) / (highest - lowest)
+    closeness[line[0].place] = 1.0
+    return closeness
