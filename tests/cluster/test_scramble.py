@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hekla.cluster.export import as_data, as_scenario, is_read, listed
 from hekla.cluster.kubernetes.api.resources import RESOURCES
-from hekla.cluster.pseudonyms import Pseudonyms
 from hekla.cluster.scramble import RULES, Names, scramble
+from hekla.cluster.scramble.names import Pseudonyms
 from hekla.conf import Conf
 from hekla.conf import as_data as conf_as_data
 from hekla.engine.framework.decisions import Bind, Evict

@@ -23,7 +23,7 @@ from hekla.errors import HeklaError, InputError
 from hekla.objects import seconds
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.gauging import Gauge
+from hekla.scheduler.load.read import LoadReader
 from hekla.scheduler.outcome import outcome_of
 
 DAY = 86_400.0
@@ -111,7 +111,7 @@ def cycle_on_live(
     facts = facts_for(access, names, files)
     snapshot = take_snapshot(facts, ignored_provisioners=ignored_provisioners)
     now = WallClock().now()
-    Gauge(conf).put_into(snapshot, now)
+    LoadReader(conf).put_into(snapshot, now)
     warn(str(complaint) for complaint in snapshot.complaints)
     return run_cycle(snapshot, conf, registry=registry, now=now, profile=Profile() if profile else None)
 
@@ -173,7 +173,7 @@ def load_scenario(
     snapshot = take_snapshot(scenario.objects, shard=shard, ignored_provisioners=ignored)
     made = (seconds(thing.metadata.creation_timestamp) for thing in scenario.objects)
     now = DAY + max(made, default=0.0) if scenario.now is None else scenario.now
-    Gauge(own).put_into(snapshot, now)
+    LoadReader(own).put_into(snapshot, now)
     warn(f"{file}: {complaint}" for complaint in (*scenario.complaints, *snapshot.complaints))
     return Loaded(snapshot, own, scenario.name, now, scenario.memory)
 

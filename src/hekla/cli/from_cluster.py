@@ -141,8 +141,8 @@ def progress() -> Iterator[Callable[[int, str], None]]:
 
 def facts_for(access: Access, names: Sequence[str], files: Sequence[Path]) -> list[Manifest]:
     """What a scheduler of these names looks at, with the objects of the files laid over it."""
-    from hekla.cluster.interest import relevant  # noqa: PLC0415 - looking needs no scheduler
     from hekla.cluster.kubernetes.cluster import WATCHED  # noqa: PLC0415
+    from hekla.cluster.store import relevant  # noqa: PLC0415 - looking needs no scheduler
 
     return relevant([*read_live(access, WATCHED).objects, *_supposed(files)], names)
 

@@ -133,7 +133,7 @@ def options_from(given: dict[str, Any]) -> Any:
     """What the command line says, as the process takes it."""
     from hekla.cluster.kubernetes import KubernetesOptions  # noqa: PLC0415 - --help stays quick
     from hekla.cluster.kubernetes.api.lease import LeaseOptions  # noqa: PLC0415
-    from hekla.cluster.kubernetes.api.reflector import Patience  # noqa: PLC0415
+    from hekla.cluster.kubernetes.api.reflector import WatchPatience  # noqa: PLC0415
     from hekla.server.options import ServeOptions  # noqa: PLC0415
 
     names = tuple(given["names"])
@@ -158,7 +158,7 @@ def options_from(given: dict[str, Any]) -> Any:
             releases_gangs=given["partial_gang"] == "release",
             gang_patience=given["partial_gang_timeout"],
             audit_period=given["audit_period"],
-            patience=Patience(watch=given["watch_timeout"]),
+            patience=WatchPatience(watch=given["watch_timeout"]),
         ),
         lease=lease,
         conf_file=given["scheduler_conf"],

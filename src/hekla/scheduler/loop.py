@@ -21,7 +21,7 @@ from hekla.engine.state.snapshot import Snapshot
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.gauging import Gauge
+from hekla.scheduler.load.read import LoadReader
 from hekla.scheduler.ports import Cluster, Witness
 
 OnCycle = Callable[[CycleReport], None]
@@ -75,7 +75,7 @@ class Loop:
         self._longest_nap = longest_nap
         self.witness = witness
         self._memory: dict[str, float] = {}
-        self._gauge = Gauge(conf)
+        self._load_reader = LoadReader(conf)
         self._actions: ActionSet | None = None
         # A cycle may be under way in another thread when its actions are to go.
         self._in_turn = Lock()
@@ -112,10 +112,10 @@ class Loop:
         Where one of its actions cannot be initialized, a PluginError says so and the old one stays.
         """
         with self._in_turn:
-            gauge = Gauge(conf)
+            gauge = LoadReader(conf)
             if self._actions is not None:
                 self._actions.use(conf)
-            self.conf, self._gauge = conf, gauge
+            self.conf, self._load_reader = conf, gauge
 
     def step(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; its decisions are carried out."""
@@ -132,7 +132,7 @@ class Loop:
                 self._timed.advance(now)
             self.cycles += 1
             snapshot = self._cluster.snapshot()
-            self._gauge.put_into(snapshot, now)
+            self._load_reader.put_into(snapshot, now)
             return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
 
     def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:

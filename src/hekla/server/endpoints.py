@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hekla.clock import stopwatch
-from hekla.cluster.kubernetes.api.reflector import Pulse
+from hekla.cluster.kubernetes.api.reflector import WatchHealth
 from hekla.errors import InputError
 from hekla.objects import Manifest
 from hekla.server.metrics import CONTENT_TYPE
@@ -53,8 +53,8 @@ def liveness(server: Server) -> list[Check]:
 def readiness(server: Server) -> list[Check]:
     """A replica that stands by is as ready as the one that leads."""
     return [
-        Check("in-sync", not_in_sync(_pulses(server))),
-        Check("api-server", silence(_pulses(server), server.options.staleness_limit)),
+        Check("in-sync", not_in_sync(_health_by_kind(server))),
+        Check("api-server", silence(_health_by_kind(server), server.options.staleness_limit)),
         Check("permissions", "; ".join(_not_allowed(server))),
         Check("cycle", server.failure or _stall(server)),
         Check("objects", "; ".join(_put_aside(server)), is_warning=True),
@@ -74,27 +74,27 @@ def text_of(title: str, checks: Sequence[Check], *, is_verbose: bool) -> tuple[b
     return is_well, "".join(f"{line}\n" for line in lines)
 
 
-def _pulses(server: Server) -> dict[type[Manifest], Pulse]:
-    return {kind: reflector.pulse for kind, reflector in server.cluster.reflectors.items()}
+def _health_by_kind(server: Server) -> dict[type[Manifest], WatchHealth]:
+    return {kind: reflector.health for kind, reflector in server.cluster.reflectors.items()}
 
 
-def not_in_sync(pulses: dict[type[Manifest], Pulse]) -> str:
+def not_in_sync(health_by_kind: dict[type[Manifest], WatchHealth]) -> str:
     """The kinds that have not been listed yet, and why, as far as it is known."""
-    waiting = {kind.__name__: pulse for kind, pulse in pulses.items() if not pulse.synced.is_set()}
+    waiting = {kind.__name__: health for kind, health in health_by_kind.items() if not health.synced.is_set()}
     if not waiting:
         return ""
     more = len(waiting) - MOST_NAMED
     names = ", ".join(list(waiting)[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    trouble = next((pulse.trouble for pulse in waiting.values() if pulse.trouble), "")
+    trouble = next((health.trouble for health in waiting.values() if health.trouble), "")
     return f"not listed yet: {names}" + (f" ({trouble})" if trouble else "")
 
 
-def silence(pulses: dict[type[Manifest], Pulse], limit: float) -> str:
+def silence(health_by_kind: dict[type[Manifest], WatchHealth], limit: float) -> str:
     """The API server has not been heard of for too long."""
-    silent = {kind.__name__: pulse for kind, pulse in pulses.items() if pulse.is_stale(limit)}
+    silent = {kind.__name__: health for kind, health in health_by_kind.items() if health.is_stale(limit)}
     if not silent:
         return ""
-    longest = max(pulse.silence for pulse in silent.values())
+    longest = max(health.silence for health in silent.values())
     trouble = next(iter(silent.values())).trouble
     return f"not heard of for {longest:.0f} s ({', '.join(silent)}): {trouble}"
 

@@ -225,7 +225,7 @@ OWN = (
     Measure(
         "hekla_accounting_differences_total",
         "counter",
-        "nodes whose account differed from the sum over their pods, by who kept it (rooms, engine)",
+        "nodes counted otherwise than their pods add up to, in node usage (rooms) or by the engine",
         ("account",),
     ),
     Measure(

@@ -21,7 +21,7 @@ from prometheus_client import (
 from prometheus_client.utils import floatToGoString
 
 from hekla.clock import stopwatch
-from hekla.cluster.kubernetes.intents import End, Outcome
+from hekla.cluster.kubernetes.intents import End, WriteOutcome
 from hekla.engine.framework.decisions import Bind, Decision, Evict, Tell
 from hekla.engine.model.job import Job
 from hekla.scheduler.cycle import CycleReport
@@ -33,7 +33,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PREEMPTING = ("preempt", "gangpreempt")
 IDLE_FACTOR = 20
 """Observing the jobs takes at most one part in so many of the time."""
-MISSED = (Outcome.REFUSED, Outcome.FORBIDDEN, Outcome.EXPIRED, Outcome.ADOPTED)
+MISSED = (WriteOutcome.REFUSED, WriteOutcome.FORBIDDEN, WriteOutcome.EXPIRED, WriteOutcome.ADOPTED)
 
 
 class Metrics:
@@ -143,7 +143,7 @@ class Metrics:
     def bind_ended(self, end: End, seconds: float, waited: float | None) -> None:
         """A bind took so long, and so long after the pod was made, where that is known."""
         self._observe("volcano_scheduling_stage_duration_milliseconds", seconds, "Bind")
-        if end.outcome is Outcome.CONFIRMED:
+        if end.outcome is WriteOutcome.CONFIRMED:
             self.results["scheduled"] += 1
             if waited is not None:
                 self._observe("volcano_task_scheduling_latency_milliseconds", max(waited, 0.0), "Bound")

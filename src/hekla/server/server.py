@@ -13,13 +13,12 @@ from typing import Any
 from hekla import __version__
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
-from hekla.cluster.kubernetes.api.access import Access
+from hekla.cluster.kubernetes.api.access import Access, Rate
 from hekla.cluster.kubernetes.api.client import Client
 from hekla.cluster.kubernetes.api.lease import Leadership
-from hekla.cluster.kubernetes.api.rate import Rate
 from hekla.cluster.kubernetes.api.resources import RESOURCES
-from hekla.cluster.kubernetes.api.tide import Tide
-from hekla.cluster.kubernetes.binder import Intent
+from hekla.cluster.kubernetes.api.versions import VersionWatermark
+from hekla.cluster.kubernetes.binding import Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.cluster.kubernetes.intents import End
 from hekla.collector import spare_what_is_there, without_collector
@@ -55,7 +54,7 @@ class Server:
         self.conf_file = ConfFile(options.conf_file, registry)
         self._registry = registry
         self._access = access
-        self._tide = Tide()
+        self._watermark = VersionWatermark()
         self._stopping = asyncio.Event()
         self.leadership: Leadership | None = None
         self.controllers: Controllers | None = None
@@ -158,7 +157,9 @@ class Server:
         self.metrics.bind_ended(end, seconds, waited)
 
     def _client(self, qps: float, burst: int) -> Client:
-        return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout, tide=self._tide)
+        return Client(
+            self._access, rate=Rate(qps, burst), timeout=self.options.timeout, watermark=self._watermark
+        )
 
     async def _work(self) -> None:
         """Everything at once, until it is told to stop or something ends that must not."""
@@ -257,8 +258,10 @@ class Server:
 
     def _is_fresh(self) -> bool:
         """Whether the API server has been heard of lately; deciding on old facts does harm."""
-        pulses = [reflector.pulse for reflector in self.cluster.reflectors.values()]
-        silent = [pulse.trouble for pulse in pulses if pulse.is_stale(self.options.staleness_limit)]
+        health_by_kind = [reflector.health for reflector in self.cluster.reflectors.values()]
+        silent = [
+            health.trouble for health in health_by_kind if health.is_stale(self.options.staleness_limit)
+        ]
         self.trouble = silent[0] if silent else ""
         return not silent
 

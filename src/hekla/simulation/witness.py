@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hekla.cluster.embedded import EmbeddedCluster
 from hekla.cluster.embedded.annotations import RUN_SECONDS, read_seconds
-from hekla.cluster.rooms import is_finished
+from hekla.cluster.node_usage import is_finished
 from hekla.controllers.keys import GROUP_NAME
 from hekla.engine.model.requests import demand_of
 from hekla.engine.model.resources import Resources, read_resources, total

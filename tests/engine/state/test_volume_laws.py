@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from world import STARTING, assert_same, world_of
 
 from hekla.cluster.kubernetes.recount import Disks, offered, taken_by_node
-from hekla.cluster.rooms import Rooms
+from hekla.cluster.node_usage import Rooms
 from hekla.cluster.store import Store
 from hekla.objects import Manifest, Node, Pod
 from hekla.testing.builders import job, node, queue

@@ -17,7 +17,7 @@ from hekla.cluster.embedded.annotations import EXIT_CODE, RUN_SECONDS, read_exit
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.timeline import Due, Finish, PodDue, Start, Timeline, Vanish
-from hekla.cluster.rooms import is_finished
+from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError

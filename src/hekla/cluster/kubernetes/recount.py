@@ -1,6 +1,6 @@
 """Recount: what is taken of every node, added up anew from the objects alone.
 
-This is not how the engine counts, and on purpose: books are checked by somebody who did not keep them.
+This is not how the engine counts, and on purpose: sums are checked by code that did not keep them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hekla.cluster.rooms import is_finished
+from hekla.cluster.node_usage import is_finished
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, seconds

@@ -20,8 +20,7 @@ from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.cluster.embedded.chronicle import called
 from hekla.cluster.embedded.intake import MOST_REPLICAS
 from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.interest import relevant
-from hekla.cluster.store import Store
+from hekla.cluster.store import Store, relevant
 from hekla.controllers import (
     Problem,
     default_pod,

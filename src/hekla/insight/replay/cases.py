@@ -24,8 +24,7 @@ from hekla.insight.replay.replaying import Replayer
 from hekla.objects import Manifest, Node, PodGroup
 from hekla.objects.read import Place, Reader
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.gauging import Gauge
-from hekla.scheduler.load.sources import CPU_USAGE, MEMORY_USAGE, USAGE_AT
+from hekla.scheduler.load.read import CPU_USAGE, MEMORY_USAGE, USAGE_AT, LoadReader
 from hekla.server.recording.recorder import everything_in
 from hekla.server.recording.records import Cycle
 
@@ -76,7 +75,7 @@ class Case:
             snapshot = take_snapshot(
                 self.manifests(), shard=self.shard, ignored_provisioners=self.ignored_provisioners
             )
-            Gauge(chosen).put_into(snapshot, self.now)
+            LoadReader(chosen).put_into(snapshot, self.now)
             report = run_cycle(
                 snapshot, chosen, registry=self.registry, now=self.now, memory=dict(self.memory)
             )

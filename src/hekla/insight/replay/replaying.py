@@ -22,8 +22,7 @@ from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError
 from hekla.insight.replay.differences import Difference, differences
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.gauging import Gauge
-from hekla.scheduler.load.read import ANNOTATIONS
+from hekla.scheduler.load.read import ANNOTATIONS, LoadReader
 from hekla.server.recording.reader import Recording
 from hekla.server.recording.records import (
     Batches,
@@ -131,7 +130,7 @@ class Replayer:
         snapshot = self.snapshot()
         if conf is not None and not self.load and reads_annotations(conf):
             # Nobody measured, for nobody asked; but what stands on the nodes is known.
-            Gauge(conf).put_into(snapshot, cycle.now)
+            LoadReader(conf).put_into(snapshot, cycle.now)
         try:
             report = run_cycle(
                 snapshot,

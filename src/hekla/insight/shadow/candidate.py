@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.clock import Clock
-from hekla.cluster.interest import Interest, is_visible
-from hekla.cluster.rooms import is_finished
-from hekla.cluster.store import Store
+from hekla.cluster.node_usage import is_finished
+from hekla.cluster.store import Interest, Store, is_visible
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Decision
 from hekla.engine.framework.explain import explain

@@ -1,7 +1,7 @@
 """Pen: writes the records of a recording in a thread of its own, compressed, to the disk after every cycle.
 
 A process that is killed loses at most the cycle it was at. Whoever hands in entries never waits for the
-disk, unless asked to: entries that find the desk full are refused, and a checkpoint bridges the gap.
+disk, unless asked to: entries that find the context full are refused, and a checkpoint bridges the gap.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Pen:
         self._header = header
         self._catalogue = catalogue
         self._on_trouble = on_trouble
-        self._desk: queue.Queue[Entry | None] = queue.Queue(MOST_WAITING)
+        self._context: queue.Queue[Entry | None] = queue.Queue(MOST_WAITING)
         self._conf: Conf | None = None
         self._shard = Shard()
         self._load: Mapping[str, NodeLoad] = {}
@@ -89,20 +89,20 @@ class Pen:
     def take(self, entry: Entry, *, patiently: bool) -> bool:
         """Have the entry written; False where so many wait already that it is not going to be."""
         try:
-            self._desk.put(entry, block=patiently)
+            self._context.put(entry, block=patiently)
         except queue.Full:
             return False
         return True
 
     def close(self) -> None:
         """Everything that was taken is written; the file is complete."""
-        self._desk.put(None)
+        self._context.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         """Trouble ends the recording, and nothing else: later entries are taken and thrown away."""
         try:
-            while (entry := self._desk.get()) is not None:
+            while (entry := self._context.get()) is not None:
                 self._write(entry)
             self._end()
         except Exception as error:
@@ -110,7 +110,7 @@ class Pen:
             self._on_trouble(f'cannot write "{self._path}": {reason}; the recording ends here')
             with suppress(OSError):
                 self._file.close()
-            while self._desk.get() is not None:
+            while self._context.get() is not None:
                 pass
 
     def _write(self, entry: Entry) -> None:
