@@ -20,6 +20,7 @@ from hekla.conf import as_data as conf_as_data
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.objects import HyperNode, Manifest, Pod
+from hekla.objects.node import HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.objects.pod import (
     Affinity,
     NodeAffinity,
@@ -29,7 +30,6 @@ from hekla.objects.pod import (
 )
 from hekla.objects.read import read_text
 from hekla.objects.scenario import read_scenario
-from hekla.objects.topology import HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue

@@ -13,10 +13,10 @@ from hypothesis.strategies import DrawFn
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import PRESETS, Conf, read_conf
-from hekla.controllers.keys import GROUP_NAME
 from hekla.engine.framework.decisions import Evict
 from hekla.engine.model.benefit import Stage, benefit_of
 from hekla.objects import Manifest, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.testing.builders import job, node, priority_class, queue

@@ -20,8 +20,7 @@ from hekla.cli.output import warn
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, configuration_in, read_conf, require
 from hekla.engine.framework.registry import Registry
 from hekla.errors import ConfError, InputError
-from hekla.objects.duration import LONGEST, read_long_span
-from hekla.objects.quantity import whole
+from hekla.objects.quantity import LONGEST, read_long_span, whole
 from hekla.scheduler.builtin import BUILTIN
 
 if TYPE_CHECKING:

@@ -184,7 +184,7 @@ def queue_table(data: Mapping[str, Any]) -> str:
 
 def written(seconds: float) -> str:
     """`1h30m0s`, or days where there are many hours."""
-    from hekla.objects.duration import write_duration  # noqa: PLC0415 - --help stays quick
+    from hekla.objects.quantity import write_duration  # noqa: PLC0415 - --help stays quick
 
     if seconds == float("inf"):
         return "forever"

@@ -8,7 +8,6 @@ from typing import TypeVar, cast
 from msgspec.structs import replace
 
 from hekla.cluster.node_usage import is_finished
-from hekla.controllers.keys import GROUP_NAME
 from hekla.objects import (
     Manifest,
     PersistentVolumeClaim,
@@ -19,6 +18,7 @@ from hekla.objects import (
     VolcanoCommand,
     VolcanoJob,
 )
+from hekla.objects.keys import GROUP_NAME
 from hekla.objects.pod import PodStatus
 
 M = TypeVar("M", bound=Manifest)

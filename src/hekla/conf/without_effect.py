@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hekla.conf.model import Mistake, did_you_mean, warning
 from hekla.conf.questions import VICTIMS, Context
 from hekla.objects.complaint import quoted
-from hekla.objects.duration import positive_seconds
+from hekla.objects.quantity import positive_seconds
 
 GOES_BY_LOAD = ("rescheduling", "usage")
 """Plugins to which measured load is everything."""

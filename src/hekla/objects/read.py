@@ -20,8 +20,16 @@ from hekla.objects import KINDS, NAMESPACED, Manifest
 from hekla.objects.complaint import Complaint, printable, quoted, spoken
 from hekla.objects.documents import DEEPEST, Document, Path, Unreadable, decoded, given_twice, yaml_documents
 from hekla.objects.json_text import NOT_JSON, leniently, may_repeat_keys, repeated_keys
-from hekla.objects.soundness import annotations_warning, faults_of
-from hekla.objects.typed import Fault, Misfit, kind_of, typed, without_nulls, written_path
+from hekla.objects.typed import (
+    Fault,
+    Misfit,
+    annotations_warning,
+    faults_of,
+    kind_of,
+    typed,
+    without_nulls,
+    written_path,
+)
 
 SUFFIXES = (".json", ".yaml", ".yml")
 STDIN = "-"

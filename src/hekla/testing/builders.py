@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
-from hekla.engine.plugins.hdrf import HIERARCHY, WEIGHTS
 from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue, Taint
+from hekla.objects.keys import HIERARCHY, HIERARCHY_WEIGHTS
 from hekla.objects.meta import Amount, ResourceList
 from hekla.objects.node import NodeSpec, NodeStatus
 from hekla.objects.scheduling import (
@@ -92,7 +92,7 @@ def queue(
     """A tenant; `hierarchy` and `hierarchy_weights` become the annotations that drf reads."""
     notes = {**(annotations or {})}
     if hierarchy:
-        notes |= {HIERARCHY: hierarchy, WEIGHTS: hierarchy_weights}
+        notes |= {HIERARCHY: hierarchy, HIERARCHY_WEIGHTS: hierarchy_weights}
     return Queue(
         metadata=metadata(name, annotations=notes),
         spec=QueueSpec(

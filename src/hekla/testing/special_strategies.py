@@ -18,6 +18,7 @@ from hypothesis.strategies import DrawFn
 
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.objects import HyperNode, Manifest, Node, Pod, Queue, Toleration
+from hekla.objects.keys import QUEUE_ALLOCATION_GATE
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import SubGroupPolicy
 from hekla.testing.builders import JobObjects, Role, job, node, queue
@@ -203,7 +204,6 @@ def _medley_pod(draw: DrawFn, name: str, hosts: list[str], *, job: str, role: st
 
 
 WISHES: tuple[Wish | None, ...] = (None, ("hard", 1), ("hard", 1), ("hard", 2), ("hard", 3), ("soft", 1))
-QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 
 @st.composite
@@ -263,6 +263,6 @@ def _networked_pod(draw: DrawFn, name: str, index: int, nodes: Sequence[str]) ->
         labels={PART: str(index // 2)},
         on=draw(st.sampled_from(nodes)) if state in ("runs", "leaves") else "",
         is_leaving=state == "leaves",
-        gates=[QUEUE_GATE] if state == "gated" else (),
-        annotations={QUEUE_GATE: "true"},
+        gates=[QUEUE_ALLOCATION_GATE] if state == "gated" else (),
+        annotations={QUEUE_ALLOCATION_GATE: "true"},
     )

@@ -18,11 +18,11 @@ from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.task import REVOCABLE_ZONE
 from hekla.engine.plugins.rescheduling import LAST_RUN
 from hekla.engine.plugins.tdm import LAST_EVICTION
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.objects import LabelSelector, Manifest, Node, Pod, Toleration
+from hekla.objects.keys import REVOCABLE_ZONE
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.scheduler.builtin import BUILTIN

@@ -18,7 +18,7 @@ from hekla.engine.plugins.guaranteed import is_guaranteed
 from hekla.engine.plugins.numa_hints import assign, fewest, lowest
 from hekla.engine.plugins.numaaware import NumaAware
 from hekla.objects import KINDS, Numatopology, Pod
-from hekla.objects.topology import CpuInfo
+from hekla.objects.node import CpuInfo
 from hekla.testing import check_plugin, job, queue, session_of
 from hekla.testing import plugin as entry
 from hekla.testing.samples import Sample

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hekla.conf import Conf
 from hekla.insight.replay.shrinking import fewest
 from hekla.objects import Manifest, Node
-from hekla.scheduler.load.read import CPU_USAGE, MEMORY_USAGE
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import medley_confs, medleys
 from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters

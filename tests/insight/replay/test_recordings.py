@@ -22,8 +22,8 @@ from hekla.engine.state.live import LiveState
 from hekla.errors import InputError
 from hekla.insight.replay import Recording, replay, travel_to
 from hekla.objects import Manifest, Pod
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.scheduler.builtin import BUILTIN
-from hekla.scheduler.load.read import CPU_USAGE, MEMORY_USAGE
 from hekla.server.recording.recorder import everything_in, put_aside
 from hekla.server.recording.records import FORMAT, Checkpoint, Configuration, Cycle
 from hekla.server.recording.writer import older

@@ -29,10 +29,10 @@ from hekla.insight.replay.problems import (
     says,
 )
 from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.objects.scenario import read_scenario
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.scheduler.load.read import CPU_USAGE, MEMORY_USAGE
 from hekla.testing import conf_of, job, node, plugin, priority_class, queue, stamped
 from insight.replay.recorded import Recorder
 

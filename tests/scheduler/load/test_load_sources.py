@@ -11,15 +11,9 @@ from hekla.conf import read_conf, without_effect
 from hekla.engine.model.node import Node, node_of
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE, USAGE_AT
 from hekla.scheduler.load import LoadCache, NodeLoad, from_annotations, from_file, read_load
-from hekla.scheduler.load.read import (
-    CPU_USAGE,
-    LARGEST_FILE,
-    MEMORY_USAGE,
-    USAGE_AT,
-    USUAL_SECONDS,
-    LoadReader,
-)
+from hekla.scheduler.load.read import LARGEST_FILE, USUAL_SECONDS, LoadReader
 from hekla.testing import node
 
 NOW = 1000.0

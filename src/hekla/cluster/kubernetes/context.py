@@ -10,8 +10,8 @@ from hekla.cluster.kubernetes.outbox import Outbox
 from hekla.cluster.kubernetes.recorder import Recorder
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.store import Store
-from hekla.controllers.keys import GROUP_NAME
 from hekla.objects import Manifest, Pod
+from hekla.objects.keys import GROUP_NAME
 
 Tell = Callable[[Manifest, str, str, str], None]
 """An object, Normal or Warning, a reason, a message."""

@@ -11,8 +11,7 @@ import asyncio
 from hekla.cluster.kubernetes.context import WriteContext
 from hekla.cluster.volumes import claims_of, volume_for, waits
 from hekla.objects import Manifest, Node, PersistentVolumeClaim, Pod
-
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
+from hekla.objects.keys import SELECTED_NODE
 
 
 class Volumes:

@@ -25,7 +25,6 @@ from hekla.cluster.kubernetes.api.client import (
 from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.api.wire import Wire
 from hekla.cluster.kubernetes.facts import Facts
-from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
 from hekla.errors import ClusterError
 from hekla.objects import (
     Condition,
@@ -38,9 +37,10 @@ from hekla.objects import (
     PodGroup,
     Queue,
 )
+from hekla.objects.keys import QUEUE_ALLOCATION_GATE
 from hekla.objects.meta import ResourceList
+from hekla.objects.node import NodeShardStatus
 from hekla.objects.scheduling import PodGroupSpec, PodGroupStatus
-from hekla.objects.topology import NodeShardStatus
 
 TRIES = 4
 PAUSE = 0.3

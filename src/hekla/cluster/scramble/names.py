@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 
 from hekla.engine.model.task import pod_index
-from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.objects import Manifest, Node, Pod, PodGroup, keys
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/-]*")
 PLAIN = re.compile(r"true|false|\*", re.IGNORECASE)
@@ -26,7 +26,7 @@ KEPT = {
     "namespace": {"default", "kube-system"},
     "queue": {"default", "root"},
     "class": {"system-cluster-critical", "system-node-critical"},
-    "gate": {"scheduling.volcano.sh/queue-allocation-gate"},
+    "gate": {keys.QUEUE_ALLOCATION_GATE},
     "driver": {"kubernetes.io/no-provisioner"},
     "address": {"0.0.0.0", "127.0.0.1", "::"},  # noqa: S104 - nobody binds to it here
 }
@@ -34,66 +34,63 @@ NAMED_BY_LABEL = {
     "kubernetes.io/hostname": "node",
     "metadata.name": "node",
     "kubernetes.io/metadata.name": "namespace",
-    "scheduling.k8s.io/group-name": "group",
-    "scheduling.volcano.sh/group-name": "group",
-    "scheduling.volcano.sh/queue-name": "queue",
-    "volcano.sh/job-name": "owner",
-    "volcano.sh/job-namespace": "namespace",
-    "volcano.sh/queue-name": "queue",
-    "volcano.sh/task-spec": "role",
-    "volcano.sh/nodegroup-name": "value",
-    "volcano.sh/revocable-zone": "value",
-    "volume.beta.kubernetes.io/storage-class": "storage",
-    "volume.kubernetes.io/selected-node": "node",
+    keys.GROUP_NAME: "group",
+    keys.ALTERNATIVE_GROUP_NAME: "group",
+    keys.QUEUE_OF_POD: "queue",
+    keys.JOB_NAME: "owner",
+    keys.JOB_NAMESPACE: "namespace",
+    keys.QUEUE_NAME: "queue",
+    keys.TASK_SPEC: "role",
+    keys.NODE_GROUP: "value",
+    keys.REVOCABLE_ZONE: "value",
+    keys.STORAGE_CLASS: "storage",
+    keys.SELECTED_NODE: "node",
 }
 """Labels and annotations of well-known keys whose values are names, and of what."""
 
 AS_THEY_ARE = frozenset(
     {
-        "hekla.dev/cpu-usage",
-        "hekla.dev/eviction-refused",
-        "hekla.dev/exit-code",
-        "hekla.dev/memory-usage",
-        "hekla.dev/run-seconds",
-        "hekla.dev/usage-at",
-        "nvidia.com/nouse-gputype",
-        "nvidia.com/use-gputype",
+        keys.CPU_USAGE,
+        keys.EVICTION_REFUSED,
+        keys.EXIT_CODE,
+        keys.MEMORY_USAGE,
+        keys.RUN_SECONDS,
+        keys.USAGE_AT,
+        keys.AVOID_GPU_TYPE,
+        keys.USE_GPU_TYPE,
         "pv.kubernetes.io/bind-completed",
-        "scheduling.volcano.sh/queue-allocation-gate",
-        "sla-waiting-time",
-        "volcano.sh/cooldown-time",
-        "volcano.sh/gpu-index",
-        "volcano.sh/gpu-unhealthy-ids",
-        "volcano.sh/hierarchy-weights",
-        "volcano.sh/jdb-max-unavailable",
-        "volcano.sh/jdb-min-available",
-        "volcano.sh/node-vgpu-register",
-        "volcano.sh/numa-topology-policy",
-        "volcano.sh/oversubscription-cpu",
-        "volcano.sh/oversubscription-memory",
-        "volcano.sh/preemptable",
-        "volcano.sh/resource-strategy-scoring-type",
-        "volcano.sh/resource-strategy-weight",
-        "volcano.sh/task-priority",
-        "volcano.sh/vgpu-ids-new",
-        "volcano.sh/vgpu-mode",
-        "volcano.sh/vgpu-nouse-gpuuuid",
-        "volcano.sh/vgpu-podgroup-policy",
-        "volcano.sh/vgpu-use-gpuuuid",
+        keys.QUEUE_ALLOCATION_GATE,
+        keys.WAITING_TIME,
+        keys.COOLDOWN_TIME,
+        keys.GPU_INDEX,
+        keys.GPU_UNHEALTHY,
+        keys.HIERARCHY_WEIGHTS,
+        keys.BUDGET_MAX_UNAVAILABLE,
+        keys.BUDGET_MIN_AVAILABLE,
+        keys.VGPU_REGISTER,
+        keys.NUMA_POLICY,
+        keys.OVERSUBSCRIBED_CPU,
+        keys.OVERSUBSCRIBED_MEMORY,
+        keys.PREEMPTABLE,
+        keys.STRATEGY_TYPE,
+        keys.STRATEGY_WEIGHT,
+        keys.TASK_PRIORITY,
+        keys.VGPU_HELD,
+        keys.VGPU_MODE,
+        keys.AVOID_GPU_UUID,
+        keys.VGPU_GROUP_POLICY,
+        keys.USE_GPU_UUID,
     }
 )
 """Labels and annotations whose values are numbers, settings or devices."""
 
 ROLE_LISTS = frozenset(
     {
-        "volcano.sh/task-topology-affinity",
-        "volcano.sh/task-topology-anti-affinity",
-        "volcano.sh/task-topology-task-order",
+        keys.ROLE_AFFINITY,
+        keys.ROLE_ANTI_AFFINITY,
+        keys.ROLE_ORDER,
     }
 )
-HIERARCHY = "volcano.sh/hierarchy"
-GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
-
 
 LARGEST_GAP = 9
 
@@ -160,9 +157,9 @@ class Names:
                 found[key] = self.value(key, text)
             elif key in ROLE_LISTS:
                 found[key] = re.sub(r"[^,;\s]+", lambda role: self.of("role", role.group()), text)
-            elif key == HIERARCHY:
+            elif key == keys.HIERARCHY:
                 found[key] = "/".join(self.of("queue", part) for part in text.split("/"))
-            elif key == GROUP_LIMITS:
+            elif key == keys.NODE_GROUP_LIMITS:
                 found[key] = self._limits(text)
         return found
 

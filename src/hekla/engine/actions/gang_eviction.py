@@ -29,7 +29,8 @@ from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import PREEMPTABLE, Task, flag
+from hekla.engine.model.task import Task, flag
+from hekla.objects.keys import PREEMPTABLE
 
 GoesFirst = Callable[[Bundle, Bundle], bool | None]
 """Which of two bundles of one kind is evicted first; None where it does not matter."""

@@ -8,9 +8,10 @@ from hekla.engine.model.resources import CPU, MEMORY, PODS, Resources, add, coun
 from hekla.engine.model.volumes import offered_attachments
 from hekla.objects import CSINode
 from hekla.objects import node as manifest
+from hekla.objects.keys import OVERSUBSCRIBED_CPU, OVERSUBSCRIBED_MEMORY
 from hekla.objects.quantity import read_count
 
-OVERSUBSCRIBED = {CPU: "volcano.sh/oversubscription-cpu", MEMORY: "volcano.sh/oversubscription-memory"}
+OVERSUBSCRIBED = {CPU: OVERSUBSCRIBED_CPU, MEMORY: OVERSUBSCRIBED_MEMORY}
 
 
 @dataclass(eq=False, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hekla.objects.topology import NodeShard, NodeShardStatus
+from hekla.objects.node import NodeShard, NodeShardStatus
 
 DEFAULT_NAME = "volcano"
 

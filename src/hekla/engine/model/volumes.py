@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 
 from hekla.engine.model.resources import Resources
 from hekla.objects import CSINode, Manifest, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from hekla.objects.keys import STORAGE_CLASS
 
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 STORAGE = (PersistentVolumeClaim, PersistentVolume, StorageClass)
 """The kinds that say which driver a claim is of."""
 ATTACHABLE = "attachable-volumes-csi-"
@@ -63,7 +63,7 @@ def has_claims(pod: Pod) -> bool:
 
 
 def class_name(claim: PersistentVolumeClaim) -> str:
-    return claim.metadata.annotations.get(CLASS_ANNOTATION, claim.spec.storage_class_name or "")
+    return claim.metadata.annotations.get(STORAGE_CLASS, claim.spec.storage_class_name or "")
 
 
 def attachable(driver: str) -> str:

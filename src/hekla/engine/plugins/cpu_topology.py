@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hekla.errors import InputError
+from hekla.objects.node import CpuInfo
 from hekla.objects.quantity import read_count
-from hekla.objects.topology import CpuInfo
 
 CpuSet = int
 NO_CPUS: CpuSet = 0

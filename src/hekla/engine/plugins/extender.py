@@ -54,7 +54,7 @@ from hekla.engine.plugins.extender_messages import (
 )
 from hekla.engine.plugins.extender_transport import CallFailed, Transport, post
 from hekla.errors import InputError
-from hekla.objects.duration import read_seconds
+from hekla.objects.quantity import read_seconds
 
 Answer = TypeVar("Answer")
 

@@ -17,12 +17,10 @@ from hekla.engine.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.task import Task
+from hekla.objects.keys import HIERARCHY, HIERARCHY_WEIGHTS
 
 if TYPE_CHECKING:
     from hekla.engine.framework.session import Session
-
-HIERARCHY = "volcano.sh/hierarchy"
-WEIGHTS = "volcano.sh/hierarchy-weights"
 
 
 @dataclass(eq=False)
@@ -65,7 +63,7 @@ class ShareTree:
 
     def _grow(self, queue: Queue) -> list[Branch]:
         names = queue.annotations.get(HIERARCHY, "").split("/")
-        weights = queue.annotations.get(WEIGHTS, "").split("/")
+        weights = queue.annotations.get(HIERARCHY_WEIGHTS, "").split("/")
         path = [self._root]
         for level, name in enumerate(names[1:], start=1):
             children = path[-1].children

@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from hekla.errors import InputError
+from hekla.objects.keys import ROLE_AFFINITY, ROLE_ANTI_AFFINITY, ROLE_ORDER
 
-AFFINITY = "volcano.sh/task-topology-affinity"
-ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
-TASK_ORDER = "volcano.sh/task-topology-task-order"
-ANNOTATIONS = (AFFINITY, ANTI_AFFINITY, TASK_ORDER)
+ANNOTATIONS = (ROLE_AFFINITY, ROLE_ANTI_AFFINITY, ROLE_ORDER)
 
 SELF_ANTI, INTER_AFFINITY, SELF_AFFINITY, INTER_ANTI = 4, 3, 2, 1
 """The roles that are hardest to please are put into buckets first."""
@@ -52,9 +50,9 @@ def read_affinity(annotations: Mapping[str, str], roles: Collection[str]) -> Rol
     """
     if not any(key in annotations for key in ANNOTATIONS):
         return None
-    together = _groups(annotations, AFFINITY, roles)
-    apart = _groups(annotations, ANTI_AFFINITY, roles)
-    listed = _groups(annotations, TASK_ORDER, roles, separator=None)
+    together = _groups(annotations, ROLE_AFFINITY, roles)
+    apart = _groups(annotations, ROLE_ANTI_AFFINITY, roles)
+    listed = _groups(annotations, ROLE_ORDER, roles, separator=None)
     order = {role: len(listed[0]) - at for at, role in enumerate(listed[0])} if listed else {}
     return RoleAffinity(_pairs(together), _pairs(apart), order, _ranks(together, apart))
 

@@ -22,7 +22,7 @@ from hekla.engine.model.task import NOWHERE, Task
 from hekla.engine.plugins.load_estimates import Pair, read_estimator
 from hekla.errors import InputError
 from hekla.objects import seconds
-from hekla.objects.duration import read_seconds
+from hekla.objects.quantity import read_seconds
 
 MAX_NODE_SCORE = 100.0
 LONGEST_MEMORY = 300.0

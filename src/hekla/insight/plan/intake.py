@@ -32,7 +32,6 @@ from hekla.controllers import (
     problems_of_pod_group,
 )
 from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, pod_of
-from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.insight.plan.request import GroupRequest, JobRequest, Request
 from hekla.insight.plan.stage import Stage
@@ -53,6 +52,7 @@ from hekla.objects import (
 )
 from hekla.objects.batch import JobStatus
 from hekla.objects.complaint import Complaint, did_you_mean
+from hekla.objects.keys import GROUP_NAME
 from hekla.objects.pod import PodSpec, PodStatus
 from hekla.objects.scheduling import PodGroupStatus
 

@@ -22,9 +22,10 @@ from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
 from hekla.insight.replay.replaying import Replayer
 from hekla.objects import Manifest, Node, PodGroup
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE, USAGE_AT
 from hekla.objects.read import Place, Reader
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.load.read import CPU_USAGE, MEMORY_USAGE, USAGE_AT, LoadReader
+from hekla.scheduler.load.read import LoadReader
 from hekla.server.recording.recorder import everything_in
 from hekla.server.recording.records import Cycle
 

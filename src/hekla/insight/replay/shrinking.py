@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hekla.clock import stopwatch
-from hekla.engine.model.task import GROUP_NAME
 from hekla.insight.replay.cases import Case, Data, Thing
 from hekla.objects import CSINode, Node, Numatopology, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME
 
 T = TypeVar("T")
 Unit = tuple[Thing, ...]

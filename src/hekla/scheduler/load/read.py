@@ -23,7 +23,8 @@ from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint, did_you_mean, quoted, spoken
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
-from hekla.objects.duration import positive_seconds
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE, USAGE_AT
+from hekla.objects.quantity import positive_seconds
 from hekla.scheduler.load.prometheus import CPU_QUERY, MEMORY_QUERY, Prometheus
 
 ANNOTATIONS, FILE, PROMETHEUS = "annotations", "file", "prometheus"
@@ -33,9 +34,6 @@ Settings = Mapping[str, str]
 Load = dict[str, NodeLoad]
 
 
-CPU_USAGE = "hekla.dev/cpu-usage"
-MEMORY_USAGE = "hekla.dev/memory-usage"
-USAGE_AT = "hekla.dev/usage-at"
 LARGEST_FILE = 10 * 1024 * 1024
 LARGEST_FIGURE = 1e12
 

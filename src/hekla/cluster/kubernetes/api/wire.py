@@ -16,8 +16,7 @@ from hekla.cluster.kubernetes.api.versions import Versioned
 from hekla.objects import Manifest, ObjectMeta
 from hekla.objects.complaint import Complaint, printable
 from hekla.objects.json_text import NOT_JSON, leniently
-from hekla.objects.soundness import faults_of
-from hekla.objects.typed import Misfit, typed, without_nulls
+from hekla.objects.typed import Misfit, faults_of, typed, without_nulls
 
 M = TypeVar("M", bound=Manifest)
 T = TypeVar("T")

@@ -28,7 +28,6 @@ from hekla.controllers import (
     RecordEvent,
     default_pod_group,
 )
-from hekla.controllers.keys import CLOSED_BY_PARENT, OUT_OF_SYNC
 from hekla.controllers.phases import FINISHED, Phase, phase_of
 from hekla.controllers.requests import job_owner
 from hekla.errors import ClusterError
@@ -42,6 +41,7 @@ from hekla.objects import (
     VolcanoJob,
 )
 from hekla.objects.batch import JobStatus
+from hekla.objects.keys import CLOSED_BY_PARENT, OUT_OF_SYNC
 
 logger = logging.getLogger("hekla.cluster")
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from hekla.cluster.kubernetes.writer import Body
 from hekla.controllers.expand import pod_name
-from hekla.controllers.keys import TASK_INDEX
 from hekla.controllers.ports import RAY_PORTS, argument, port_argument
 from hekla.objects import Pod, VolcanoJob
 from hekla.objects.batch import TaskSpec
+from hekla.objects.keys import TASK_INDEX
 
 ALL_CONTAINERS = ("containers", "initContainers")
 HOSTS_FOLDER = "/etc/volcano"

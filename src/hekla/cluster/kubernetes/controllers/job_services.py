@@ -15,10 +15,10 @@ from hekla.cluster.kubernetes.context import Tell
 from hekla.cluster.kubernetes.controllers.job_plugins import hosts_config, hosts_of, variable_name
 from hekla.cluster.kubernetes.writer import Body, owner_body
 from hekla.controllers.expand import owner_of
-from hekla.controllers.keys import JOB_NAME, JOB_NAMESPACE
 from hekla.controllers.ports import RAY_PORTS, argument, port_argument
 from hekla.errors import ClusterError
 from hekla.objects import VolcanoJob
+from hekla.objects.keys import JOB_NAME, JOB_NAMESPACE, TASK_SPEC
 
 NO_KEYS = (
     'job plugin "ssh" is not supported: hekla makes no keys; mount a Secret with a pair of them at /root/.ssh'
@@ -170,7 +170,7 @@ def ray_service(job: VolcanoJob) -> Body:
         {"name": names[name], "port": port_argument(job, "ray", name, ours), "protocol": "TCP"}
         for name, ours in RAY_PORTS.items()
     ]
-    head = {"volcano.sh/task-spec": argument(job, "ray", "head", "head")}
+    head = {TASK_SPEC: argument(job, "ray", "head", "head")}
     return {
         "apiVersion": "v1",
         "kind": "Service",

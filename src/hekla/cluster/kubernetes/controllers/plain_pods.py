@@ -18,10 +18,10 @@ from hekla.cluster.kubernetes.writer import Body, group_spec_body, meta_body
 from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers import default_pod_group, pod_group_for
-from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.podgroup import controller_of, group_name_for
 from hekla.errors import ClusterError
 from hekla.objects import Namespace, OwnerReference, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME
 
 logger = logging.getLogger("hekla.cluster")
 MOST_OWNERS = 10_000
