@@ -24,7 +24,7 @@ from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.scheduler.loop import Loop
-from hekla.server.conf_file import ConfFile
+from hekla.server.options import ConfFile
 from hekla.simulation.simulate import simulate
 from hekla.simulation.workloads import Workload
 from hekla.testing import job, node, queue, stamped

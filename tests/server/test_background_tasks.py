@@ -23,12 +23,12 @@ from hekla.cluster.kubernetes.controllers import Controllers
 from hekla.cluster.kubernetes.outbox import WriteRank
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.errors import GaveUp
-from hekla.insight.replay import Scribe
+from hekla.insight.replay import CycleRecorder
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.server import endpoints as doors
 from hekla.server import server as servers
-from hekla.server.conf_file import ConfFile
 from hekla.server.metrics import Metrics
+from hekla.server.options import ConfFile
 from hekla.server.permissions import Permissions
 from hekla.server.server import Server
 from hekla.testing import job, node, queue, stamped
@@ -230,15 +230,15 @@ async def configuration(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @scene("recording")
 async def recording(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    fails_once(patch, Scribe, "cycle_ends")
+    fails_once(patch, CycleRecorder, "cycle_ends")
     async with HttpApi(*OBJECTS) as api, serving(api, record=folder / "cycles.gz") as server:
         await schedules(api, "b")
         await until(lambda: server.cycles > 3)
         assert server.failures == 0
         text = (await ask(server, "/readyz?verbose"))[1]
         assert "[!]recording warning: RuntimeError: out of the blue; the recording ends here" in text
-        assert server.scribe is not None
-        assert server.scribe._batches == []
+        assert server.cycle_recorder is not None
+        assert server.cycle_recorder._batches == []
 
 
 @scene("figures of a cycle")

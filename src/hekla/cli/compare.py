@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -26,6 +26,7 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
+from hekla.cli.progress import Watch, watching
 from hekla.cli.simulate import (
     INTERRUPTED,
     chosen_nodes,
@@ -36,13 +37,23 @@ from hekla.cli.simulate import (
     tell_account,
 )
 from hekla.conf import PRESETS
-
-if TYPE_CHECKING:
-    from hekla.cli.progress import Watch
-    from hekla.engine.framework.registry import Registry
-    from hekla.insight.compare import Arrivals, Comparison, Entrant
-    from hekla.objects import Node
-    from hekla.simulation.workloads import Workload
+from hekla.engine.framework.registry import Registry
+from hekla.insight.compare import (
+    Arrivals,
+    AsTheyAre,
+    Comparison,
+    Entrant,
+    Jittered,
+    Resampled,
+    comparison_data,
+    comparison_lines,
+    form_of,
+    save_comparison,
+    write_comparison_report,
+)
+from hekla.insight.compare import compare as compare_all
+from hekla.objects import Node
+from hekla.simulation.workloads import Workload
 
 STDIN = "-"
 LOOKED_AT = 100
@@ -112,8 +123,6 @@ def compare(  # noqa: PLR0917 - one parameter per option
     every seed, and hazards strike elsewhere; a trace is the same every time, so that one run each is
     made, unless --resample or --jitter makes others of it. Ctrl-C stops and tells what there is so far.
     """
-    from hekla.insight.compare import compare as compare_all  # noqa: PLC0415 - --help stays quick
-    from hekla.insight.compare import form_of  # noqa: PLC0415
 
     for saved in save_to:
         form_of(saved)
@@ -152,7 +161,6 @@ def compare(  # noqa: PLR0917 - one parameter per option
 
 
 def watched(names: Sequence[str], first_seed: int, output: Style | None) -> AbstractContextManager[Watch]:
-    from hekla.cli.progress import watching  # noqa: PLC0415 - --help stays quick
 
     return watching(names, first_seed, quiet=is_for_machines(output))
 
@@ -197,7 +205,6 @@ def readable_again(path: Path) -> Iterator[Path]:
 def chosen_entrants(
     conf_files: Sequence[Path], presets: Sequence[str], registry: Registry, *, strict: bool
 ) -> list[Entrant]:
-    from hekla.insight.compare import Entrant  # noqa: PLC0415
 
     if len(conf_files) + len(presets) < 2:
         raise click.UsageError(
@@ -231,7 +238,6 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
-    from hekla.insight.compare import AsTheyAre, Jittered, Resampled  # noqa: PLC0415
 
     resample, jitter = given["resample"], given["jitter"]
     for option, span in (("--resample", resample), ("--jitter", jitter)):
@@ -245,7 +251,6 @@ def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
 
 
 def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Path]) -> None:
-    from hekla.insight.compare import save_comparison, write_comparison_report  # noqa: PLC0415
 
     for path in save_to:
         save_comparison(comparison, path)
@@ -256,7 +261,6 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
 
 
 def _echo(comparison: Comparison, output: Style | None) -> None:
-    from hekla.insight.compare import comparison_data, comparison_lines  # noqa: PLC0415
 
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)

@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
+from hekla.cli.embedding import embed
 from hekla.cli.from_cluster import conf_for, facts_for, ignored_provisioners_option, live_options, reach
 from hekla.cli.options import GoSwitches, Teller, chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.output import Style, as_json, echo, output_option, warn
 from hekla.cli.render import echo_outcome
 from hekla.clock import WallClock, stopwatch
+from hekla.cluster.embedded import Options
 from hekla.conf import Conf
 from hekla.engine.framework.profile import Profile
 from hekla.engine.framework.registry import Registry
@@ -196,8 +198,6 @@ def after_cycles(
     profile: bool = False,
 ) -> CycleReport:
     """The last of so many cycles on an embedded cluster that holds these manifests."""
-    from hekla.cli.embedding import embed  # noqa: PLC0415 - scenarios need no cluster
-    from hekla.cluster.embedded import Options  # noqa: PLC0415
 
     options = Options(ignored_provisioners=ignored)
     embedded, teller = embed(files, conf, registry, options=options), Teller()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -28,17 +28,30 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
-from hekla.cli.simulate import INTERRUPTED
+from hekla.cli.simulate import INTERRUPTED, chosen_nodes, default_nodes, tell_account
+from hekla.cli.table import counted, table
+from hekla.clock import WallClock
+from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
+from hekla.insight.forecast import (
+    Arrivals,
+    Calibration,
+    Forecast,
+    Knowledge,
+    Past,
+    Rolling,
+    Start,
+    Trust,
+    WrittenArrivals,
+    calibrate,
+    read_history,
+)
+from hekla.insight.forecast import forecast as forecast_of
+from hekla.objects import Manifest, VolcanoJob
+from hekla.objects.read import read_manifests
 from hekla.objects.scenario import is_scenario, read_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from hekla.conf import Conf
-    from hekla.engine.framework.registry import Registry
-    from hekla.insight.forecast import Arrivals, Calibration, Forecast, Past, Rolling, Start, Trust
-    from hekla.objects import Manifest
+from hekla.simulation.measures.words import spoken_part, spoken_seconds
 
 MOST_PROCESSES = 8
 KNOWLEDGE = ("exact", "estimates", "history")
@@ -192,7 +205,6 @@ def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]
 
 
 def read_objects(files: Sequence[Path]) -> list[Manifest]:
-    from hekla.objects.read import read_manifests  # noqa: PLC0415 - --help stays quick
 
     for file in files:
         if str(file) != "-" and not file.exists():
@@ -206,9 +218,7 @@ def read_objects(files: Sequence[Path]) -> list[Manifest]:
 
 def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> Source:
     """A live cluster as it is, with its Jobs, and what FILES suppose to be there as well."""
-    from hekla.clock import WallClock  # noqa: PLC0415 - only clusters need it
     from hekla.cluster.kubernetes.cluster import WATCHED  # noqa: PLC0415
-    from hekla.objects import VolcanoJob  # noqa: PLC0415
 
     access = reach(given["kubeconfig"], given["context"])
     conf = conf_for(
@@ -233,7 +243,6 @@ def moment_of(text: str | None) -> float | None:
 
 
 def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
-    from hekla.insight.forecast import forecast as forecast_of  # noqa: PLC0415 - --help stays quick
 
     with bar("rolling", given["rolls"], quiet=quiet) as show:
         return forecast_of(
@@ -251,8 +260,6 @@ def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, qui
 
 
 def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: bool) -> Calibration:
-    from hekla.cli.simulate import chosen_nodes, default_nodes, tell_account  # noqa: PLC0415
-    from hekla.insight.forecast import Knowledge, calibrate  # noqa: PLC0415 - --help stays quick
 
     nodes = chosen_nodes(given["node_texts"], given)
     workload = chosen_workload(path, given, nodes)
@@ -275,7 +282,6 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
 
 
 def rolling_of(given: dict[str, Any]) -> Rolling:
-    from hekla.insight.forecast import Rolling  # noqa: PLC0415
 
     return Rolling(
         rolls=given["rolls"],
@@ -288,7 +294,6 @@ def rolling_of(given: dict[str, Any]) -> Rolling:
 
 
 def histories_of(paths: Iterable[Path]) -> list[Past]:
-    from hekla.insight.forecast import read_history  # noqa: PLC0415
 
     return [past for path in paths for past in read_history(path)]
 
@@ -300,8 +305,6 @@ def arrivals_of(text: str | None, given: dict[str, Any]) -> Arrivals | float | N
     try:
         rate = float(text)
     except ValueError:
-        from hekla.insight.forecast import WrittenArrivals  # noqa: PLC0415
-
         return WrittenArrivals(tuple(chosen_workload(text, given).jobs()))
     if not 0 <= rate < math.inf:
         raise InputError(f'--arrivals: expected jobs per hour from 0 on, or a workload, got "{text}"')
@@ -341,7 +344,6 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
     if not starts:
         echo("nothing waits")
         return
-    from hekla.cli.table import table  # noqa: PLC0415
 
     heads = ("job", "queue", "waited", "p50", "p90", "waits for")
     echo(table(heads, [row_of(start, found) for start in starts]))
@@ -350,7 +352,6 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
 
 
 def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
-    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     waited = "-" if start.waited is None else spoken_seconds(start.waited)
     if not start.is_possible:
@@ -361,7 +362,6 @@ def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
 
 def spoken_start(ahead: float, found: Forecast) -> str:
     """`in 3.2 h (14:05)`, with the day where it is not today."""
-    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     if math.isinf(ahead):
         return f"after {spoken_seconds(found.horizon)}"
@@ -377,8 +377,6 @@ def spoken_start(ahead: float, found: Forecast) -> str:
 
 def remarks(found: Forecast, starts: Sequence[Start]) -> Iterator[str]:
     """What goes with the table: late jobs, and where run times come from."""
-    from hekla.cli.table import counted  # noqa: PLC0415
-    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     yield ""
     horizon = spoken_seconds(found.horizon)
@@ -395,7 +393,6 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
         assert output is not None
         echo_data(found.as_data(), output)
         return
-    from hekla.cli.table import counted, table  # noqa: PLC0415
 
     rows = [calibration_row(trust) for trust in (*found.by_horizon, found.overall)]
     heads = ("start ahead", "forecasts", "open", "never", "by p50", "by p90", "in band", "mean error", "bias")
@@ -407,7 +404,6 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
 
 
 def calibration_row(trust: Trust) -> tuple[str, ...]:
-    from hekla.simulation.measures.words import spoken_part, spoken_seconds  # noqa: PLC0415
 
     parts = (spoken_part(part) for part in (trust.before_p50, trust.before_p90, trust.within_band))
     spans = (spoken_seconds(span) for span in (trust.mean_error, trust.bias))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click
@@ -93,7 +94,6 @@ def checked(conf_file: Path) -> str:
 
 
 def apply_to_cluster(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:
-    import asyncio  # noqa: PLC0415 - printing needs no network
 
     asyncio.run(_apply(installation, kubeconfig, context))
 

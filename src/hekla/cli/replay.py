@@ -6,13 +6,15 @@ import math
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from hekla import __version__
 from hekla.cli.explain import job_named
-from hekla.cli.options import SPAN, GoSwitches
-from hekla.cli.output import Style, echo, echo_data, output_option, write_out
+from hekla.cli.options import SPAN, GoSwitches, chosen_conf, registry_with
+from hekla.cli.output import Style, echo, echo_data, output_option, warn, write_out
+from hekla.cli.replays import listing, one_cycle
 from hekla.cli.table import counted
 from hekla.conf import Conf
 from hekla.conf.presets import PRESETS
@@ -28,10 +30,6 @@ from hekla.insight.replay.problems import (
     says,
 )
 from hekla.objects import Pod
-
-if TYPE_CHECKING:
-    from hekla.insight.replay import Recording
-
 
 NEEDS_A_CYCLE = ("step", "shrink", "save", "job", "pod", "keep")
 
@@ -63,9 +61,6 @@ def replay(file: Path, output: Style | None, **given: Any) -> None:
     shows its problem: an error, a broken rule, a job that waits (--job), what becomes of a pod (--pod),
     words that are said (--keep), or a difference between configurations (--conf).
     """
-    from hekla.cli.options import chosen_conf, registry_with  # noqa: PLC0415
-    from hekla.cli.replays import listing, one_cycle  # noqa: PLC0415
-    from hekla.insight.replay import Recording  # noqa: PLC0415
 
     _check(given)
     registry = registry_with(given["plugins"])
@@ -100,8 +95,6 @@ def _check(given: dict[str, Any]) -> None:
 
 def _warn_of_header(recording: Recording, plugins: tuple[str, ...]) -> None:
     """What may make cycles come out otherwise than they did."""
-    from hekla import __version__  # noqa: PLC0415 - --help stays quick
-    from hekla.cli.output import warn  # noqa: PLC0415
 
     header = recording.header
     if header.hekla != __version__:

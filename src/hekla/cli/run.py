@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,9 +20,8 @@ from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
 from hekla.engine.framework.registry import Registry
-
-if TYPE_CHECKING:
-    from hekla.simulation.witness import Witness
+from hekla.insight.replay import CycleRecorder, header
+from hekla.simulation.witness import Witness
 
 
 class Seconds(click.FloatRange):
@@ -121,7 +120,6 @@ def run(  # noqa: PLR0917 - one parameter per option
 
 
 def witness_of(embedded: Embedded, period: float) -> Witness:
-    from hekla.simulation.witness import Witness  # noqa: PLC0415 - only a report needs it
 
     return Witness(embedded.cluster, period=period)
 
@@ -134,15 +132,14 @@ def recorded(
     if path is None:
         yield
         return
-    from hekla.insight.replay import Scribe, header  # noqa: PLC0415 - only a recording needs it
 
     head = header(__version__, options.scheduler_names, plugins=plugins)
-    embedded.loop.witness = scribe = Scribe(path, head, registry.catalogue())
-    scribe.follow(embedded.cluster.state)
+    embedded.loop.observer = recorder = CycleRecorder(path, head, registry.catalogue())
+    recorder.follow(embedded.cluster.state)
     try:
         yield
     finally:
-        scribe.close()
+        recorder.close()
 
 
 def echo_summary(chronicle: Chronicle) -> None:

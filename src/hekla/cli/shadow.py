@@ -7,24 +7,29 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hekla.cli.from_cluster import (
     access_options,
+    conf_for,
     conf_from_cluster_option,
     ignored_provisioners_option,
+    reach,
     scheduler_name_option,
 )
-from hekla.cli.options import SPAN, GoSwitches
+from hekla.cli.options import SPAN, GoSwitches, registry_with
 from hekla.cli.output import as_json, echo
+from hekla.cli.table import counted, table
+from hekla.clock import WallClock
+from hekla.cluster.kubernetes.api.access import Access
 from hekla.errors import InputError
-
-if TYPE_CHECKING:
-    from hekla.cluster.kubernetes.api.access import Access
-    from hekla.insight.shadow import Shadow, Verdict
-    from hekla.insight.shadow.candidate import Lane
+from hekla.insight.shadow import Shadow, Verdict
+from hekla.insight.shadow.candidate import Lane
+from hekla.insight.shadow.judge import Patience
+from hekla.insight.shadow.shadow import Hearer, ShadowOptions, WatchOptions, watch_cluster
+from hekla.server.options import set_up_logs
 
 CURRENT, CANDIDATE = "current", "candidate"
 
@@ -60,15 +65,6 @@ def shadow(**given: Any) -> None:
     other scheduler binds or evicts is held against it: same node, another node and why, started earlier,
     kept waiting and why. Nothing is written to the cluster. A summary is printed at the end, or on Ctrl-C.
     """
-    from hekla.cli.from_cluster import reach  # noqa: PLC0415 - --help stays quick
-    from hekla.insight.shadow.judge import Patience  # noqa: PLC0415
-    from hekla.insight.shadow.shadow import (  # noqa: PLC0415
-        Hearer,
-        ShadowOptions,
-        WatchOptions,
-        watch_cluster,
-    )
-    from hekla.server.options import set_up_logs  # noqa: PLC0415
 
     set_up_logs(given["log_format"], "error")
     if given["report"] is not None:
@@ -92,10 +88,6 @@ def shadow(**given: Any) -> None:
 
 def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
     """The configuration in use and the candidate, as far as they are given; else the one that is built in."""
-    from hekla.cli.from_cluster import conf_for  # noqa: PLC0415 - --help stays quick
-    from hekla.cli.options import registry_with  # noqa: PLC0415
-    from hekla.clock import WallClock  # noqa: PLC0415
-    from hekla.insight.shadow.candidate import Lane  # noqa: PLC0415
 
     registry, strict, clock = registry_with(given["plugins"]), given["strict"], WallClock()
     conf_file, place, candidate = given["conf_file"], given["conf_place"], given["candidate"]
@@ -132,7 +124,6 @@ class Teller:
 
 def summary_table(data: Mapping[str, Any]) -> str:
     """What was seen, by configuration, and what differed, by kind and queue."""
-    from hekla.cli.table import counted, table  # noqa: PLC0415 - --help stays quick
 
     lanes: Sequence[Mapping[str, Any]] = data["configurations"]
     heads = ("configuration", "seen", "agreed", "differed", "not judged", "earlier by (mean)", "cycles")
@@ -183,6 +174,5 @@ def _check_writable(path: Path) -> None:
 
 
 def _now() -> str:
-    from hekla.clock import WallClock  # noqa: PLC0415 - --help stays quick
 
     return datetime.fromtimestamp(WallClock().now(), UTC).isoformat(timespec="seconds")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,14 +22,16 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_folder, require_writable, warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from hekla.objects import Node
-    from hekla.simulation.options import Options
-    from hekla.simulation.run import Run
-    from hekla.simulation.workloads import Account, Workload
+from hekla.cli.progress import interruptible, progress_bar
+from hekla.cli.table import table
+from hekla.objects import Node
+from hekla.simulation.measures import run_data, save, summary_lines
+from hekla.simulation.measures.files import FOLDER, form_of
+from hekla.simulation.options import Options
+from hekla.simulation.run import Run, State
+from hekla.simulation.simulate import Simulation
+from hekla.simulation.workloads import Account, Workload
+from hekla.simulation.workloads.nodes import nodes_of
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
 INTERRUPTED = 130
@@ -89,7 +92,6 @@ def simulate(  # noqa: PLR0917 - one parameter per option
     WORKLOAD is a file of jobs (our own YAML, a trace, a snapshot) or a folder of manifests. Times are
     seconds of simulated time. Ctrl-C stops and tells what there is so far.
     """
-    from hekla.simulation.simulate import Simulation  # noqa: PLC0415 - --help stays quick
 
     require_places(report_file, save_to)
     registry = registry_with(plugins)
@@ -116,7 +118,6 @@ def simulate(  # noqa: PLR0917 - one parameter per option
 
 def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
     """Raises InputError, before anything runs, where results could not be written."""
-    from hekla.simulation.measures.files import FOLDER, form_of  # noqa: PLC0415 - --help stays quick
 
     require_writable(report_file)
     for path in save_to:
@@ -124,15 +125,12 @@ def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
 
 
 def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
-    from hekla.simulation.workloads.nodes import nodes_of  # noqa: PLC0415 - --help stays quick
 
     return nodes_of(*texts, gpu_shares=given["gpu_shares"]) if texts else []
 
 
 def default_nodes(workload: Workload) -> list[Node]:
     """Some nodes, where neither the workload nor anybody else names any; and that is told."""
-    from hekla.objects import Node  # noqa: PLC0415
-    from hekla.simulation.workloads.nodes import nodes_of  # noqa: PLC0415
 
     if any(isinstance(manifest, Node) for manifest in workload.objects):
         return []
@@ -141,7 +139,6 @@ def default_nodes(workload: Workload) -> list[Node]:
 
 
 def chosen_options(given: dict[str, Any]) -> Options:
-    from hekla.simulation.options import Options  # noqa: PLC0415
 
     until = given["until"]
     return Options(
@@ -154,7 +151,6 @@ def chosen_options(given: dict[str, Any]) -> Options:
 
 def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> tuple[Run, bool]:
     """The run, and whether Ctrl-C was pressed, which ends it at the next cycle; with a bar on a terminal."""
-    from hekla.cli.progress import interruptible, progress_bar  # noqa: PLC0415
 
     with interruptible() as is_stopped, progress_bar(quiet=quiet) as show:
         return simulate_with(show, is_stopped), is_stopped()
@@ -167,7 +163,6 @@ def tell_account(account: Account) -> None:
 
 
 def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
-    from hekla.simulation.measures import save  # noqa: PLC0415
 
     for path in save_to:
         for written in save(run, path):
@@ -180,7 +175,6 @@ def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
 
 
 def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
-    from hekla.simulation.measures import run_data, summary_lines  # noqa: PLC0415
 
     if output in (Style.JSON, Style.YAML):
         echo_data(run_data(run), output)
@@ -193,8 +187,6 @@ def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
 
 
 def _job_table(run: Run) -> str:
-    from hekla.cli.table import table  # noqa: PLC0415
-    from hekla.simulation.run import State  # noqa: PLC0415
 
     jobs = run.jobs
     rows = [

@@ -67,7 +67,7 @@ class Place:
         return f"{text}: {written_path(self.path)}" if self.path else text
 
 
-class Header(msgspec.Struct, rename="camel"):
+class ManifestHeader(msgspec.Struct, rename="camel"):
     """As much of a document as tells what it is."""
 
     api_version: str = ""
@@ -75,7 +75,7 @@ class Header(msgspec.Struct, rename="camel"):
     items: list[msgspec.Raw] = []
 
 
-_HEADER = msgspec.json.Decoder(Header)
+_HEADER = msgspec.json.Decoder(ManifestHeader)
 _RAW_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in KINDS.values()}
@@ -135,7 +135,7 @@ class Reader:
     def complain(self, subject: str, message: str) -> None:
         self.reading.complaints.append(Complaint(subject, message))
 
-    def raw(self, raw: msgspec.Raw | bytes, place: Place, around: Header | None = None) -> None:
+    def raw(self, raw: msgspec.Raw | bytes, place: Place, around: ManifestHeader | None = None) -> None:
         """One object in JSON: straight into its type if it is sound, else slowly with reasons."""
         try:
             header = _HEADER.decode(raw)
@@ -193,11 +193,11 @@ class Reader:
         if not header.kind.endswith("List"):
             self.raw(raw, place)
             return
-        around = Header(header.api_version, header.kind.removesuffix("List"))
+        around = ManifestHeader(header.api_version, header.kind.removesuffix("List"))
         for index, item in enumerate(header.items):
             self.raw(item, Place(place.source, None, ("items", index), place.number), around)
 
-    def _raw_slowly(self, raw: msgspec.Raw | bytes, place: Place, around: Header | None) -> None:
+    def _raw_slowly(self, raw: msgspec.Raw | bytes, place: Place, around: ManifestHeader | None) -> None:
         try:
             data = without_nulls(msgspec.json.decode(raw))
         except RecursionError:
@@ -213,17 +213,19 @@ class Reader:
         if document.data is not None:
             self._data(document.data, Place(source, document), None)
 
-    def _data(self, data: object, place: Place, around: Header | None) -> None:
+    def _data(self, data: object, place: Place, around: ManifestHeader | None) -> None:
         """Plain data of one document: an object, or a list of them."""
         if isinstance(data, dict) and around is None and str(data.get("kind", "")).endswith("List"):
             self._list(data, place)
             return
         if isinstance(data, list) and around is None:
             for index, item in enumerate(data):
-                self._data(item, Place(place.source, place.document, (index,), place.number), Header())
+                self._data(
+                    item, Place(place.source, place.document, (index,), place.number), ManifestHeader()
+                )
             return
         try:
-            self._object(data, place, around or Header())
+            self._object(data, place, around or ManifestHeader())
         except Misfit as misfit:
             subject = _subject_of(data)
             where = place.at(misfit.fault.path)
@@ -235,13 +237,13 @@ class Reader:
             self.complain(place.at(("items",)), f"items: expected a list, got {spoken(items)}")
             return
         kind = str(data["kind"]).removesuffix("List")
-        around = Header(str(data.get("apiVersion", "")), kind)
+        around = ManifestHeader(str(data.get("apiVersion", "")), kind)
         for index, item in enumerate(items):
             self._data(
                 item, Place(place.source, place.document, (*place.path, "items", index), place.number), around
             )
 
-    def _object(self, data: object, place: Place, around: Header) -> None:
+    def _object(self, data: object, place: Place, around: ManifestHeader) -> None:
         if not isinstance(data, dict):
             raise Misfit(Fault((), f"expected a manifest, got {spoken(data)}"))
         kind = data.get("kind") or around.kind

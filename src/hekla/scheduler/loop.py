@@ -22,7 +22,7 @@ from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.load.read import LoadReader
-from hekla.scheduler.ports import Cluster, Witness
+from hekla.scheduler.ports import Cluster, CycleObserver
 
 OnCycle = Callable[[CycleReport], None]
 
@@ -45,7 +45,7 @@ class Loop:
     """Runs cycles on a cluster, one every `period` seconds.
 
     `longest_nap` is how long it sleeps at most while nothing changes. With a limit it never ends
-    by itself: people may submit work at any time, and some plugins act on the time alone. A `witness`
+    by itself: people may submit work at any time, and some plugins act on the time alone. A `observer`
     is told of every cycle. Actions are taken in with the first cycle, or by `with`, and let go by `close`, at
     the end of the `with`, or at the end of the `run` that took them in.
     """
@@ -60,7 +60,7 @@ class Loop:
         period: float = 1.0,
         longest_nap: float = math.inf,
         is_quiet: bool = False,
-        witness: Witness | None = None,
+        observer: CycleObserver | None = None,
     ) -> None:
         self.conf = conf
         self.cycles = 0
@@ -73,7 +73,7 @@ class Loop:
         self._registry = registry
         self._period = period
         self._longest_nap = longest_nap
-        self.witness = witness
+        self.observer = observer
         self._memory: dict[str, float] = {}
         self._load_reader = LoadReader(conf)
         self._actions: ActionSet | None = None
@@ -137,9 +137,9 @@ class Loop:
 
     def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:
         # A cycle that fails has decided nothing, and its plugins have nothing to remember.
-        witness, memory = self.witness, dict(self._memory)
-        if witness is not None:
-            witness.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
+        observer, memory = self.observer, dict(self._memory)
+        if observer is not None:
+            observer.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
         try:
             report = run_cycle(
                 snapshot,
@@ -153,12 +153,12 @@ class Loop:
                 actions=self._actions,
             )
         except Exception as error:
-            if witness is not None:
-                witness.cycle_fails(error)
+            if observer is not None:
+                observer.cycle_fails(error)
             raise
         self._memory = memory
-        if witness is not None:
-            witness.cycle_ends(report.decisions)
+        if observer is not None:
+            observer.cycle_ends(report.decisions)
         return report
 
     def run(

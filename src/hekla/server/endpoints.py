@@ -58,7 +58,11 @@ def readiness(server: Server) -> list[Check]:
         Check("permissions", "; ".join(_not_allowed(server))),
         Check("cycle", server.failure or _stall(server)),
         Check("objects", "; ".join(_put_aside(server)), is_warning=True),
-        Check("recording", server.scribe.trouble if server.scribe is not None else "", is_warning=True),
+        Check(
+            "recording",
+            server.cycle_recorder.trouble if server.cycle_recorder is not None else "",
+            is_warning=True,
+        ),
         Check("configuration", server.conf_file.mistake, is_warning=True),
         Check("leadership", remark="leads" if server.leads else "stands by"),
     ]

@@ -20,6 +20,7 @@ from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.api.versions import VersionWatermark
 from hekla.cluster.kubernetes.binding import Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
+from hekla.cluster.kubernetes.controllers.standalone import ensure_queues
 from hekla.cluster.kubernetes.intents import End
 from hekla.collector import spare_what_is_there, without_collector
 from hekla.engine.framework.registry import Registry
@@ -28,15 +29,12 @@ from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.suspects import is_foreseen, suspects_of
-from hekla.server.conf_file import ConfFile
 from hekla.server.endpoints import Endpoints
 from hekla.server.metrics import Metrics
-from hekla.server.options import ServeOptions
+from hekla.server.options import ConfFile, ServeOptions
 from hekla.server.permissions import Permission, Permissions, needed
-from hekla.server.recording import Scribe, header
-from hekla.server.recording.guard import RecordingGuard
-from hekla.server.recording.recorder import put_aside
-from hekla.server.standing import ensure_queues
+from hekla.server.recording import CycleRecorder, header
+from hekla.server.recording.recorder import RecordingGuard, put_aside
 
 logger = logging.getLogger("hekla.serve")
 MOST_IN_VAIN = 10
@@ -69,7 +67,7 @@ class Server:
         """When a cycle last ended, or a round of one who does not decide; None until the first begins."""
         self._in_vain = 0
         """How many cycles have failed in a row without anybody to blame."""
-        self.scribe: Scribe | None = None
+        self.cycle_recorder: CycleRecorder | None = None
         self.metrics = Metrics()
         self.endpoints = Endpoints(self)
 
@@ -103,8 +101,8 @@ class Server:
                 also=ALSO_WATCHED if self.options.with_controllers else (),
             )
             if self.options.record is not None:
-                self.scribe = self._scribe(self.options.record)
-                stack.push_async_callback(asyncio.to_thread, self.scribe.close)
+                self.cycle_recorder = self._new_recorder(self.options.record)
+                stack.push_async_callback(asyncio.to_thread, self.cycle_recorder.close)
             if self.options.with_controllers:
                 self.controllers = Controllers(
                     client, self.cluster, self.clock, may_write=lambda: self.leads and not self.is_stopping
@@ -118,10 +116,10 @@ class Server:
             await self.endpoints.open()
             await self._work()
 
-    def _scribe(self, path: Path) -> Scribe:
+    def _new_recorder(self, path: Path) -> CycleRecorder:
         put_aside(path)
         cluster = self.options.cluster
-        scribe = Scribe(
+        cycle_recorder = CycleRecorder(
             path,
             header(
                 __version__,
@@ -136,8 +134,8 @@ class Server:
             limit=self.options.record_limit,
             on_trouble=lambda trouble: logger.error("%s", trouble),
         )
-        scribe.follow(self.cluster.state)
-        return scribe
+        cycle_recorder.follow(self.cluster.state)
+        return cycle_recorder
 
     def _needs(self) -> list[Permission]:
         return needed(
@@ -221,7 +219,7 @@ class Server:
             self.conf_file.conf,
             self.clock,
             registry=self._registry,
-            witness=None if self.scribe is None else RecordingGuard(self.scribe),
+            observer=None if self.cycle_recorder is None else RecordingGuard(self.cycle_recorder),
         )
         await asyncio.to_thread(engine.open)
         try:
@@ -290,8 +288,8 @@ class Server:
         """What the engine knows cannot be relied on: it gets everything anew."""
         logger.warning("the engine's state is made anew")
         self.cluster.start_over()
-        if self.scribe is not None:
-            self.scribe.follow_anew(self.cluster.state)
+        if self.cycle_recorder is not None:
+            self.cycle_recorder.follow_anew(self.cluster.state)
 
     def _cycle_failed(self, number: int, error: Exception) -> None:
         """Go on without whatever the cycle failed on; end where that cannot be told, time and again."""

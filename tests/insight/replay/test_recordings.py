@@ -38,26 +38,28 @@ def objects(jobs: int = 3) -> list[Manifest]:
     return stamped([queue("default"), node("n1"), node("n2", cpu=1), *gangs])
 
 
-def record(path: Path, cycles: int = 8, **scribe: object) -> Path:
-    with Recorder(path, objects(), PLAIN, options=Options(admission=False, run_seconds=3.0), **scribe) as one:
+def record(path: Path, cycles: int = 8, **recorder: object) -> Path:
+    with Recorder(
+        path, objects(), PLAIN, options=Options(admission=False, run_seconds=3.0), **recorder
+    ) as one:
         one.cycles(cycles)
     return path
 
 
-def record_unrest(path: Path, cycles: int, **scribe: object) -> Path:
+def record_unrest(path: Path, cycles: int, **recorder: object) -> Path:
     """A job more in every cycle."""
     options = Options(admission=False, run_seconds=2.0)
-    with Recorder(path, objects(12), PLAIN, options=options, **scribe) as one:
+    with Recorder(path, objects(12), PLAIN, options=options, **recorder) as one:
         for at in range(cycles):
             one.cycles(1)
             one.cluster.submit(stamped(job(f"more{at}", tasks=2, cpu=1, phase="Pending").objects))
-            wait_for_the_pen(one)
+            wait_for_the_writer(one)
     return path
 
 
-def wait_for_the_pen(one: Recorder) -> None:
+def wait_for_the_writer(one: Recorder) -> None:
     """Until it is at the last entry: a page is known to be full only once it is written."""
-    while not one.scribe._pen._desk.empty():
+    while not one.recorder._writer._queue.empty():
         time.sleep(0.001)
 
 
@@ -289,14 +291,14 @@ def test_a_cycle_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -
 def test_a_missed_cycle_is_bridged_by_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "r"
     with Recorder(path, objects(), PLAIN, is_patient=False) as one:
-        take = one.scribe._pen.take
+        take = one.recorder._writer.take
 
         def busy(entry, *, patiently: bool) -> bool:  # type: ignore[no-untyped-def]
             return entry.number not in (2, 3) and take(entry, patiently=True)
 
-        monkeypatch.setattr(one.scribe._pen, "take", busy)
+        monkeypatch.setattr(one.recorder._writer, "take", busy)
         one.cycles(6)
-        assert one.scribe.missed == 2
+        assert one.recorder.missed == 2
     assert assert_identical(path) == [1, 4, 5, 6]
 
 
@@ -329,19 +331,19 @@ def test_a_disk_that_fills_up_ends_the_recording_and_not_the_run(tmp_path: Path)
     def full(_data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
-    file = one.scribe._pen._file
-    one.scribe._pen._file = SimpleNamespace(write=full, close=file.close)  # type: ignore[assignment]
+    file = one.recorder._writer._file
+    one.recorder._writer._file = SimpleNamespace(write=full, close=file.close)  # type: ignore[assignment]
     one.cycles(80)
     assert one.loop.cycles == 81
     with pytest.raises(InputError, match="No space left on device; the recording ends here"):
-        one.scribe.close()
+        one.recorder.close()
 
 
 def test_what_cannot_be_encoded_ends_the_recording_and_not_the_run(tmp_path: Path) -> None:
     one = Recorder(tmp_path / "r", [*objects(), node("n9", labels={"zone": "\ud800"})], PLAIN)
     one.cycles(80)
     with pytest.raises(InputError, match="UnicodeEncodeError"):
-        one.scribe.close()
+        one.recorder.close()
 
 
 def test_numbers_of_changes_are_those_of_objects(tmp_path: Path) -> None:

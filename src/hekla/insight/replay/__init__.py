@@ -4,17 +4,17 @@ from hekla.insight.replay.cases import Case, case_of
 from hekla.insight.replay.replaying import Replayed, Replayer, replay, travel_to
 from hekla.insight.replay.shrinking import Budget, Shrunk, shrink
 from hekla.server.recording.reader import Recording
-from hekla.server.recording.recorder import Scribe
+from hekla.server.recording.recorder import CycleRecorder
 from hekla.server.recording.records import Header, header
 
 __all__ = [
     "Budget",
     "Case",
+    "CycleRecorder",
     "Header",
     "Recording",
     "Replayed",
     "Replayer",
-    "Scribe",
     "Shrunk",
     "case_of",
     "header",

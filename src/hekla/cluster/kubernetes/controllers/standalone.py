@@ -12,8 +12,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
+from msgspec import to_builtins
+
 from hekla.clock import Clock, stopwatch
-from hekla.cluster.kubernetes.api.client import Client
+from hekla.cluster.kubernetes.api.client import Client, Refused
 from hekla.cluster.kubernetes.cluster import KubernetesCluster
 from hekla.cluster.kubernetes.context import ControllerContext
 from hekla.cluster.kubernetes.controllers.admission import ReadAdmission
@@ -25,7 +27,7 @@ from hekla.cluster.kubernetes.controllers.plain_pods import PlainPods
 from hekla.cluster.kubernetes.controllers.view import SHOWN, ControllerView
 from hekla.cluster.kubernetes.outbox import WriteRank
 from hekla.cluster.reactions import Reactions
-from hekla.controllers import JobController, JobOptions
+from hekla.controllers import JobController, JobOptions, standing_queues
 from hekla.controllers.queue_tree import ROOT
 from hekla.errors import ClusterError
 from hekla.objects import Manifest, Pod, Queue, VolcanoCommand, VolcanoJob
@@ -256,3 +258,20 @@ class CommandObjects:
             return
         if is_ours and self._context.is_current():
             self._carry_out(command)
+
+
+async def ensure_queues(cluster: KubernetesCluster) -> bool:
+    """Make the standing queues that are missing; whether they are there now."""
+    for queue in standing_queues(set(cluster.store.queues())):
+        body = {"metadata": {"name": queue.metadata.name}, "spec": to_builtins(queue.spec)}
+        try:
+            await cluster.writer.create(Queue, "", body)
+            logger.info("queue %s made", queue.metadata.name)
+        except Refused as refusal:
+            if refusal.reason != "AlreadyExists":
+                logger.warning("queue %s cannot be made: %s", queue.metadata.name, refusal)
+                return False
+        except ClusterError as error:
+            logger.warning("queue %s cannot be made: %s", queue.metadata.name, error)
+            return False
+    return True
