@@ -102,7 +102,7 @@ class Deadline:
 
 
 class _Wire:
-    """A socket that gives up at the deadline, whatever it does; it closes once nobody reads from it."""
+    """A socket that gives up at the deadline, whatever it does; it closes once its readers have closed."""
 
     def __init__(self, raw: socket.socket, deadline: Deadline) -> None:
         self.raw = raw
@@ -240,7 +240,7 @@ class _Secure(HTTPSHandler):
 
 
 def _opener(deadline: Deadline, trust: ssl.SSLContext | None, *, by_proxy: bool) -> OpenerDirector:
-    """Speaks HTTP and HTTPS alone, and follows nobody elsewhere."""
+    """Speaks HTTP and HTTPS alone, and follows no redirects."""
     opener = OpenerDirector()
     handlers: list[BaseHandler] = [ProxyHandler()] if by_proxy else []
     handlers += [_Plain(deadline), *([_Secure(deadline, trust)] if trust is not None else [])]

@@ -1,4 +1,4 @@
-"""Safe text: what others have written, made fit to be printed.
+"""Safe text: text from files and clusters, made fit to be printed.
 
 Names, labels, annotations and messages may hold what moves a cursor, rings a bell, hides or turns around what
 stands beside it. Whatever cannot be seen is written out instead: `\\x1b`, `\\u202e`.

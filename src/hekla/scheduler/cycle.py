@@ -37,7 +37,7 @@ class CycleReport:
     by_action: dict[str, list[Decision]] = field(default_factory=dict)
     """Binds and evictions by the action that decided them; what closing adds is in `decisions` alone."""
     profile: Profile | None = None
-    """Where the time went, if somebody asked for it."""
+    """Where the time went, if that was asked for."""
     wake_at: float = math.inf
     """When another cycle may decide differently although nothing happens until then."""
 
@@ -156,5 +156,5 @@ class Watch:
 
 
 def fault_of(who: str, error: Exception) -> PluginError:
-    """An exception that is not ours, told as the fault of whoever raised it."""
+    """An exception that is not ours, told as the fault of the plugin or action that raised it."""
     return PluginError(f"{who} failed: {said_by(error)}")

@@ -35,7 +35,7 @@ class Timed(Protocol):
         """Let everything happen that is due by then."""
 
     def next_event_at(self) -> float | None:
-        """When something happens next, if nobody interferes."""
+        """When something happens next, if nothing is submitted before."""
 
     def is_settled(self) -> bool:
         """Nothing has changed since the last snapshot that another cycle would see."""
@@ -124,7 +124,7 @@ class Loop:
         return report
 
     def decide(self, profile: Profile | None = None) -> CycleReport:
-        """One cycle on the facts of this moment; whoever asked for it carries out what it decides."""
+        """One cycle on the facts of this moment; the caller carries out what it decides."""
         with self._in_turn:
             self._opened()
             now = self._clock.now()

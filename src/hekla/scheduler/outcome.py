@@ -22,7 +22,7 @@ class Outcome:
     phases: dict[str, str]
     times: dict[str, float]
     profile: tuple[Line, ...] | None = None
-    """Where the time went, if somebody asked for it."""
+    """Where the time went, if that was asked for."""
 
     def as_data(self) -> dict[str, object]:
         """The shape that scripts read."""

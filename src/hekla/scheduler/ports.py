@@ -14,7 +14,7 @@ class Cluster(Protocol):
     """Delivers facts and carries out decisions; embedded, simulated or real."""
 
     def snapshot(self) -> Snapshot:
-        """The facts of this moment; the session may suppose others until the next one is taken."""
+        """The facts of this moment; the session may change its copy until the next one is taken."""
         ...
 
     def apply(self, decisions: Sequence[Decision]) -> None:

@@ -46,7 +46,7 @@ class Check:
 
 
 def liveness(server: Server) -> list[Check]:
-    """Whoever answers, lives, unless the engine hangs."""
+    """A process that answers lives, unless the engine hangs."""
     return [Check("event-loop"), Check("engine", _stall(server))]
 
 
@@ -127,7 +127,7 @@ def _stall(server: Server) -> str:
 logger = logging.getLogger("hekla.serve")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LARGEST_REQUEST = 16 * 1024
-"""Nobody has anything to send here."""
+"""Requests have no body."""
 IDLE_SECONDS = 30.0
 BACKLOG = 128
 
@@ -234,7 +234,7 @@ async def _answer_in_any_case(request: web.Request, handler: Handler) -> web.Str
 
 def _answer(title: str, checks: list[Check], request: web.Request) -> web.Response:
     is_well, text = text_of(title, checks, is_verbose="verbose" in request.query)
-    # A reason may hold what somebody else wrote: it is text, whatever it looks like.
+    # A reason may hold text from the cluster: it is text, whatever it looks like.
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
     return web.Response(status=200 if is_well else 503, text=text, headers=headers)
 

@@ -1,7 +1,7 @@
 """Metrics: what Prometheus is told about the scheduler; the table of all of them is `measures`.
 
 Histograms are kept by prometheus-client. All else is plain numbers: those of queues and jobs are taken from
-the last cycle, so that a series goes with its job, and those of the process are read when somebody asks.
+the last cycle, so that a series goes with its job, and those of the process are read on request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hekla.cluster.kubernetes.intents import End, WriteOutcome
 from hekla.engine.framework.decisions import Bind, Decision, Evict, Tell
 from hekla.engine.model.job import Job
 from hekla.scheduler.cycle import CycleReport
-from hekla.server.measures import MEASURES, Measure
+from hekla.server.measures import MEASURES, Metric
 from hekla.server.observation import Figures, JobHistory, Series, observed
 
 logger = logging.getLogger("hekla.serve")
@@ -74,7 +74,7 @@ class Metrics:
         try:
             self._take(report, seconds)
         except Exception:
-            # Somebody's plugin may miscount. That is no reason to stop scheduling.
+            # A plugin may miscount. That is no reason to stop scheduling.
             logger.exception("the figures of a cycle could not be taken")
 
     def _take(self, report: CycleReport, seconds: float) -> None:
@@ -168,7 +168,7 @@ class Metrics:
         (histogram.labels(*labels) if labels else histogram).observe(1000 * seconds)
 
 
-def text_of(measure: Measure, series: Series) -> str:
+def text_of(measure: Metric, series: Series) -> str:
     """A metric with all its series; of tens of thousands prometheus-client would make an object each."""
     name = measure.name
     places = sorted((key, place) for place, key in enumerate(measure.labels))

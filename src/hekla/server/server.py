@@ -66,7 +66,7 @@ class Server:
         self.moved_at: float | None = None
         """When a cycle last ended, or a round of one who does not decide; None until the first begins."""
         self._in_vain = 0
-        """How many cycles have failed in a row without anybody to blame."""
+        """How many cycles have failed in a row on no object in particular."""
         self.cycle_recorder: CycleRecorder | None = None
         self.metrics = Metrics()
         self.endpoints = Endpoints(self)
@@ -84,7 +84,7 @@ class Server:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Until somebody says stop; what is under way is finished, and the lease given back."""
+        """Until it is told to stop; what is under way is finished, and the lease given back."""
         loop = asyncio.get_running_loop()
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self.stop)
@@ -195,7 +195,7 @@ class Server:
             await self.leadership.run(self._note_leadership)
 
     async def _let_go(self, leading: asyncio.Task[None]) -> None:
-        """Give the lease back, once nobody renews it any more."""
+        """Give the lease back, once it is no longer being renewed."""
         if self.leadership is not None:
             leading.cancel()
             await asyncio.wait([leading])
@@ -273,7 +273,7 @@ class Server:
                 report = await asyncio.to_thread(engine.decide)
                 seconds = stopwatch() - began
                 await self.cluster.carry_out(report.decisions)
-                # Last of all, and before anybody touches what the session stands on.
+                # Last of all, and before anything touches what the session stands on.
                 await asyncio.to_thread(self.metrics.cycle_ended, report, seconds)
             self._tell(report, stopwatch() - began)
         except Exception as error:
@@ -341,7 +341,7 @@ def _surrender(task: asyncio.Task[Any]) -> GaveUp:
 
 
 def _tell_of_stray(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What fails in a timer, or in a task that nobody waits for."""
+    """What fails in a timer, or in a task that is not awaited."""
     logger.error("%s", context["message"], exc_info=context.get("exception"))
 
 

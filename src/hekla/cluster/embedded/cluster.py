@@ -146,7 +146,7 @@ class EmbeddedCluster:
         self._timeline.move_to(to)
 
     def next_event_at(self) -> float | None:
-        """When something happens next, if nobody interferes."""
+        """When something happens next, if nothing is submitted before."""
         times = [
             time for time in (self._next_planned(), _time_of(self._reactions.next_due())) if time is not None
         ]

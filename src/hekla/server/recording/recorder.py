@@ -117,7 +117,7 @@ class CycleRecorder:
         self._hand_in(error=str(error))
 
     def close(self) -> None:
-        """Everything is written; raises InputError where something could not be, and `on_trouble` is not given."""
+        """Everything is written; raises InputError where that failed and `on_trouble` is not given."""
         self._writer.close()
         if self.trouble and self._tell is None:
             raise InputError(self.trouble)
@@ -163,7 +163,7 @@ def put_aside(path: Path) -> None:
 def everything_in(state: LiveState) -> dict[type[Manifest], Changes]:
     """All objects of a state as changes that lead to it, in an order that leads to the same places.
 
-    Pods stand as their tasks do: one that became another job's, or readable, joined the others last.
+    Pods stand as their tasks do: one that became another job's, or readable, joined last.
     """
     found: dict[type[Manifest], Changes] = {kind: dict(known) for kind, known in state.manifests.items()}
     if Pod in found:

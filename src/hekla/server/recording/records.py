@@ -2,7 +2,7 @@
 
 A header, then for every cycle what changed before it, the rest of its inputs where that differs from the
 cycle before, and what was decided. A configuration stands before the first cycle that goes by it. Now and
-then a checkpoint holds everything that is there, so that nobody has to begin at the beginning.
+then a checkpoint holds everything that is there, so that reading may begin there.
 """
 
 from __future__ import annotations
