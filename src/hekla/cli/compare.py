@@ -26,15 +26,16 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
-from hekla.cli.progress import Watch, watching
 from hekla.cli.simulate import (
     INTERRUPTED,
+    Watch,
     chosen_nodes,
     chosen_options,
     default_nodes,
     nodes_option,
     stage_options,
     tell_account,
+    watching,
 )
 from hekla.conf import PRESETS
 from hekla.engine.framework.registry import Registry
@@ -161,7 +162,6 @@ def compare(  # noqa: PLR0917 - one parameter per option
 
 
 def watched(names: Sequence[str], first_seed: int, output: Style | None) -> AbstractContextManager[Watch]:
-
     return watching(names, first_seed, quiet=is_for_machines(output))
 
 
@@ -205,7 +205,6 @@ def readable_again(path: Path) -> Iterator[Path]:
 def chosen_entrants(
     conf_files: Sequence[Path], presets: Sequence[str], registry: Registry, *, strict: bool
 ) -> list[Entrant]:
-
     if len(conf_files) + len(presets) < 2:
         raise click.UsageError(
             "give two configurations or more, by --conf or --preset; the first is the base"
@@ -238,7 +237,6 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
-
     resample, jitter = given["resample"], given["jitter"]
     for option, span in (("--resample", resample), ("--jitter", jitter)):
         if span is not None and not 0 < span < math.inf:
@@ -251,7 +249,6 @@ def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
 
 
 def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Path]) -> None:
-
     for path in save_to:
         save_comparison(comparison, path)
         echo(f"wrote {path}", err=True)
@@ -261,7 +258,6 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
 
 
 def _echo(comparison: Comparison, output: Style | None) -> None:
-
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)
     else:

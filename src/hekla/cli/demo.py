@@ -9,8 +9,7 @@ import click
 from msgspec.structs import replace
 
 from hekla.cli.drain import Drain
-from hekla.cli.embedding import Embedded, embed
-from hekla.cli.event_log import Chronicle
+from hekla.cli.embedded_run import Chronicle, Embedded, embed
 from hekla.cli.options import GoSwitches, registry_with, usable_conf
 from hekla.cli.output import echo, require_writable
 from hekla.cli.run import echo_summary

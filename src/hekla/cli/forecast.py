@@ -29,7 +29,6 @@ from hekla.cli.options import (
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
 from hekla.cli.simulate import INTERRUPTED, chosen_nodes, default_nodes, tell_account
-from hekla.cli.table import counted, table
 from hekla.clock import WallClock
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
@@ -52,6 +51,7 @@ from hekla.objects import Manifest, VolcanoJob
 from hekla.objects.read import read_manifests
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.simulation.measures.words import spoken_part, spoken_seconds
+from hekla.text import counted, table
 
 MOST_PROCESSES = 8
 KNOWLEDGE = ("exact", "estimates", "history")
@@ -205,7 +205,6 @@ def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]
 
 
 def read_objects(files: Sequence[Path]) -> list[Manifest]:
-
     for file in files:
         if str(file) != "-" and not file.exists():
             raise InputError(f'no file or folder "{file}"')
@@ -243,7 +242,6 @@ def moment_of(text: str | None) -> float | None:
 
 
 def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
-
     with bar("rolling", given["rolls"], quiet=quiet) as show:
         return forecast_of(
             source.objects,
@@ -260,7 +258,6 @@ def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, qui
 
 
 def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: bool) -> Calibration:
-
     nodes = chosen_nodes(given["node_texts"], given)
     workload = chosen_workload(path, given, nodes)
     with bar("forecasting", given["moments"], quiet=quiet) as show:
@@ -282,7 +279,6 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
 
 
 def rolling_of(given: dict[str, Any]) -> Rolling:
-
     return Rolling(
         rolls=given["rolls"],
         horizon=given["horizon"],
@@ -294,7 +290,6 @@ def rolling_of(given: dict[str, Any]) -> Rolling:
 
 
 def histories_of(paths: Iterable[Path]) -> list[Past]:
-
     return [past for path in paths for past in read_history(path)]
 
 
@@ -352,7 +347,6 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
 
 
 def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
-
     waited = "-" if start.waited is None else spoken_seconds(start.waited)
     if not start.is_possible:
         return start.job, start.queue, waited, "never", "never", "does not fit an empty cluster"
@@ -404,7 +398,6 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
 
 
 def calibration_row(trust: Trust) -> tuple[str, ...]:
-
     parts = (spoken_part(part) for part in (trust.before_p50, trust.before_p90, trust.within_band))
     spans = (spoken_seconds(span) for span in (trust.mean_error, trust.bias))
     counts = map(str, (trust.forecasts, trust.beyond_horizon, trust.never_started))

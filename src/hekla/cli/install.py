@@ -94,7 +94,6 @@ def checked(conf_file: Path) -> str:
 
 
 def apply_to_cluster(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:
-
     asyncio.run(_apply(installation, kubeconfig, context))
 
 

@@ -10,12 +10,12 @@ import click
 
 from hekla.cli.from_cluster import access_options, reach, read_live
 from hekla.cli.output import Style, echo, echo_data, output_option
-from hekla.cli.table import table
 from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.errors import InputError
 from hekla.objects import Condition, Manifest, Pod, PodGroup
 from hekla.objects.complaint import did_you_mean
 from hekla.objects.keys import GROUP_NAME
+from hekla.text import table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 M = TypeVar("M", bound=Manifest)

@@ -11,12 +11,12 @@ import click
 from hekla import __version__
 from hekla.cli.output import echo, safe_complaints
 from hekla.errors import ConfError, HeklaError, InputError
-from hekla.safe_text import escaped
+from hekla.text import escaped
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
     "compare": "hekla.cli.compare:compare",
-    "conf": "hekla.cli.conf:conf",
+    "conf": "hekla.cli.catalogue:conf",
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",

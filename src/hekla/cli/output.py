@@ -20,7 +20,7 @@ import click
 
 from hekla.errors import InputError
 from hekla.private_files import open_private
-from hekla.safe_text import escaped, escaped_json, escaped_lines
+from hekla.text import escaped, escaped_json, escaped_lines
 
 
 def echo(text: object = "", *, nl: bool = True, err: bool = False) -> None:

@@ -14,7 +14,6 @@ import click
 from hekla.cli.from_cluster import conf_for, facts_for, live_options, reach
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
-from hekla.cli.table import counted, table
 from hekla.clock import WallClock
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.shard import Shard
@@ -24,7 +23,7 @@ from hekla.insight.plan.search import OnTry
 from hekla.objects import Manifest
 from hekla.objects.read import read_manifests
 from hekla.objects.scenario import is_scenario, read_scenario
-from hekla.safe_text import escaped
+from hekla.text import counted, escaped, table
 
 WIDTH = 100
 GLUE = "\N{NO-BREAK SPACE}"
@@ -224,7 +223,6 @@ def planner_on_live(
     names: tuple[str, ...],
     **_: Any,
 ) -> Planner:
-
     access = reach(kubeconfig, context)
     conf = conf_for(access, conf_file, preset, conf_place, registry, strict=strict)
     facts = facts_for(access, names, ())
@@ -246,7 +244,6 @@ def planner_on_files(
 
 
 def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: bool) -> Planner:
-
     scenario = read_scenario(file)
     warn(f"{file}: {complaint}" for complaint in scenario.complaints)
     conf = own or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)

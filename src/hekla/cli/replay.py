@@ -15,14 +15,13 @@ from hekla.cli.explain import job_named
 from hekla.cli.options import SPAN, GoSwitches, chosen_conf, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option, warn, write_out
 from hekla.cli.replays import listing, one_cycle
-from hekla.cli.table import counted
 from hekla.conf import Conf
 from hekla.conf.presets import PRESETS
 from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError, InputError
 from hekla.insight.replay import Budget, Case, Recording, case_of, shrink, travel_to
 from hekla.insight.replay.problems import (
-    Problem,
+    ReplayProblem,
     confs_differ,
     evident_problem,
     job_waits,
@@ -30,6 +29,7 @@ from hekla.insight.replay.problems import (
     says,
 )
 from hekla.objects import Pod
+from hekla.text import counted
 
 NEEDS_A_CYCLE = ("step", "shrink", "save", "job", "pod", "keep")
 
@@ -114,7 +114,7 @@ def cut_out(
     replayer, cycle = travel_to(recording, given["at"], registry)
     case = case_of(replayer, cycle)
     save: Path | None = given["save"]
-    told: dict[str, Any] = {"cycle": cycle.number, "objects": len(case.things)}
+    told: dict[str, Any] = {"cycle": cycle.number, "objects": len(case.objects)}
     if given["shrink"]:
         case, more = _shrunk(case, conf, given)
         told |= more
@@ -137,13 +137,13 @@ def _shrunk(case: Case, conf: Conf | None, given: dict[str, Any]) -> tuple[Case,
         raise HeklaError(f"decided once more, the shrunk cycle does not show it: {problem}")
     return shrunk.case, {
         "problem": str(problem),
-        "left": len(shrunk.case.things),
+        "left": len(shrunk.case.objects),
         "tries": shrunk.tries,
         "complete": shrunk.is_complete,
     }
 
 
-def problem_in(case: Case, conf: Conf | None, given: dict[str, Any]) -> Problem:
+def problem_in(case: Case, conf: Conf | None, given: dict[str, Any]) -> ReplayProblem:
     """What the command line calls a problem; else what plainly is one."""
     if conf is not None:
         return confs_differ(case, conf, _pod(case, given["pod"]) if given["pod"] else "")
@@ -185,7 +185,7 @@ class _Ticker:
 
 
 def _sentence(told: dict[str, Any], case: Case, save: Path) -> str:
-    kinds = Counter(thing.data["kind"] for thing in case.things)
+    kinds = Counter(one.data["kind"] for one in case.objects)
     what = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     if "problem" not in told:
         return f"wrote cycle {told['cycle']} with {counted(told['objects'], 'object')} to {save}"

@@ -11,17 +11,16 @@ from typing import Any
 import click
 
 from hekla import __version__
-from hekla.cli.embedding import START, Embedded, embed
-from hekla.cli.event_log import Chronicle
+from hekla.cli.embedded_run import START, Chronicle, Embedded, embed
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable
-from hekla.cli.table import counted
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
 from hekla.engine.framework.registry import Registry
 from hekla.insight.replay import CycleRecorder, header
 from hekla.simulation.witness import Witness
+from hekla.text import counted
 
 
 class Seconds(click.FloatRange):
@@ -120,7 +119,6 @@ def run(  # noqa: PLR0917 - one parameter per option
 
 
 def witness_of(embedded: Embedded, period: float) -> Witness:
-
     return Witness(embedded.cluster, period=period)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -22,16 +26,17 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_folder, require_writable, warn
-from hekla.cli.progress import interruptible, progress_bar
-from hekla.cli.table import table
+from hekla.clock import stopwatch
 from hekla.objects import Node
 from hekla.simulation.measures import run_data, save, summary_lines
 from hekla.simulation.measures.files import FOLDER, form_of
+from hekla.simulation.measures.words import spoken_seconds
 from hekla.simulation.options import Options
 from hekla.simulation.run import Run, State
-from hekla.simulation.simulate import Simulation
+from hekla.simulation.simulate import Progress, Simulation
 from hekla.simulation.workloads import Account, Workload
 from hekla.simulation.workloads.nodes import nodes_of
+from hekla.text import escaped, table
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
 INTERRUPTED = 130
@@ -50,6 +55,9 @@ _STAGE_OPTIONS = (
     ),
     click.option("--until", type=SPAN, help="Stop after so much simulated time."),
 )
+
+
+REFRESH_SECONDS = 0.1
 
 
 def stage_options(command: Any) -> Any:
@@ -125,7 +133,6 @@ def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
 
 
 def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
-
     return nodes_of(*texts, gpu_shares=given["gpu_shares"]) if texts else []
 
 
@@ -139,7 +146,6 @@ def default_nodes(workload: Workload) -> list[Node]:
 
 
 def chosen_options(given: dict[str, Any]) -> Options:
-
     until = given["until"]
     return Options(
         period=given["period"],
@@ -163,7 +169,6 @@ def tell_account(account: Account) -> None:
 
 
 def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
-
     for path in save_to:
         for written in save(run, path):
             echo(f"wrote {written}", err=True)
@@ -175,7 +180,6 @@ def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
 
 
 def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
-
     if output in (Style.JSON, Style.YAML):
         echo_data(run_data(run), output)
         return
@@ -187,7 +191,6 @@ def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
 
 
 def _job_table(run: Run) -> str:
-
     jobs = run.jobs
     rows = [
         (
@@ -205,3 +208,101 @@ def _job_table(run: Run) -> str:
 
 def _time(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1f}s"
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed; pressed twice it ends everything at once."""
+    is_stopped = False
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal is_stopped
+        is_stopped = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield lambda: is_stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progress_bar(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
+    """Shows progress on standard error, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, told="")
+        began = shown = stopwatch()
+
+        def show(progress: Progress) -> None:
+            nonlocal shown
+            now = stopwatch()
+            if now - shown < REFRESH_SECONDS:
+                return
+            shown = now
+            rate = progress.finished / (now - began)
+            told = f"jobs  {spoken_seconds(progress.now)} simulated  {rate:,.0f} jobs/s"
+            bar.update(task, completed=progress.finished, total=progress.count, told=told)
+
+        yield show
+
+
+Show = Callable[[int, Progress], None]
+
+
+@dataclass(frozen=True)
+class Watch:
+    show: Show
+    """The number of a run, and how far it has come."""
+    is_stopped: Callable[[], bool]
+
+
+@contextmanager
+def watching(names: Sequence[str], first_seed: int, *, quiet: bool) -> Iterator[Watch]:
+    """Runs come seed by seed, for each seed under every configuration in turn."""
+    with interruptible() as is_stopped, progress_bars(names, first_seed, quiet=quiet) as show:
+        yield Watch(show, is_stopped)
+
+
+@contextmanager
+def progress_bars(names: Sequence[str], first_seed: int, *, quiet: bool = False) -> Iterator[Show]:
+    """A bar for every run that has begun, on standard error, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _number, _progress: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[told]}"),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[int, TaskID] = {}
+        shown: dict[int, float] = {}
+
+        def show(number: int, progress: Progress) -> None:
+            now = stopwatch()
+            if now - shown.get(number, -1.0) < REFRESH_SECONDS:
+                return
+            shown[number] = now
+            if number not in tasks:
+                seed, name = first_seed + number // len(names), names[number % len(names)]
+                tasks[number] = bars.add_task(f"{escape(escaped(name))}, seed {seed}", total=None, told="")
+            told = f"jobs  {spoken_seconds(progress.now)} simulated"
+            bars.update(tasks[number], completed=progress.finished, total=progress.count, told=told)
+
+        yield show

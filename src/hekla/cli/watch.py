@@ -11,8 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hekla.cli.embedding import Embedded
-from hekla.cli.event_log import Chronicle
+from hekla.cli.embedded_run import Chronicle, Embedded
 from hekla.cli.options import Teller
 from hekla.cli.output import echo
 from hekla.clock import WallClock
@@ -21,8 +20,8 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.objects import VolcanoJob
-from hekla.safe_text import escaped
 from hekla.scheduler.cycle import CycleReport
+from hekla.text import escaped
 
 BAR = 16
 ROWS = 12

@@ -14,13 +14,13 @@ import click
 
 from hekla.cli.options import SPAN, GoSwitchGroup, chosen_workload, workload_options
 from hekla.cli.output import Style, echo, echo_data, output_option
-from hekla.cli.table import counted, table
 from hekla.errors import InputError
 from hekla.objects.quantity import write_duration
 from hekla.simulation.workloads import Settings, Workload, nodes_of
 from hekla.simulation.workloads import generate as generated
 from hekla.simulation.workloads.summary import Summary
 from hekla.simulation.workloads.write import WRITERS
+from hekla.text import counted, table
 
 FORMS = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl", ".swf": "swf"}
 FILE = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))

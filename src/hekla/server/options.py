@@ -18,7 +18,7 @@ from hekla.cluster.kubernetes.api.lease import LeaseOptions
 from hekla.conf import BUILT_IN_DEFAULT, Conf, read_conf, require
 from hekla.engine.framework.registry import Registry
 from hekla.errors import ConfError, said_by
-from hekla.safe_text import escaped, escaped_json
+from hekla.text import escaped, escaped_json
 
 logger = logging.getLogger("hekla.conf")
 UNWRITTEN = {"deviceshare", "numa-aware"}

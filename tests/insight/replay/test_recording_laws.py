@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hekla.conf import Conf
-from hekla.insight.replay.shrinking import fewest
+from hekla.insight.replay.cases import fewest
 from hekla.objects import Manifest, Node
 from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.testing.conf_strategies import confs

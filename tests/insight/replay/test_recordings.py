@@ -108,9 +108,9 @@ def test_what_plugins_remember_and_what_was_measured_come_back(tmp_path: Path) -
         "enqueue, allocate, shuffle",
         (["tdm", "gang"], ["predicates", plugin("usage", {"thresholds": {"cpu": 80}})]),
     )
-    things = [queue("default"), node("n1", annotations=busy), node("n2")]
+    objects = [queue("default"), node("n1", annotations=busy), node("n2")]
     path = tmp_path / "r"
-    with Recorder(path, stamped([*things, *job("a", tasks=2, cpu=1).objects]), conf) as one:
+    with Recorder(path, stamped([*objects, *job("a", tasks=2, cpu=1).objects]), conf) as one:
         one.cycles(3)
     assert_identical(path)
     replayer, cycle = travel_to(Recording(path), 3, BUILTIN)
@@ -120,9 +120,9 @@ def test_what_plugins_remember_and_what_was_measured_come_back(tmp_path: Path) -
 
 
 def test_another_configuration_goes_by_what_stands_on_nodes_though_nobody_measured(tmp_path: Path) -> None:
-    things = [queue("default"), node("n1", annotations={CPU_USAGE: "95"}), node("n2", cpu=2)]
+    objects = [queue("default"), node("n1", annotations={CPU_USAGE: "95"}), node("n2", cpu=2)]
     packing = conf_of("allocate", ("gang", "predicates, nodeorder"))
-    with Recorder(tmp_path / "r", stamped([*things, *job("a", cpu=1).objects]), packing) as one:
+    with Recorder(tmp_path / "r", stamped([*objects, *job("a", cpu=1).objects]), packing) as one:
         one.cycles(1)
     wary = conf_of("allocate", (["gang"], ["predicates", plugin("usage", {"thresholds": {"cpu": 80}})]))
     (replayed,) = replay(Recording(tmp_path / "r"), BUILTIN, wary)
@@ -132,9 +132,9 @@ def test_another_configuration_goes_by_what_stands_on_nodes_though_nobody_measur
 
 
 def test_a_shard_comes_back(tmp_path: Path) -> None:
-    things = [*objects(), node_shard("volcano", desired=["n2"])]
+    everything = [*objects(), node_shard("volcano", desired=["n2"])]
     options = Options(admission=False, shard_mode="hard")
-    with Recorder(tmp_path / "r", things, PLAIN, options=options) as one:
+    with Recorder(tmp_path / "r", everything, PLAIN, options=options) as one:
         one.cycles(3)
     assert_identical(tmp_path / "r")
     replayer, _ = travel_to(Recording(tmp_path / "r"), 2, BUILTIN)

@@ -17,10 +17,15 @@ from __future__ import annotations
 
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
 from hekla.insight.compare.compare import Against, Comparison, RunSummary, compare
-from hekla.insight.compare.differences import Difference, Judgement
-from hekla.insight.compare.intervals import Estimate
-from hekla.insight.compare.records import comparison_data, form_of, save_comparison, write_comparison_report
-from hekla.insight.compare.text import comparison_lines
+from hekla.insight.compare.differences import FigureDifference, Judgement
+from hekla.insight.compare.pairs import Estimate
+from hekla.insight.compare.records import (
+    comparison_data,
+    comparison_lines,
+    form_of,
+    save_comparison,
+    write_comparison_report,
+)
 from hekla.insight.compare.trials import Chance, Entrant
 from hekla.insight.compare.verdict import Verdict, verdict_of
 
@@ -30,9 +35,9 @@ __all__ = [
     "AsTheyAre",
     "Chance",
     "Comparison",
-    "Difference",
     "Entrant",
     "Estimate",
+    "FigureDifference",
     "Jittered",
     "Judgement",
     "Resampled",

@@ -20,7 +20,7 @@ from hekla.engine.model.shard import Shard
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError
-from hekla.insight.replay.differences import Difference, differences
+from hekla.insight.replay.differences import DecisionDifference, differences
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.load.read import ANNOTATIONS, LoadReader
 from hekla.server.recording.reader import Recording
@@ -68,11 +68,11 @@ class Replayed:
     def evictions(self) -> int:
         return sum(isinstance(decision, Evict) for decision in self.decisions)
 
-    def differences(self, *, only_pods: bool = False) -> list[Difference]:
+    def differences(self, *, only_pods: bool = False) -> list[DecisionDifference]:
         """What is otherwise than it was recorded."""
         found = differences(self.recorded, self.decisions, only_pods=only_pods)
         if self.error != self.cycle.error:
-            found.insert(0, Difference("cycle", _ending(self.cycle.error), _ending(self.error)))
+            found.insert(0, DecisionDifference("cycle", _ending(self.cycle.error), _ending(self.error)))
         return found
 
 

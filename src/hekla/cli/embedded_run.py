@@ -1,23 +1,36 @@
-"""The events of a run as lines on the terminal, and what became of every job in the end."""
+"""A run of an embedded cluster out of files: its loop, its events as lines, and what became of every job."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from hekla.cli.table import counted, table
+from hekla.cli.output import warn
+from hekla.clock import Clock, VirtualClock
+from hekla.cluster.embedded import EmbeddedCluster, Options
+from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.engine.framework.explain import Explanation
+from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.domains import TOP
 from hekla.engine.model.job import COMPLETED, INQUEUE, Job
 from hekla.engine.model.status import READY_SET, TERMINATED_SET, Status
+from hekla.errors import InputError
 from hekla.objects import VolcanoJob
+from hekla.objects.read import read_manifests
 from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
+from hekla.text import counted, table
 
 NAMES_SHOWN = 4
+
+
+START = 1_767_225_600.0
+"""When virtual time begins: the first second of 2026, so that timestamps look like timestamps."""
 
 
 def narrate(report: CycleReport) -> list[tuple[str, str]]:
@@ -190,3 +203,35 @@ class Chronicle:
             ],
             "actions": dict(self.deeds),
         }
+
+
+@dataclass
+class Embedded:
+    """A cluster, its scheduler and their clock."""
+
+    cluster: EmbeddedCluster
+    loop: Loop
+    clock: Clock
+
+
+def embed(
+    files: Sequence[Path],
+    conf: Conf,
+    registry: Registry,
+    *,
+    clock: Clock | None = None,
+    options: Options | None = None,
+    period: float = 1.0,
+) -> Embedded:
+    """The cluster that these files describe; what in them cannot be used is told on standard error."""
+    for file in files:
+        if str(file) != "-" and not file.exists():
+            raise InputError(f'no file or folder "{file}"')
+    reading = read_manifests(files)
+    warn(str(complaint) for complaint in reading.complaints)
+    if not reading.objects:
+        raise InputError("no usable object in " + ", ".join(f'"{file}"' for file in files))
+    clock = clock or VirtualClock(START)
+    cluster = EmbeddedCluster(reading.objects, clock, options=options)
+    loop = Loop(cluster, conf, clock, registry=registry, period=period)
+    return Embedded(cluster, loop, clock)
