@@ -122,7 +122,7 @@ class _Wire:
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         self._readers += 1
-        return io.BufferedReader(_Reader(self))
+        return io.BufferedReader(_SocketReader(self))
 
     def reader_closed(self) -> None:
         self._readers -= 1
@@ -135,7 +135,7 @@ class _Wire:
             self.raw.close()
 
 
-class _Reader(io.RawIOBase):
+class _SocketReader(io.RawIOBase):
     def __init__(self, wire: _Wire) -> None:
         self._wire = wire
 

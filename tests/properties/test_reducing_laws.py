@@ -23,7 +23,7 @@ from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
-from hekla.testing.strategies import Cluster, clusters
+from hekla.testing.strategies import RandomCluster, clusters
 
 CPU = 0
 
@@ -68,7 +68,7 @@ def ending_with_it(conf: Conf) -> Conf:
     return replace(conf, tiers=(*conf.tiers, Tier((PluginEntry("rescaling"),))))
 
 
-def hold_the_ways_together(cluster: Cluster, conf: Conf) -> None:
+def hold_the_ways_together(cluster: RandomCluster, conf: Conf) -> None:
     quick = deeds(cluster.cycle(conf, registry=MAPPING_AND_REDUCING).decisions)
     slow = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=MAPPING_AND_REDUCING).decisions)
     in_one = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=SAYING_BOTH_IN_ONE).decisions)
@@ -77,7 +77,7 @@ def hold_the_ways_together(cluster: Cluster, conf: Conf) -> None:
 
 @examples(0.5)
 @given(cluster=clusters(), conf=confs().map(ending_with_it))
-def test_shortcuts_decide_as_the_long_way_does(cluster: Cluster, conf: Conf) -> None:
+def test_shortcuts_decide_as_the_long_way_does(cluster: RandomCluster, conf: Conf) -> None:
     hold_the_ways_together(cluster, conf)
 
 
@@ -87,7 +87,7 @@ def test_shortcuts_decide_as_the_long_way_does(cluster: Cluster, conf: Conf) -> 
     conf=gang_confs().map(ending_with_it),
     worth_planning=st.sampled_from([2, 17]),
 )
-def test_so_they_do_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning: int) -> None:
+def test_so_they_do_for_whole_gangs(cluster: RandomCluster, conf: Conf, worth_planning: int) -> None:
     with (
         patch.object(at_once, "WORTH_PLANNING", worth_planning),
         patch.object(placing, "WORTH_PLANNING", worth_planning),
@@ -97,5 +97,5 @@ def test_so_they_do_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning
 
 @examples(0.5)
 @given(cluster=medleys(), conf=medley_confs().map(ending_with_it))
-def test_so_they_do_where_every_job_asks_for_something_else(cluster: Cluster, conf: Conf) -> None:
+def test_so_they_do_where_every_job_asks_for_something_else(cluster: RandomCluster, conf: Conf) -> None:
     hold_the_ways_together(cluster, conf)

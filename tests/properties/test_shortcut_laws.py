@@ -25,7 +25,7 @@ from hekla.engine.model.task import Task
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
-from hekla.testing.strategies import CROWDED, Cluster, clusters, sessions
+from hekla.testing.strategies import CROWDED, RandomCluster, clusters, sessions
 
 USUAL = Conf(
     ("enqueue", "allocate", "backfill"),
@@ -39,19 +39,19 @@ CONTENDED = ("running", "running", "pending")
 
 
 @given(cluster=clusters(), conf=confs())
-def test_the_long_way_leads_to_the_same_decisions(cluster: Cluster, conf: Conf) -> None:
+def test_the_long_way_leads_to_the_same_decisions(cluster: RandomCluster, conf: Conf) -> None:
     quick = cluster.cycle(conf).decisions
     assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
 
 
 @given(cluster=clusters(places=CROWDED), conf=confs())
-def test_so_it_does_in_crowded_clusters(cluster: Cluster, conf: Conf) -> None:
+def test_so_it_does_in_crowded_clusters(cluster: RandomCluster, conf: Conf) -> None:
     quick = cluster.cycle(conf).decisions
     assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
 
 
 @given(cluster=gang_clusters(), conf=gang_confs(), worth_planning=st.sampled_from([2, 5, 17, 50]))
-def test_so_it_does_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning: int) -> None:
+def test_so_it_does_for_whole_gangs(cluster: RandomCluster, conf: Conf, worth_planning: int) -> None:
     with (
         patch.object(at_once, "WORTH_PLANNING", worth_planning),
         patch.object(placing, "WORTH_PLANNING", worth_planning),
@@ -66,13 +66,13 @@ def test_so_it_does_for_whole_gangs(cluster: Cluster, conf: Conf, worth_planning
     cluster=clusters(most_jobs=7, places=CONTENDED),
     conf=confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
 )
-def test_so_it_does_where_gangs_look_for_victims(cluster: Cluster, conf: Conf) -> None:
+def test_so_it_does_where_gangs_look_for_victims(cluster: RandomCluster, conf: Conf) -> None:
     quick = cluster.cycle(conf).decisions
     assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
 
 
 @given(cluster=medleys(), conf=medley_confs())
-def test_so_it_does_where_every_job_asks_for_something_else(cluster: Cluster, conf: Conf) -> None:
+def test_so_it_does_where_every_job_asks_for_something_else(cluster: RandomCluster, conf: Conf) -> None:
     quick, slow = cluster.cycle(conf), cluster.cycle(conf, NO_SHORTCUT)
     assert quick.decisions == slow.decisions
     assert [task.node for task in quick.session.tasks] == [task.node for task in slow.session.tasks]
@@ -91,7 +91,7 @@ def test_so_it_does_where_every_job_asks_for_something_else(cluster: Cluster, co
     most_looks=st.sampled_from([1, looks.MOST_LOOKS]),
 )
 def test_the_standings_tell_what_a_closer_look_does(
-    cluster: Cluster,
+    cluster: RandomCluster,
     conf: Conf,
     made: Sequence[tuple[Sequence[Move], bool]],
     expected: int,
@@ -129,7 +129,7 @@ def hold_standings_against_a_closer_look(
 
 
 @given(cluster=clusters(), conf=confs(always=("proportion",)))
-def test_the_keys_of_queues_tell_what_comparing_them_does(cluster: Cluster, conf: Conf) -> None:
+def test_the_keys_of_queues_tell_what_comparing_them_does(cluster: RandomCluster, conf: Conf) -> None:
     session = cluster.cycle(conf).session
     keys = session.queue_keys
     if keys is None:
@@ -168,7 +168,7 @@ def seen_at_a_closer_look(session: Session) -> dict[str, int | None]:
 def test_standings_are_there_for_the_plugins_that_most_clusters_use() -> None:
     nodes = (node("n0", cpu=4, memory="8Gi"), node("n1", cpu=8, memory="8Gi"))
     jobs = [job("a", tasks=2, cpu=1, memory="1Gi"), job("b", tasks=2, cpu=2, memory="1Gi")]
-    cluster = Cluster(nodes, tuple(one for built in jobs for one in built.objects))
+    cluster = RandomCluster(nodes, tuple(one for built in jobs for one in built.objects))
     session = cluster.session(USUAL)
     assert session.fitting.has_standings
     assert set(told_by_standings(session).values()) == {1}
@@ -179,7 +179,7 @@ def test_pods_may_ask_for_dozens_of_resources() -> None:
     nodes = tuple(node(f"n{at}", cpu=64, memory="64Gi", resources=devices) for at in range(3))
     asks = [dict.fromkeys(devices, number % 2 + 1) for number in range(20)]
     jobs = [job(f"j{at}", tasks=1, cpu=1, memory="1Gi", resources=asked) for at, asked in enumerate(asks)]
-    cluster = Cluster(nodes, (queue("default"), *(one for built in jobs for one in built.objects)))
+    cluster = RandomCluster(nodes, (queue("default"), *(one for built in jobs for one in built.objects)))
     quick, slow = cluster.cycle(USUAL), cluster.cycle(USUAL, NO_SHORTCUT)
     assert quick.session.fitting.has_standings
     assert deeds(quick.decisions) == deeds(slow.decisions) != []
@@ -195,7 +195,7 @@ def test_a_request_that_came_late_is_told_of_looks_that_nobody_asked_for() -> No
         patch.object(standings, "LOOKS_PER_REQUEST", 1),
         patch.object(standings, "FEW_LATECOMERS", 1),
     ):
-        session = Cluster(nodes, objects).session(USUAL)
+        session = RandomCluster(nodes, objects).session(USUAL)
         (first, second, third, late), fillers_of = list(session.tasks)[:4], list(session.tasks)[4:]
         session.fitting.expect([first, second])
         session.fitting.best_with_room(first)
@@ -214,13 +214,13 @@ def test_a_pod_may_ask_for_more_places_for_pods_than_its_own() -> None:
     ]
     wide = job("wide", tasks=1, cpu=1, memory="1Gi", resources={"pods": 1})
     objects = (queue("default"), *(one for built in (*running, wide) for one in built.objects))
-    report = Cluster(nodes, objects).cycle(USUAL)
+    report = RandomCluster(nodes, objects).cycle(USUAL)
     assert report.session.fitting.has_standings
     assert [bind.node for bind in deeds(report.decisions) if isinstance(bind, Bind)] == ["n1"]
 
 
 def test_a_cluster_without_nodes_has_no_standings() -> None:
-    report = Cluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
+    report = RandomCluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
     assert not report.session.fitting.has_standings
     assert not deeds(report.decisions)
 

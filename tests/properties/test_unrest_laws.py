@@ -21,7 +21,7 @@ from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.pods import stamped
-from hekla.testing.strategies import NOW, Cluster, clusters
+from hekla.testing.strategies import NOW, RandomCluster, clusters
 
 CYCLES = 200
 EVICTING = [
@@ -111,7 +111,7 @@ def comes_to_rest(objects: Iterable[Manifest], conf: Conf) -> None:
 @pytest.mark.parametrize("preset", EVICTING)
 @examples(0.1)
 @given(made=clusters())
-def test_a_static_cluster_of_endless_jobs_comes_to_rest(preset: str, made: Cluster) -> None:
+def test_a_static_cluster_of_endless_jobs_comes_to_rest(preset: str, made: RandomCluster) -> None:
     comes_to_rest([*made.nodes, *made.others], read_conf(PRESETS[preset].text)[0])
 
 

@@ -28,7 +28,7 @@ from hekla.cli.options import (
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
 from hekla.cli.simulate import (
     INTERRUPTED,
-    Watch,
+    RunMonitor,
     chosen_nodes,
     chosen_options,
     default_nodes,
@@ -58,7 +58,7 @@ from hekla.simulation.workloads import Workload
 
 STDIN = "-"
 LOOKED_AT = 100
-"""Jobs that tell whether a workload is generated: they are others with another seed."""
+"""Jobs that tell whether a workload is generated: they differ with another seed."""
 
 
 @click.command(cls=GoSwitches)
@@ -79,7 +79,11 @@ LOOKED_AT = 100
     help="How many seeds, where a seed changes anything.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first; others follow it."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The first; the next ones follow it.",
 )
 @click.option(
     "--resample", type=POSITIVE_SPAN, metavar="SPAN", help="Draw blocks of such length of the trace anew."
@@ -122,7 +126,7 @@ def compare(  # noqa: PLR0917 - one parameter per option
 
     The first configuration is the base. All see the same arrivals. A generated workload has other jobs with
     every seed, and hazards strike elsewhere; a trace is the same every time, so that one run each is
-    made, unless --resample or --jitter makes others of it. Ctrl-C stops and tells what there is so far.
+    made, unless --resample or --jitter changes them. Ctrl-C stops and tells what there is so far.
     """
 
     for saved in save_to:
@@ -161,7 +165,9 @@ def compare(  # noqa: PLR0917 - one parameter per option
         sys.exit(INTERRUPTED)
 
 
-def watched(names: Sequence[str], first_seed: int, output: Style | None) -> AbstractContextManager[Watch]:
+def watched(
+    names: Sequence[str], first_seed: int, output: Style | None
+) -> AbstractContextManager[RunMonitor]:
     return watching(names, first_seed, quiet=is_for_machines(output))
 
 

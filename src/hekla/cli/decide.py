@@ -27,7 +27,7 @@ from hekla.objects import seconds
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.load.read import LoadReader
-from hekla.scheduler.outcome import Outcome, explanations, outcome_of
+from hekla.scheduler.outcome import CycleOutcome, explanations, outcome_of
 from hekla.text import counted, table
 
 DAY = 86_400.0
@@ -134,7 +134,7 @@ def decide_scenarios(
     profile: bool,
     output: Style | None,
 ) -> None:
-    """Each scenario by itself; one that cannot be used does not keep the others from being decided."""
+    """Each scenario by itself; one that cannot be used does not keep the rest from being decided."""
     style = output or (Style.TABLE if len(files) == 1 else Style.JSON)
     failures = 0
     for file in files:
@@ -236,7 +236,7 @@ def _row(line: Line, whole: float) -> tuple[str, ...]:
     return line.part, line.who, line.question, calls, f"{line.seconds:.4f}", f"{share:.1%}"
 
 
-def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
+def echo_outcome(outcome: CycleOutcome, report: CycleReport, style: Style) -> None:
     if style is not Style.TABLE:
         echo_data(outcome.as_data(), style)
         return
@@ -247,7 +247,7 @@ def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
             ("pod", "from", "by", "for"),
             [(e.pod, e.node, e.reason, e.beneficiary or "-") for e in outcome.evictions],
         ),
-        _section("promised room", ("pod", "node"), sorted(outcome.pipelined.items())),
+        _section("pipelined", ("pod", "node"), sorted(outcome.pipelined.items())),
         _section("pod groups", ("name", "queue", "phase", "ready", "waiting"), _pod_groups(report)),
     ]
     waiting = explanations(report)
@@ -259,10 +259,10 @@ def echo_outcome(outcome: Outcome, report: CycleReport, style: Style) -> None:
     echo("\n\n".join(section for section in sections if section))
 
 
-def summary(outcome: Outcome, waiting: list[Explanation]) -> str:
+def summary(outcome: CycleOutcome, waiting: list[Explanation]) -> str:
     return (
         f"{len(outcome.binds)} bound, {len(outcome.evictions)} evicted, "
-        f"{len(outcome.pipelined)} promised room, {len(waiting)} of {len(outcome.phases)} pod groups wait"
+        f"{len(outcome.pipelined)} pipelined, {len(waiting)} of {len(outcome.phases)} pod groups wait"
     )
 
 

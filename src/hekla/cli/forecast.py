@@ -70,7 +70,15 @@ KNOWLEDGE = ("exact", "estimates", "history")
     "--arrivals", metavar="FILE|RATE",
     help="Jobs that come later: a workload, or how many per hour like those there are.",
 )  # fmt: skip
-@click.option("--rolls", default=50, show_default=True, type=click.IntRange(1), help="How many simulations.")
+@click.option(
+    "--samples",
+    "--rolls",
+    "rolls",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many simulations.",
+)
 @click.option("--horizon", default=604_800.0, show_default="7d", type=SPAN, help="How far ahead to look.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed, same forecast."
@@ -112,7 +120,7 @@ def forecast(  # noqa: PLR0917 - one parameter per option
 
     The state runs on in virtual time, many times, with run times as they are stated
     (annotation hekla.dev/run-seconds), learned from ended jobs, or estimated by users
-    (runningEstimate). P50 and P90 say by when a job starts in half and in nine tenths of these rolls.
+    (runningEstimate). P50 and P90 say by when a job starts in half and in nine tenths of these samples.
 
     With --calibrate, a workload is simulated instead, forecasts are made on the way with what was known at
     that moment, and held against what then happened.
@@ -132,7 +140,7 @@ def forecast(  # noqa: PLR0917 - one parameter per option
 
 @contextmanager
 def ending_when_interrupted() -> Iterator[None]:
-    """A forecast out of some of its rolls would be another one: interrupted, nothing is told."""
+    """A forecast from a part of its samples would be another one: interrupted, nothing is told."""
     try:
         yield
     except KeyboardInterrupt:
@@ -173,7 +181,7 @@ class ConfChoice:
 
 
 @dataclass(frozen=True)
-class Source:
+class ForecastSource:
     """A state and the configuration that decides on it."""
 
     objects: list[Manifest]
@@ -186,7 +194,7 @@ def is_quiet(output: Style | None) -> bool:
     return output in (Style.JSON, Style.YAML)
 
 
-def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> Source:
+def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> ForecastSource:
     """The state in files, in a scenario, or in a live cluster."""
     if checked_source(files, given, 1):
         return read_live_source(files, choice, given)
@@ -200,8 +208,8 @@ def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]
             else usable_conf(scenario.conf, f"{files[0]}: conf", choice.registry, strict=choice.strict)
         )
         own_moment = moment_of(given["moment"])
-        return Source(scenario.objects, conf, scenario.now if own_moment is None else own_moment)
-    return Source(read_objects(files), choice.conf(), moment_of(given["moment"]))
+        return ForecastSource(scenario.objects, conf, scenario.now if own_moment is None else own_moment)
+    return ForecastSource(read_objects(files), choice.conf(), moment_of(given["moment"]))
 
 
 def read_objects(files: Sequence[Path]) -> list[Manifest]:
@@ -215,7 +223,7 @@ def read_objects(files: Sequence[Path]) -> list[Manifest]:
     return list(reading.objects)
 
 
-def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> Source:
+def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> ForecastSource:
     """A live cluster as it is, with its Jobs, and what FILES suppose to be there as well."""
     from hekla.cluster.kubernetes.cluster import WATCHED  # noqa: PLC0415
 
@@ -225,7 +233,7 @@ def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str,
     )
     objects = list(read_live(access, (*WATCHED, VolcanoJob)).objects)
     now = moment_of(given["moment"])
-    return Source(
+    return ForecastSource(
         [*objects, *(read_objects(files) if files else ())], conf, WallClock().now() if now is None else now
     )
 
@@ -241,8 +249,8 @@ def moment_of(text: str | None) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
-    with bar("rolling", given["rolls"], quiet=quiet) as show:
+def forecasted(source: ForecastSource, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
+    with bar("sampling", given["rolls"], quiet=quiet) as show:
         return forecast_of(
             source.objects,
             source.conf,
@@ -376,10 +384,10 @@ def remarks(found: Forecast, starts: Sequence[Start]) -> Iterator[str]:
     horizon = spoken_seconds(found.horizon)
     for start in starts:
         if start.missed and start.is_possible:
-            yield f"{start.job}: in {start.missed} of {found.rolls} rolls not within {horizon}"
+            yield f"{start.job}: in {start.missed} of {found.rolls} samples not within {horizon}"
     sources = ", ".join(f"{count} {source.value}" for source, count in found.sources.items())
     zone = "; clock times are UTC" if found.now else ""
-    yield f"{counted(found.rolls, 'roll')}; run times: {sources}{zone}"
+    yield f"{counted(found.rolls, 'sample')}; run times: {sources}{zone}"
 
 
 def echo_calibration(found: Calibration, output: Style | None) -> None:

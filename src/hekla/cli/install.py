@@ -14,7 +14,7 @@ from hekla.errors import InputError
 from hekla.server.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
 
 CONTROLLERS_DELETE = (
-    "the controllers of Jobs delete pods, so the permission stays; to evict nobody, leave preempt, reclaim, "
+    "the controllers of Jobs delete pods, so the permission stays; to evict no pod, leave preempt, reclaim, "
     "shuffle and their gang variants out of the configuration"
 )
 

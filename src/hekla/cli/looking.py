@@ -105,7 +105,7 @@ def spelled(resource: str, amount: int) -> str:
 
 
 def in_order(resources: Iterable[str]) -> list[str]:
-    """cpu, memory, pods, then the others by name."""
+    """cpu, memory, pods, then all other resources by name."""
     first = (CPU, MEMORY, PODS)
     return sorted(resources, key=lambda name: (first.index(name) if name in first else len(first), name))
 

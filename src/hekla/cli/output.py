@@ -36,7 +36,7 @@ def warn(messages: Iterable[object]) -> None:
 
 @contextmanager
 def safe_complaints() -> Iterator[None]:
-    """What click complains of may quote an argument, which may be the name of a file of others."""
+    """What click complains of may quote an argument, such as the name of a file from elsewhere."""
     try:
         yield
     except click.ClickException as problem:

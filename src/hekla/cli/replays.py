@@ -141,7 +141,7 @@ def _echo_head(replayed: Replayed) -> bool:
 
 
 def _echo_acts(replayed: Replayed, *, in_steps: bool) -> bool:
-    """Action by action; False where somebody has seen enough."""
+    """Action by action; False where the user has quit."""
     if replayed.report is None:
         echo(f"\nthe cycle failed: {replayed.error}")
         return True

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hekla import __version__
-from hekla.cli.embedded_run import START, Chronicle, Embedded, embed
+from hekla.cli.embedded_run import START, Embedded, RunLog, embed
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable
 from hekla.cli.watch import watch
@@ -99,7 +99,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
     witness = None if report_file is None else witness_of(embedded, period)
     with recorded(embedded, record, options, registry, plugins):
-        chronicle = watch(
+        log = watch(
             embedded,
             title="hekla run",
             pace=pace,
@@ -109,9 +109,9 @@ def run(  # noqa: PLR0917 - one parameter per option
             before_pause=(lambda _report: None) if witness is None else witness.look,
         )
     if output is not None and is_data:
-        echo_data(chronicle.as_data(), output)
+        echo_data(log.as_data(), output)
     else:
-        echo_summary(chronicle)
+        echo_summary(log)
     if witness is not None and report_file is not None:
         from hekla.simulation.report import write_report  # noqa: PLC0415 - only a report needs it
 
@@ -140,10 +140,10 @@ def recorded(
         recorder.close()
 
 
-def echo_summary(chronicle: Chronicle) -> None:
+def echo_summary(log: RunLog) -> None:
     """What became of every job, and why some still wait."""
-    echo(f"\n{chronicle.table()}")
-    deeds = ", ".join(f"{action} {count}" for action, count in chronicle.deeds.items() if count)
-    echo(f"\n{counted(chronicle.cycles, 'cycle')}; decisions: {deeds or 'none'}")
-    if chronicle.waiting:
-        echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in chronicle.waiting))
+    echo(f"\n{log.table()}")
+    counts = ", ".join(f"{action} {count}" for action, count in log.counts.items() if count)
+    echo(f"\n{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}")
+    if log.waiting:
+        echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in log.waiting))

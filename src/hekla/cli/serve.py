@@ -98,7 +98,7 @@ def _ignored_options(command: click.Command) -> click.Command:
 @click.option("--enable-healthz/--no-enable-healthz", default=True, show_default=True)
 @click.option(
     "--stall-limit", default=300.0, show_default="5m", type=SPAN,
-    help="Without the end of a cycle for so long, health says no.",
+    help="Without a completed cycle for so long, the process counts as unhealthy.",
 )  # fmt: skip
 @click.option("--audit-period", default=300.0, show_default="5m", type=SPAN, help="Between self-audits.")
 @click.option("--watch-timeout", default=240.0, show_default="4m", type=SPAN, help="How long a watch lasts.")

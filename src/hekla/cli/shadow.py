@@ -49,12 +49,12 @@ CURRENT, CANDIDATE = "current", "candidate"
 )
 @click.option(
     "--patience", default=5.0, show_default="5s", type=SPAN,
-    help="How long something is wanted in vain before it is told.",
+    help="How long a wanted action may stay undone before it is reported.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Treat warnings about the configurations as errors.")
 @click.option("--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="A plugin of your own.")
 @click.option("--log-format", default="text", show_default=True, type=click.Choice(["text", "json"]),
-              help="How each difference is told.")  # fmt: skip
+              help="How each difference is printed.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Write summary and differences as JSON.")
 @click.option("-o", "--output", default="table", show_default=True, type=click.Choice(["table", "json"]),
               help="How the summary is printed; with json, differences go to standard error.")  # fmt: skip

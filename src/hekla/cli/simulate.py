@@ -137,7 +137,7 @@ def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
 
 
 def default_nodes(workload: Workload) -> list[Node]:
-    """Some nodes, where neither the workload nor anybody else names any; and that is told."""
+    """Some nodes, where neither the workload nor an option names any; and that is told."""
 
     if any(isinstance(manifest, Node) for manifest in workload.objects):
         return []
@@ -260,17 +260,17 @@ Show = Callable[[int, Progress], None]
 
 
 @dataclass(frozen=True)
-class Watch:
+class RunMonitor:
     show: Show
     """The number of a run, and how far it has come."""
     is_stopped: Callable[[], bool]
 
 
 @contextmanager
-def watching(names: Sequence[str], first_seed: int, *, quiet: bool) -> Iterator[Watch]:
+def watching(names: Sequence[str], first_seed: int, *, quiet: bool) -> Iterator[RunMonitor]:
     """Runs come seed by seed, for each seed under every configuration in turn."""
     with interruptible() as is_stopped, progress_bars(names, first_seed, quiet=quiet) as show:
-        yield Watch(show, is_stopped)
+        yield RunMonitor(show, is_stopped)
 
 
 @contextmanager

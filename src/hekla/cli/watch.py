@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hekla.cli.embedded_run import Chronicle, Embedded
+from hekla.cli.embedded_run import Embedded, RunLog
 from hekla.cli.options import Teller
 from hekla.cli.output import echo
 from hekla.clock import WallClock
@@ -158,19 +158,19 @@ def watch(
     max_cycles: int | None = None,
     quiet: bool = False,
     before_pause: Spectator = lambda _report: None,
-) -> Chronicle:
+) -> RunLog:
     """Run until nothing can change any more, or the limit; what became of every job."""
     start = embedded.clock.now()
-    chronicle = Chronicle(start)
+    log = RunLog(start)
     teller = Teller()
     teller.tell(embedded.cluster.complaints)
     end = None if until is None else start + until
     if sys.stdout.isatty() and not quiet:
-        _watch_live(embedded, chronicle, title, pace, end, max_cycles, before_pause)
+        _watch_live(embedded, log, title, pace, end, max_cycles, before_pause)
     else:
 
         def spectator(report: CycleReport) -> None:
-            for action, sentence in chronicle.record(report):
+            for action, sentence in log.record(report):
                 if not quiet:
                     echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
             teller.tell(report.session.snapshot.complaints)
@@ -178,14 +178,14 @@ def watch(
 
         embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=spectator)
     # What happened after the last cycle (pods that ended, Jobs that completed) belongs to the end.
-    chronicle.settle(embedded.cluster.all_of(VolcanoJob))
+    log.settle(embedded.cluster.all_of(VolcanoJob))
     teller.tell(embedded.cluster.complaints)
-    return chronicle
+    return log
 
 
 def _watch_live(  # noqa: PLR0917 - everything the loop needs, nothing more
     embedded: Embedded,
-    chronicle: Chronicle,
+    log: RunLog,
     title: str,
     pace: float,
     end: float | None,
@@ -194,11 +194,11 @@ def _watch_live(  # noqa: PLR0917 - everything the loop needs, nothing more
 ) -> None:
     from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
 
-    screen = Screen(title, chronicle.start)
+    screen = Screen(title, log.start)
     with Live(auto_refresh=False, screen=False) as live:
 
         def spectator(report: CycleReport) -> None:
-            screen.tell(report.session.now, chronicle.record(report))
+            screen.tell(report.session.now, log.record(report))
             live.update(screen.picture(report), refresh=True)
             before_pause(report)
             WallClock().sleep(pace)

@@ -45,7 +45,7 @@ def read_conf(
     if not found.is_found:
         return _built_in(), [replace(mistake, source=source) for mistake in found.mistakes]
     document = read_document(found.text)
-    reader = _Reader(catalogue, list(document.mistakes))
+    reader = _ConfReader(catalogue, list(document.mistakes))
     is_there = document.is_readable and not document.is_empty
     conf = reader.conf(document.data) if is_there else _built_in()
     once = dict.fromkeys(reader.mistakes)
@@ -55,7 +55,7 @@ def read_conf(
 
 
 def _built_in() -> Conf:
-    return _Reader(None).conf(read_document(BUILT_IN_DEFAULT).data)
+    return _ConfReader(None).conf(read_document(BUILT_IN_DEFAULT).data)
 
 
 def require(conf_and_mistakes: tuple[Conf, list[Mistake]], strict: bool = False) -> Conf:
@@ -76,7 +76,7 @@ def _located(mistake: Mistake, source: str, lines: Mapping[str, int], found: Con
 
 
 @dataclass
-class _Reader:
+class _ConfReader:
     """Walks the data from the top down; collects mistakes and goes on."""
 
     catalogue: Catalogue | None

@@ -21,7 +21,7 @@ USUAL_SECONDS = {"interval": 30.0, "timeout": 10.0}
 BUILT_IN_ACTIONS = frozenset(
     ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")
 )
-"""Of these only allocate holds places until the cycle ends; of others nothing can be said."""
+"""Of these only allocate holds places until the cycle ends; of other actions nothing can be said."""
 FEWEST_COMPARED = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute")
 MOST_COMPARED = "maxCandidateNodesAbsolute"
 

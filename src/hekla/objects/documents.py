@@ -102,7 +102,7 @@ def given_twice(key: str) -> str:
 
 
 def yaml_documents(text: str, form: Form = MANIFEST) -> Iterator[Document | Unreadable]:
-    """The documents of a YAML text; a broken one spoils none of the others.
+    """The documents of a YAML text; a broken one does not spoil the rest.
 
     No scalar can hold a line that starts with a marker, so the text may be cut there.
     """

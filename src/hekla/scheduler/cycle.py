@@ -61,7 +61,7 @@ def run_cycle(
     `actions` are those of the configuration, where they outlive the cycle; without them it has its own.
     """
     own = ActionSet(conf, registry) if actions is None else nullcontext(actions)
-    watch = Watch(profile)
+    watch = PartTimer(profile)
     by_action: dict[str, list[Decision]] = {}
     with without_collector(), own as in_use:
         watch.begins("open")
@@ -132,7 +132,7 @@ def open_session(
     return session
 
 
-class Watch:
+class PartTimer:
     """How long each part of the cycle takes; one ends where the next begins."""
 
     def __init__(self, profile: Profile | None) -> None:

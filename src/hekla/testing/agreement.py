@@ -16,7 +16,7 @@ from hekla.engine.ledger.states import SupposedStates
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.testing.answers import Answer, all_answers, asked_about_nodes, on_rows, same
+from hekla.testing.answers import GivenAnswer, all_answers, asked_about_nodes, on_rows, same
 from hekla.testing.samples import placements
 
 
@@ -82,7 +82,7 @@ def broken_constants(session: Session) -> Iterator[str]:
 
 
 def gangs(session: Session) -> list[list[Task]]:
-    """Waiting tasks that look alike, job by job; those that have nobody like them are left out."""
+    """Waiting tasks that look alike, job by job; a task without its like is left out."""
     if not len(session.nodes):
         return []
     found: dict[Any, list[Task]] = {}
@@ -92,7 +92,7 @@ def gangs(session: Session) -> list[list[Task]]:
     return [tasks for tasks in found.values() if len(tasks) > 1]
 
 
-def _of_scope(session: Session, task: Task, scope: Scope) -> list[Answer]:
+def _of_scope(session: Session, task: Task, scope: Scope) -> list[GivenAnswer]:
     answers = asked_about_nodes(session)
     return [answer for answer in answers if answer.scope is scope and answer.question[0] is task]
 
@@ -118,7 +118,7 @@ def broken_forms_for_many(session: Session) -> Iterator[str]:
             _add_pods(session, row, -1)
 
 
-def _told_to_many(session: Session, answer: Answer, name: str) -> Worth:
+def _told_to_many(session: Session, answer: GivenAnswer, name: str) -> Worth:
     """What the form tells the task when it is asked together with all that may stand side by side."""
     own = answer.question[0].weight
     crowd = [one for one in dict.fromkeys(task.weight for task in session.tasks) if one.kind == own.kind]

@@ -38,7 +38,7 @@ VICTIMS = (points.PREEMPTABLE, points.RECLAIMABLE)
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class GivenAnswer:
     """What a method said to a question; `subject` names the question in words."""
 
     plugin: str
@@ -66,7 +66,7 @@ def _only_row(rows: Any) -> int | None:
     return rows.start if isinstance(rows, slice) and rows.stop == (rows.start or 0) + 1 else None
 
 
-def all_answers(session: Session) -> Iterator[Answer]:
+def all_answers(session: Session) -> Iterator[GivenAnswer]:
     """Everything the session's plugins say about every task, job and queue."""
     yield from asked_about_nodes(session)
     for plugin, method, point, _ in _opinions(session):
@@ -74,12 +74,12 @@ def all_answers(session: Session) -> Iterator[Answer]:
             continue
         ask = getattr(plugin, method)
         for subject, question in _questions(session, point):
-            yield Answer(
+            yield GivenAnswer(
                 plugin.name, method, point, Scope.ATTEMPT, subject, ask(*question), ask, tuple(question)
             )
 
 
-def asked_about_nodes(session: Session) -> Iterator[Answer]:
+def asked_about_nodes(session: Session) -> Iterator[GivenAnswer]:
     """What plugins say about nodes, for every pending task."""
     for plugin, method, point, scope in _opinions(session):
         if point is points.NODE_ORDER_REDUCE:
@@ -91,7 +91,7 @@ def asked_about_nodes(session: Session) -> Iterator[Answer]:
         ask = getattr(plugin, method)
         for subject, question in asked:
             value = ask(*with_copied_arrays(question))
-            yield Answer(plugin.name, method, point, scope, subject, value, ask, tuple(question))
+            yield GivenAnswer(plugin.name, method, point, scope, subject, value, ask, tuple(question))
 
 
 def _about_nodes(session: Session, point: Point, scope: Scope) -> Iterator[Question]:
@@ -207,7 +207,7 @@ QUESTIONS: tuple[tuple[tuple[Point, ...], Callable[[Session, Point], Iterator[Qu
 )
 
 
-def check_shape(session: Session, answer: Answer) -> str:
+def check_shape(session: Session, answer: GivenAnswer) -> str:
     """What is wrong with the form of an answer; empty where nothing is."""
     value, point = answer.value, answer.point
     if point is points.PREDICATE:

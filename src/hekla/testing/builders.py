@@ -172,7 +172,7 @@ def job(
     return JobObjects(group, pods, named_class)
 
 
-class State(TypedDict):
+class PodPlacement(TypedDict):
     """Where a pod stands when the story begins."""
 
     on: str
@@ -180,7 +180,7 @@ class State(TypedDict):
     is_leaving: bool
 
 
-PENDING = State(on="", phase="Pending", is_leaving=False)
+PENDING = PodPlacement(on="", phase="Pending", is_leaving=False)
 
 
 def _states(
@@ -189,7 +189,7 @@ def _states(
     releasing: Mapping[str, int],
     succeeded: int,
     failed: int,
-) -> Iterator[State]:
+) -> Iterator[PodPlacement]:
     for on, phase, is_leaving in (
         (running, "Running", False),
         (bound, "Pending", False),
@@ -197,10 +197,10 @@ def _states(
     ):
         for name, count in on.items():
             for _ in range(count):
-                yield State(on=name, phase=phase, is_leaving=is_leaving)
+                yield PodPlacement(on=name, phase=phase, is_leaving=is_leaving)
     for phase, count in (("Succeeded", succeeded), ("Failed", failed)):
         for _ in range(count):
-            yield State(on="", phase=phase, is_leaving=False)
+            yield PodPlacement(on="", phase=phase, is_leaving=False)
 
 
 def _named(

@@ -70,7 +70,7 @@ ARGUMENTS: Mapping[str, Arguments] = {
     "tdm": {f"tdm.revocable-zone.{ZONE}": WINDOWS, "tdm.evict.period": st.just("1s")},
     "usage": {"usage.weight": WEIGHT, "thresholds": st.just({"cpu": 60, "mem": 90})},
 }
-"""By plugin; the extender gets none, so it asks nobody."""
+"""By plugin; the extender gets none, so it asks no service."""
 
 VICTIMS = st.sampled_from(("tiers", "intersectAll"))
 GANG_EVICTION: Arguments = {"maxDomains": st.integers(1, 3), "allowWholeBundle": FLAG}

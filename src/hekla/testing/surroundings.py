@@ -57,7 +57,7 @@ WISHES: tuple[Wish | None, ...] = (
     ("hard", "rack"),
     ("hard", "hall"),
 )
-"""What a job asks of the network; nobody is called a hall."""
+"""What a job asks of the network; no tier is called a hall."""
 
 DEPARTMENT = "department"
 GROUPS = ("red", "blue")
@@ -142,7 +142,7 @@ def _with_affinity(given: Queue, group: str, is_needed: bool) -> Queue:
 
 
 def sub_groups(draw: DrawFn) -> list[SubGroupPolicy]:
-    """Mostly none; otherwise a policy that sorts tasks into parts, or one that gathers nobody."""
+    """Mostly none; otherwise a policy that sorts tasks into parts, or one that selects no task."""
     if draw(st.integers(0, 3)):
         return []
     policy = sub_group(

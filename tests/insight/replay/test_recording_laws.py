@@ -16,17 +16,17 @@ from hekla.objects import Manifest, Node
 from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import medley_confs, medleys
-from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
+from hekla.testing.strategies import CROWDED, NOW, RandomCluster, clusters
 from insight.replay.recorded import Recorder, assert_identical
 from properties.effort import examples
 
 
-def objects_of(cluster: Cluster) -> list[Manifest]:
+def objects_of(cluster: RandomCluster) -> list[Manifest]:
     """All objects; how busy nodes are stands on them."""
     return [*(_annotated(node, cluster) for node in cluster.nodes), *cluster.others]
 
 
-def _annotated(node: Node, cluster: Cluster) -> Node:
+def _annotated(node: Node, cluster: RandomCluster) -> Node:
     load = cluster.load.get(node.metadata.name)
     if load is None:
         return node
@@ -34,7 +34,7 @@ def _annotated(node: Node, cluster: Cluster) -> Node:
     return replace(node, metadata=replace(node.metadata, annotations=notes))
 
 
-def assert_cycles_come_back(cluster: Cluster, conf: Conf, cycles: int) -> None:
+def assert_cycles_come_back(cluster: RandomCluster, conf: Conf, cycles: int) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         with Recorder(path, objects_of(cluster), conf, start=NOW, checkpoint_every=2) as recorder:
@@ -44,19 +44,19 @@ def assert_cycles_come_back(cluster: Cluster, conf: Conf, cycles: int) -> None:
 
 @examples(0.5)
 @given(cluster=clusters(places=CROWDED), conf=confs())
-def test_a_crowded_cluster_is_decided_again_as_it_was(cluster: Cluster, conf: Conf) -> None:
+def test_a_crowded_cluster_is_decided_again_as_it_was(cluster: RandomCluster, conf: Conf) -> None:
     assert_cycles_come_back(cluster, conf, 5)
 
 
 @examples(0.5)
 @given(cluster=clusters(), conf=confs())
-def test_a_cluster_is_decided_again_as_it_was(cluster: Cluster, conf: Conf) -> None:
+def test_a_cluster_is_decided_again_as_it_was(cluster: RandomCluster, conf: Conf) -> None:
     assert_cycles_come_back(cluster, conf, 5)
 
 
 @examples(0.5)
 @given(cluster=medleys(), conf=medley_confs())
-def test_many_small_jobs_are_decided_again_as_they_were(cluster: Cluster, conf: Conf) -> None:
+def test_many_small_jobs_are_decided_again_as_they_were(cluster: RandomCluster, conf: Conf) -> None:
     assert_cycles_come_back(cluster, conf, 3)
 
 
@@ -64,7 +64,9 @@ def test_many_small_jobs_are_decided_again_as_they_were(cluster: Cluster, conf: 
 @given(
     first=clusters(), second=clusters(places=CROWDED), conf=confs(), dice=st.randoms(use_true_random=False)
 )
-def test_whatever_changes_between_cycles(first: Cluster, second: Cluster, conf: Conf, dice) -> None:  # type: ignore[no-untyped-def]
+def test_whatever_changes_between_cycles(
+    first: RandomCluster, second: RandomCluster, conf: Conf, dice
+) -> None:  # type: ignore[no-untyped-def]
     """Objects come, change and go, come back under their names, and in any order."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file"

@@ -1,7 +1,7 @@
 """Partial gangs: some pods of a gang are bound, and binds of other pods were refused.
 
 Below its minimum a gang holds room and cannot work. It has some time to become whole; then its bound pods
-are released, so that others have the room, or kept, as is configured. Either is told on its PodGroup.
+are released, so that other jobs have the room, or kept, as is configured. Either is told on its PodGroup.
 """
 
 from __future__ import annotations

@@ -8,6 +8,6 @@ A scheduler decides on the scrambled cluster as on the real one, up to names.
 """
 
 from hekla.cluster.scramble.kinds import RULES, scramble
-from hekla.cluster.scramble.names import Names
+from hekla.cluster.scramble.names import ScrambledNames
 
-__all__ = ["RULES", "Names", "scramble"]
+__all__ = ["RULES", "ScrambledNames", "scramble"]

@@ -20,7 +20,7 @@ from hekla.cluster.scramble.fields import (
     requirement,
     scrambled,
 )
-from hekla.cluster.scramble.names import Names
+from hekla.cluster.scramble.names import ScrambledNames
 from hekla.objects import Manifest
 
 NODE_TERM: Rules = {"matchExpressions": requirement, "matchFields": requirement}
@@ -246,17 +246,17 @@ RULES: Mapping[str, Rules] = {
 
 def scramble(
     manifests: Collection[Manifest], objects: Iterable[dict[str, Any]], seed: int, *, conf: str = ""
-) -> tuple[list[dict[str, Any]], Names]:
+) -> tuple[list[dict[str, Any]], ScrambledNames]:
     """The objects, which are these manifests as plain data, under other names; and who knows the names."""
     objects = with_uids(objects)
-    names = Names(manifests, seed, conf=conf, compared=set(_compared_keys(objects)))
+    names = ScrambledNames(manifests, seed, conf=conf, compared=set(_compared_keys(objects)))
     for data in objects:
         _renamed(data, names)
     names.settle()
     return [_renamed(data, names) for data in objects], names
 
 
-def _renamed(data: dict[str, Any], names: Names) -> dict[str, Any]:
+def _renamed(data: dict[str, Any], names: ScrambledNames) -> dict[str, Any]:
     rest = scrambled(RULES[data["kind"]], data, names)
     return {"apiVersion": data["apiVersion"], "kind": data["kind"], **rest}
 

@@ -28,7 +28,7 @@ KEPT = {
     "class": {"system-cluster-critical", "system-node-critical"},
     "gate": {keys.QUEUE_ALLOCATION_GATE},
     "driver": {"kubernetes.io/no-provisioner"},
-    "address": {"0.0.0.0", "127.0.0.1", "::"},  # noqa: S104 - nobody binds to it here
+    "address": {"0.0.0.0", "127.0.0.1", "::"},  # noqa: S104 - nothing listens here
 }
 NAMED_BY_LABEL = {
     "kubernetes.io/hostname": "node",
@@ -95,7 +95,7 @@ ROLE_LISTS = frozenset(
 LARGEST_GAP = 9
 
 
-class Names:
+class ScrambledNames:
     """Other names for what is in the objects given; until they are settled, names are only heard of."""
 
     def __init__(
@@ -228,7 +228,7 @@ class Pseudonyms:
     ) -> None:
         """Choose them all; `order` says by what the names of a kind are sorted, if not by themselves.
 
-        Names that `values` speaks of are numbers, and so are their pseudonyms.
+        ScrambledNames that `values` speaks of are numbers, and so are their pseudonyms.
         """
         for what, names in sorted(self._announced.items()):
             if values and what in values:

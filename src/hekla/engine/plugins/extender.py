@@ -41,8 +41,8 @@ from hekla.engine.plugins.extender_messages import (
     Heard,
     Nothing,
     Overused,
+    PredicateAnswer,
     Ready,
-    Refused,
     Scored,
     Victims,
     Voted,
@@ -175,7 +175,7 @@ class Extender(Plugin):
         session = self.session
         question = {"task": task_document(session, task), "node": node_document(session, row)}
         try:
-            answer = self._call(self.arguments.predicate, question, Refused)
+            answer = self._call(self.arguments.predicate, question, PredicateAnswer)
         except CallFailed as error:
             return ("" if self.arguments.ignorable else str(error)), Code.ERROR
         return answer.message, Code(answer.code) if answer.code in list(Code) else Code.ERROR

@@ -30,7 +30,7 @@ from hekla.engine.model.task import Task
 Document = dict[str, Any]
 
 
-class Refused(msgspec.Struct):
+class PredicateAnswer(msgspec.Struct):
     """Answer of predicate: an empty text lets the task in. Older services write `errorMessage`."""
 
     status: str = ""

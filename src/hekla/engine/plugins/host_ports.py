@@ -9,7 +9,7 @@ from hekla.engine.ledger.arrays import Counts
 from hekla.engine.ledger.pods import PodLedger
 from hekla.engine.model.task import Task
 
-ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - nobody binds to it here; it is how pods ask for every address
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - nothing listens here; it is how pods ask for every address
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from hekla.insight.compare.records import (
     write_comparison_report,
 )
 from hekla.insight.compare.trials import Chance, Entrant
-from hekla.insight.compare.verdict import Verdict, verdict_of
+from hekla.insight.compare.verdict import ComparisonVerdict, verdict_of
 
 __all__ = [
     "Against",
@@ -35,6 +35,7 @@ __all__ = [
     "AsTheyAre",
     "Chance",
     "Comparison",
+    "ComparisonVerdict",
     "Entrant",
     "Estimate",
     "FigureDifference",
@@ -42,7 +43,6 @@ __all__ = [
     "Judgement",
     "Resampled",
     "RunSummary",
-    "Verdict",
     "compare",
     "comparison_data",
     "comparison_lines",

@@ -172,7 +172,7 @@ def compare(
     on_progress: OnProgress = _no_progress,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Comparison:
-    """Every configuration with every seed; the first one is the base that the others are held against.
+    """Every configuration with every seed; the first one is the base that the rest is compared with.
 
     A workload as a function of the seed brings other arrivals with every seed, and all configurations see the
     same. `registry` is that of configurations given by name; an `Entrant` brings its own, so that two

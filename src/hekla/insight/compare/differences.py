@@ -38,7 +38,7 @@ from hekla.simulation.run import Floats
 MOST_BLOCKS = 20
 FEWEST_JOBS_OF_BLOCK = 5
 NEGLIGIBLE_PART = 0.01
-"""Of the base: nobody changes a configuration for less."""
+"""Of the base: no reason to change a configuration."""
 NEGLIGIBLE_POINTS = 0.005
 """Of utilisation and of Jain's index."""
 
@@ -47,7 +47,7 @@ class Judgement(Enum):
     BETTER = "better"
     WORSE = "worse"
     SAME = "same"
-    """Equal, or so near that nobody would care, and that surely."""
+    """Equal, or negligibly different, and that with confidence."""
     UNSURE = "unsure"
     """It may be chance."""
     UNKNOWN = "unknown"
@@ -75,7 +75,7 @@ class FigureDifference:
 
     @property
     def is_nothing(self) -> bool:
-        """Nobody evicted, no work lost, on either side: no news."""
+        """No pod evicted, no work lost, on either side: nothing to report."""
         return self.measure.unit in (FigureUnit.WORK, FigureUnit.COUNT) and self.base == self.candidate == 0
 
     @property

@@ -271,7 +271,7 @@ def neighbour_correlation(values: Floats) -> float:
 
 
 def widening_for(correlation: float, count: int) -> float:
-    """How much wider an interval must be, as blocks that are like their neighbours tell less than others.
+    """How much wider an interval must be, as blocks that are like their neighbours tell less.
 
     What chance alone would bring with so many blocks does not count.
     """

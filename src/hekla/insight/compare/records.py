@@ -186,7 +186,7 @@ def _groups(run: RunSummary) -> list[Group]:
 
 
 def comparison_lines(comparison: Comparison) -> list[str]:
-    """The verdict of every candidate, what it rests on, and the figures side by side."""
+    """The verdict on every candidate, what it rests on, and the figures side by side."""
     lines = wrapped(interval_words(comparison), WIDTH)
     for caution in cautions(comparison):
         lines += wrapped(caution, WIDTH)
@@ -229,7 +229,7 @@ def interval_words(comparison: Comparison) -> str:
         case Chance.JITTERED, Jittered(most):
             return (
                 f"{paired}each puts off arrivals by up to {spoken_seconds(most)} at random; the intervals "
-                "are about this workload, not about others like it"
+                "are about this workload, not about similar ones"
             )
         case Chance.FAILURES, _:
             return f"{paired}the same jobs in all, other failures in each"

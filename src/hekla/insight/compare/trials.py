@@ -119,7 +119,7 @@ def play(
         )
     except HeklaError as error:
         raise InputError(f"{entrant.name}, seed {trial.seed}: {error}") from error
-    # A run that nobody limited and that did not come to its end was interrupted from within.
+    # A run without a limit that did not come to its end was interrupted from within.
     if not run.is_complete and (is_stopped() or math.isinf(setup.options.until)):
         return None
     kept = run if trial.seed == setup.kept_seed else None
@@ -213,7 +213,7 @@ def _collected(
 ) -> Iterator[TrialResult]:
     while pending:
         done = wait(pending, POLL_SECONDS, FIRST_COMPLETED).done
-        pending -= done  # nobody else holds them: large results are gone as soon as they are used
+        pending -= done  # no other reference is left: large results are freed as soon as they are used
         _tell(shared, on_progress)
         for future in done:
             result = None if future.cancelled() else future.result()

@@ -37,7 +37,7 @@ _PLAIN = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ComparisonVerdict:
     """What is to be said about a candidate."""
 
     name: str
@@ -80,7 +80,7 @@ class Verdict:
         }
 
 
-def verdict_of(against: Against) -> Verdict:
+def verdict_of(against: Against) -> ComparisonVerdict:
     overall = list(_headlines(against.differences))
     of_groups = list(_of_groups(against.differences))
     better, worse = (
@@ -90,7 +90,7 @@ def verdict_of(against: Against) -> Verdict:
     same = [plain(each) for each in overall if each.judgement is Judgement.SAME]
     unsure = [_doubtful(each) for each in overall if each.judgement is Judgement.UNSURE]
     unjudged = [_as_seen(each) for each in overall if each.judgement is Judgement.UNKNOWN]
-    return Verdict(
+    return ComparisonVerdict(
         name=against.name,
         headline=_headline(against, better, worse),
         better=better,

@@ -31,7 +31,7 @@ from hekla.errors import InputError
 from hekla.insight.replay.replaying import Replayer
 from hekla.objects import CSINode, Manifest, Node, Numatopology, Pod, PodGroup
 from hekla.objects.keys import CPU_USAGE, GROUP_NAME, MEMORY_USAGE, USAGE_AT
-from hekla.objects.read import Place, Reader
+from hekla.objects.read import ObjectPlace, Reader
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.load.read import LoadReader
 from hekla.server.recording.recorder import everything_in
@@ -71,7 +71,7 @@ class CaseObject:
     def manifest(self) -> Manifest | None:
         """None where the data is no object any more."""
         reader = Reader()
-        reader.raw(msgspec.Raw(msgspec.json.encode(self.data)), Place("scenario"))
+        reader.raw(msgspec.Raw(msgspec.json.encode(self.data)), ObjectPlace("scenario"))
         return next(iter(reader.reading.objects), None)
 
 

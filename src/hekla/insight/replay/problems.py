@@ -2,7 +2,7 @@
 
 Numbers change when a cluster shrinks, so that reasons are compared without them. A cycle breaks an invariant
 when a pod that it placed asks for more than its node has, or when it started fewer pods of a gang than start
-together; that is judged from manifests and decisions alone, not from the engine's own accounts.
+together; that is checked by manifests and decisions alone, not by the engine's own sums.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def skeleton(text: str) -> str:
 
 
 def fate_of(ending: CaseResult, pod: str) -> str:
-    """What becomes of the pod; empty where nobody knows it, or the cycle failed."""
+    """What becomes of the pod; empty where it is unknown, or the cycle failed."""
     if ending.report is None:
         return ""
     task = ending.report.session.tasks.get(pod)

@@ -94,7 +94,7 @@ class Replayer:
         """The cycle whose inputs these are."""
         self.default_queue = header.default_queue
         self.registry = _without_others(registry)
-        """What may run here: nobody else is asked."""
+        """What may run here: no other process is asked."""
         self._catalogue = registry.catalogue()
         self.ignored_provisioners = header.ignored_provisioners
         self._state = self._empty_state()
@@ -129,7 +129,7 @@ class Replayer:
             raise InputError(f"the recording has no configuration for cycle {cycle.number}")
         snapshot = self.snapshot()
         if conf is not None and not self.load and reads_annotations(conf):
-            # Nobody measured, for nobody asked; but what stands on the nodes is known.
+            # Load was not measured, for it was not asked for; but what stands on the nodes is known.
             LoadReader(conf).put_into(snapshot, cycle.now)
         try:
             report = run_cycle(

@@ -142,7 +142,7 @@ class Comparator:
             self.planned.victims[looks] -= 1
         elif self.planned.evictions:
             others = sorted(eviction.pod for eviction in self.planned.evictions.values())
-            reason += f"; here {others[0]}{' and others' if len(others) > 1 else ''} would go instead"
+            reason += f"; here {others[0]}{' and more' if len(others) > 1 else ''} would be evicted instead"
         return self._finding(kind, task, action.at, node=action.node, reason=reason, is_eviction=True)
 
     def forget(self, pod: Pod) -> None:
