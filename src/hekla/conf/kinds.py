@@ -1,12 +1,15 @@
-"""Kinds of arguments: what a value in the file must look like, derived from a field's annotation."""
+"""Kinds of arguments: what a value in the file must look like, derived from a field's annotation; values as YAML."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
+
+import yaml
 
 from hekla.errors import PluginError
 
@@ -16,6 +19,9 @@ GO_BOOLS = {
     **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
 }
 """The texts that Go, and so Volcano, reads as a boolean."""
+
+
+_EXPONENT = re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+$")
 
 
 @dataclass(frozen=True)
@@ -158,3 +164,35 @@ def plural(name: str) -> str:
     """`string` becomes `strings`, `map of ints` becomes `maps of ints`."""
     head, of, rest = name.partition(" of ")
     return f"{head}s{of}{rest}"
+
+
+class _InlineDumper(yaml.CSafeDumper):
+    """Quotes texts that look like numbers; for Go's YAML reader 1e3 is one, for PyYAML alone it is not."""
+
+
+_InlineDumper.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
+
+
+def _one_line_text(dumper: _InlineDumper, text: str) -> yaml.ScalarNode:
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_InlineDumper.add_representer(str, _one_line_text)
+
+
+def written(value: object) -> str:
+    """The value as YAML on one line."""
+    text = yaml.dump(
+        plain(value), Dumper=_InlineDumper, default_flow_style=True, width=-1, allow_unicode=True
+    )
+    return text.removesuffix("...\n").rstrip("\n")
+
+
+def plain(value: object) -> object:
+    """The value with lists and dicts in place of tuples and other mappings."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
