@@ -1,4 +1,4 @@
-"""Kinds of arguments: what a value in the file must look like, derived from a field's annotation; values as YAML."""
+"""Kinds of arguments: what a value in the file must look like, derived from a field's annotation."""
 
 from __future__ import annotations
 
