@@ -19,6 +19,7 @@ from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
 from hekla.engine.framework.registry import Registry
 from hekla.insight.replay import CycleRecorder, header
+from hekla.simulation.report import write_report
 from hekla.simulation.witness import Witness
 from hekla.text import counted
 
@@ -113,8 +114,6 @@ def run(  # noqa: PLR0917 - one parameter per option
     else:
         echo_summary(log)
     if witness is not None and report_file is not None:
-        from hekla.simulation.report import write_report  # noqa: PLC0415 - only a report needs it
-
         write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
 
 

@@ -13,6 +13,11 @@ from types import FrameType
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
+from rich.progress import Progress as Bar
+from rich.progress import Progress as Bars
 
 from hekla.cli.options import (
     POSITIVE_SPAN,
@@ -32,6 +37,7 @@ from hekla.simulation.measures import run_data, save, summary_lines
 from hekla.simulation.measures.files import FOLDER, form_of
 from hekla.simulation.measures.words import spoken_seconds
 from hekla.simulation.options import Options
+from hekla.simulation.report import write_report
 from hekla.simulation.run import Run, State
 from hekla.simulation.simulate import Progress, Simulation
 from hekla.simulation.workloads import Account, Workload
@@ -173,8 +179,6 @@ def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
         for written in save(run, path):
             echo(f"wrote {written}", err=True)
     if report_file is not None:
-        from hekla.simulation.report import write_report  # noqa: PLC0415
-
         write_report(run, report_file)
         echo(f"wrote {report_file}", err=True)
 
@@ -234,9 +238,6 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] 
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
 
     columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -279,10 +280,6 @@ def progress_bars(names: Sequence[str], first_seed: int, *, quiet: bool = False)
     if quiet or not sys.stderr.isatty():
         yield lambda _number, _progress: None
         return
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bars  # noqa: PLC0415
 
     columns = (
         TextColumn("{task.description}"),

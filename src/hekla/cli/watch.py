@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
+from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -192,8 +193,6 @@ def _watch_live(  # noqa: PLR0917 - everything the loop needs, nothing more
     max_cycles: int | None,
     before_pause: Spectator,
 ) -> None:
-    from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
-
     screen = Screen(title, log.start)
     with Live(auto_refresh=False, screen=False) as live:
 
