@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from hekla.engine.model.task import TASK_SPEC
 from hekla.objects import Manifest, Node, Queue
+from hekla.objects.keys import TASK_SPEC
 from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.network import hypernode
 from hekla.testing.pods import BEGINNING

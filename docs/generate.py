@@ -24,7 +24,7 @@ from hekla.engine.framework.action import Action
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import POINTS, Point, Scope, declared
 from hekla.engine.plugins import BUILTIN_PLUGINS
-from hekla.server.measures import MEASURES, Measure
+from hekla.server.measures import MEASURES, Metric
 
 DOCS = Path(__file__).resolve().parent
 TERMS = DOCS / "volcano-terms.yaml"
@@ -213,7 +213,7 @@ def metric_table(prefix: str) -> Iterator[str]:
     yield table(("Metric", "Type", "Labels", "Meaning"), rows)
 
 
-def measure_row(measure: Measure) -> Sequence[str]:
+def measure_row(measure: Metric) -> Sequence[str]:
     kind = measure.type
     if measure.buckets:
         kind += f" of {len(measure.buckets)} buckets, {measure.buckets[0]:g} to {measure.buckets[-1]:g}"

@@ -212,7 +212,7 @@ def _nodes(nodes: AnyNodes) -> list[Node]:
 
 
 def _objects(objects: AnyObjects) -> list[Manifest]:
-    """All of them; one that cannot be read is an error here, where nobody would see a warning."""
+    """All of them; one that cannot be read is an error here, where a warning would not be seen."""
     if not isinstance(objects, str | Path):
         return list(objects)
     if not Path(objects).exists():

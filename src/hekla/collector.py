@@ -20,7 +20,7 @@ def without_collector() -> Iterator[None]:
 
 
 def spare_what_is_there() -> None:
-    """From now on the collector passes over everything that exists; it still goes when nobody needs it.
+    """From now on the collector passes over everything that exists; it is still freed at the end of its use.
 
     Hundreds of thousands of objects that stay make every full search for circles take half a second.
     """

@@ -102,7 +102,7 @@ class Deadline:
 
 
 class _Wire:
-    """A socket that gives up at the deadline, whatever it does; it closes once nobody reads from it."""
+    """A socket that gives up at the deadline, whatever it does; it closes once its readers have closed."""
 
     def __init__(self, raw: socket.socket, deadline: Deadline) -> None:
         self.raw = raw
@@ -122,7 +122,7 @@ class _Wire:
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         self._readers += 1
-        return io.BufferedReader(_Reader(self))
+        return io.BufferedReader(_SocketReader(self))
 
     def reader_closed(self) -> None:
         self._readers -= 1
@@ -135,7 +135,7 @@ class _Wire:
             self.raw.close()
 
 
-class _Reader(io.RawIOBase):
+class _SocketReader(io.RawIOBase):
     def __init__(self, wire: _Wire) -> None:
         self._wire = wire
 
@@ -240,7 +240,7 @@ class _Secure(HTTPSHandler):
 
 
 def _opener(deadline: Deadline, trust: ssl.SSLContext | None, *, by_proxy: bool) -> OpenerDirector:
-    """Speaks HTTP and HTTPS alone, and follows nobody elsewhere."""
+    """Speaks HTTP and HTTPS alone, and follows no redirects."""
     opener = OpenerDirector()
     handlers: list[BaseHandler] = [ProxyHandler()] if by_proxy else []
     handlers += [_Plain(deadline), *([_Secure(deadline, trust)] if trust is not None else [])]

@@ -33,7 +33,9 @@ def process_pool(count: int, begin: Callable[..., None], *given: object) -> Iter
         try:
             with _interrupts_ignored():
                 for _ in range(count):
-                    executor.submit(is_told_to_stop)  # whatever is handed in while nobody is idle starts one
+                    executor.submit(
+                        is_told_to_stop
+                    )  # whatever is handed in while no worker is idle starts one
             yield executor
         finally:
             flag.value = True
@@ -87,7 +89,7 @@ def _begin(flag: Flag, begin: Callable[..., None], given: tuple[object, ...]) ->
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed tells nobody: workers would wait for work for ever."""
+    """A parent that was killed says nothing: workers would wait for work for ever."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -95,5 +97,5 @@ def _end_with_parent() -> None:
 
 
 def is_told_to_stop() -> bool:
-    """In a worker: whether nobody waits for its results any more."""
+    """In a worker: whether its results are no longer waited for."""
     return _flag is not None and bool(_flag.value)

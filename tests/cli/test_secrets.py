@@ -16,7 +16,7 @@ from cli.calling import called
 from fakes.http_api import ApiThread
 from fakes.whole_manifests import spoiled, whole
 from hekla.cluster.export import as_data, is_read, only_what_is_read
-from hekla.objects import KINDS, Manifest
+from hekla.objects import KINDS, Manifest, keys
 from hekla.objects.read import read_text
 
 SECRET = "hunter2"
@@ -170,7 +170,8 @@ def test_what_the_engine_reads_is_kept() -> None:
     """Keys of annotations that its code speaks of; without them, a replay would decide otherwise."""
     folder = Path(hekla.__file__).parent
     parts = ("engine", "scheduler")
-    texts = [file.read_text() for part in parts for file in (folder / part).rglob("*.py")]
+    files = [Path(keys.__file__), *(file for part in parts for file in (folder / part).rglob("*.py"))]
+    texts = [file.read_text() for file in files]
     found = {key for text in texts for key in KEY.findall(text)}
     assert "volcano.sh/task-priority" in found
     assert {key for key in found if not is_read(key)} <= NO_ANNOTATIONS

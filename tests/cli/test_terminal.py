@@ -20,13 +20,13 @@ from fakes.http_api import ApiThread
 from hekla.cli.main import COMMANDS
 from hekla.cluster.conditions import not_scheduled
 from hekla.objects import Condition, Manifest
-from hekla.safe_text import escaped, escaped_json, escaped_lines
 from hekla.server.options import JsonLines, Lines
 from hekla.simulation.measures.files import save_table
 from hekla.simulation.report.page import json_for_html
 from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import BEGINNING
+from hekla.text import escaped, escaped_json, escaped_lines
 from insight.replay.recorded import Recorder
 
 EVIL = "\x1b]0;owned\x07\r\x9b31m\u202e\u200b\u2066\x7f\x85x"

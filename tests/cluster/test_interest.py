@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hekla.cluster.interest import relevant
+from hekla.cluster.store import relevant
 from hekla.objects import Pod
 from hekla.testing.builders import job, node
 

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from hekla.cluster.export import as_data, as_scenario, is_read, listed
 from hekla.cluster.kubernetes.api.resources import RESOURCES
-from hekla.cluster.pseudonyms import Pseudonyms
-from hekla.cluster.scramble import RULES, Names, scramble
+from hekla.cluster.scramble import RULES, ScrambledNames, scramble
+from hekla.cluster.scramble.names import Pseudonyms
 from hekla.conf import Conf
 from hekla.conf import as_data as conf_as_data
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.objects import HyperNode, Manifest, Pod
+from hekla.objects.node import HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.objects.pod import (
     Affinity,
     NodeAffinity,
@@ -29,13 +30,12 @@ from hekla.objects.pod import (
 )
 from hekla.objects.read import read_text
 from hekla.objects.scenario import read_scenario
-from hekla.objects.topology import HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.testing import conf_of
 from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import metadata
-from hekla.testing.strategies import NOW, Cluster, clusters
+from hekla.testing.strategies import NOW, RandomCluster, clusters
 from properties.effort import examples
 
 NO_ORDER = conf_of("allocate", ("gang", "predicates"))
@@ -52,7 +52,9 @@ def decided(report: CycleReport) -> tuple[dict[str, str], list[str]]:
     return binds, sorted(d.pod for d in report.decisions if isinstance(d, Evict))
 
 
-def translated(found: tuple[dict[str, str], list[str]], names: Names) -> tuple[dict[str, str], list[str]]:
+def translated(
+    found: tuple[dict[str, str], list[str]], names: ScrambledNames
+) -> tuple[dict[str, str], list[str]]:
     def key(pod: str) -> str:
         namespace, _, name = pod.partition("/")
         return f"{names.of('namespace', namespace)}/{names.of('pod', name)}"
@@ -63,7 +65,7 @@ def translated(found: tuple[dict[str, str], list[str]], names: Names) -> tuple[d
 
 @examples(2.4)
 @given(clusters(), confs(), st.integers(0, 1000))
-def test_what_is_decided_is_the_same_up_to_names(cluster: Cluster, conf: Conf, seed: int) -> None:
+def test_what_is_decided_is_the_same_up_to_names(cluster: RandomCluster, conf: Conf, seed: int) -> None:
     manifests = [*cluster.nodes, *cluster.others]
     plain = cluster.cycle(conf)
     objects, names = scramble(manifests, map(as_data, manifests), seed, conf=json.dumps(conf_as_data(conf)))

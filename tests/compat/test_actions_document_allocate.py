@@ -12,8 +12,8 @@ from statements import holds, shows
 
 from hekla.conf import PluginEntry
 from hekla.engine.framework.decisions import Bind
-from hekla.engine.plugins.task_topology.buckets import AFFINITY, ANTI_AFFINITY
 from hekla.objects import LabelSelector, Node
+from hekla.objects.keys import ROLE_AFFINITY, ROLE_ANTI_AFFINITY
 from hekla.objects.node import ContainerImage
 from hekla.objects.pod import Affinity, TopologySpreadConstraint
 from hekla.testing import JobObjects, Role, Story, job, node, plugin, pod, queue
@@ -312,7 +312,7 @@ def test_without_any_score_the_first_node_is_taken(story: Story) -> None:
 @holds("actions-26")
 @pytest.mark.parametrize(
     ("annotation", "otherwise", "nodes"),
-    [(AFFINITY, "leastrequested", ["n1", "n1"]), (ANTI_AFFINITY, "mostrequested", ["n1", "n2"])],
+    [(ROLE_AFFINITY, "leastrequested", ["n1", "n1"]), (ROLE_ANTI_AFFINITY, "mostrequested", ["n1", "n2"])],
     ids=["together, where they would be apart", "apart, where they would be together"],
 )
 def test_annotations_of_task_topology_bring_tasks(annotation: str, otherwise: str, nodes: list[str]) -> None:

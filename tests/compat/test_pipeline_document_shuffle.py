@@ -15,8 +15,8 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import VICTIM_TASKS, answers
 from hekla.engine.model.task import Task
 from hekla.objects import Node, Numatopology, ObjectMeta
+from hekla.objects.node import ContainerAllocation, CpuInfo, NumaResource, NumatopologySpec, PodAllocation
 from hekla.objects.pod import ResourceRequirements
-from hekla.objects.topology import ContainerAllocation, CpuInfo, NumaResource, NumatopologySpec, PodAllocation
 from hekla.testing import JobObjects, Story, job, node, plugin
 
 # Which pods move

@@ -14,7 +14,7 @@ from cli.calling import called
 from hekla.conf import Catalogue, Conf, PluginEntry, Tier, configuration_in, read_conf, require
 from hekla.errors import ConfError
 from hekla.scheduler.builtin import BUILTIN
-from hekla.server.conf_file import ConfFile
+from hekla.server.options import ConfFile
 from properties.effort import examples
 
 CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.conf import PRESETS, Catalogue, Conf, as_data, effective, read_arguments, read_conf
-from hekla.conf.document import written
+from hekla.conf.kinds import written
 from hekla.conf.model import SWITCHES
 
 TEXT = """

@@ -22,9 +22,8 @@ from hekla.controllers import (
     PutPodGroup,
     RecordEvent,
     default_job,
-    keys,
 )
-from hekla.objects import ObjectMeta, Pod, PodGroup, Queue, VolcanoJob
+from hekla.objects import ObjectMeta, Pod, PodGroup, Queue, VolcanoJob, keys
 from hekla.objects.batch import JobSpec, JobStatus, LifecyclePolicy, PodTemplate, TaskSpec
 from hekla.objects.pod import (
     Container,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from little_cluster import job, task
 from msgspec.structs import replace
 
-from hekla.controllers import default_job, keys, min_resources, pod_group_of, pods_of, usage_of
+from hekla.controllers import default_job, min_resources, pod_group_of, pods_of, usage_of
 from hekla.controllers.expand import claim_names, claims_of
 from hekla.controllers.usage import amounts
-from hekla.objects import LabelSelector
+from hekla.objects import LabelSelector, keys
 from hekla.objects.batch import JobVolume, PartitionPolicy, PodTemplate
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
 from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy

@@ -6,8 +6,8 @@ import pytest
 from little_cluster import LittleCluster, job, open_queue_named, policy, task
 from msgspec.structs import replace
 
-from hekla.controllers import DeletePodGroup, JobOptions, keys, pod_group_of
-from hekla.objects import Condition
+from hekla.controllers import DeletePodGroup, JobOptions, pod_group_of
+from hekla.objects import Condition, keys
 from hekla.objects.batch import DependsOn, PartitionPolicy
 from hekla.objects.scheduling import ExtendCluster
 

@@ -10,16 +10,15 @@ from hekla.controllers import (
     ResourceGroup,
     default_pod,
     default_pod_group,
-    keys,
     problems_of_hyper_node,
     problems_of_pod,
     problems_of_pod_group,
     warnings_of_hyper_node,
 )
-from hekla.objects import HyperNode, Namespace, ObjectMeta, Pod, PodGroup, Toleration
+from hekla.objects import HyperNode, Namespace, ObjectMeta, Pod, PodGroup, Toleration, keys
+from hekla.objects.node import ExactMatch, HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.objects.pod import Container, ContainerPort, PodSpec
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec, SubGroupPolicy
-from hekla.objects.topology import ExactMatch, HyperNodeSpec, Member, MemberSelector, RegexMatch
 
 CLOSED = replace(open_queue_named("shut"), status=replace(open_queue_named("shut").status, state="Closed"))
 QUEUES = {"default": open_queue_named("default"), "shut": CLOSED}

@@ -6,8 +6,8 @@ import pytest
 from little_cluster import START
 from msgspec.structs import replace
 
-from hekla.controllers import keys, pod_group_for
-from hekla.objects import ObjectMeta, OwnerReference, Pod
+from hekla.controllers import pod_group_for
+from hekla.objects import ObjectMeta, OwnerReference, Pod, keys
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
 from hekla.objects.scheduling import NetworkTopology
 

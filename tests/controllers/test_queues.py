@@ -11,7 +11,6 @@ from hekla.controllers import (
     RecordEvent,
     close_queue,
     default_queue,
-    keys,
     loaded_queue,
     open_queue,
     problems_of_queue,
@@ -19,7 +18,7 @@ from hekla.controllers import (
     standing_queues,
     sync_queue,
 )
-from hekla.objects import ObjectMeta, Queue
+from hekla.objects import ObjectMeta, Queue, keys
 from hekla.objects.scheduling import Guarantee, QueueSpec
 
 

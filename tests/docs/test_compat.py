@@ -33,7 +33,7 @@ from hekla.engine.actions import BUILTIN_ACTIONS
 from hekla.engine.framework.points import POINTS
 from hekla.engine.plugins import BUILTIN_PLUGINS
 from hekla.scheduler.builtin import BUILTIN
-from hekla.server.conf_file import ConfFile
+from hekla.server.options import ConfFile
 
 OF_A_RUNNING_PROCESS = "what a process does to an API server: tests/e2e and tests/cluster hold it"
 OF_CONTROLLERS = "what controllers do: tests/controllers hold it"

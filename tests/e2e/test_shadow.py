@@ -102,7 +102,7 @@ def test_deeds_are_judged_under_both_configurations(cluster: Cluster, tmp_path: 
         assert (told["configuration"], told["node"], told["ownNode"]) == ("current", "n2", "n1")
         assert told["reason"].startswith("n2 scores ")
         report = beside.interrupt()
-    counts = {lane["configuration"]: lane for lane in report["configurations"]}
+    counts = {candidate["configuration"]: candidate for candidate in report["configurations"]}
     assert (counts["current"]["seen"], counts["current"]["agreed"]) == (1, 0)
     assert (counts["candidate"]["seen"], counts["candidate"]["agreed"]) == (1, 1)
     assert report["disagreements"] == 1
@@ -126,7 +126,7 @@ def test_what_waits_in_vain_and_what_is_evicted(cluster: Cluster, tmp_path: Path
         assert kept["reason"] == 'evicted because of "preempt"'
         assert beside.wait_for("would start", "default/gang-1")["ownNode"] == "n1"
         report = beside.interrupt()
-    (lane,) = report["configurations"]
-    assert (lane["binds"], lane["evictions"], lane["agreed"]) == (1, 1, 0)
-    assert lane["waitingThatWouldRun"] == 1
+    (candidate,) = report["configurations"]
+    assert (candidate["binds"], candidate["evictions"], candidate["agreed"]) == (1, 1, 0)
+    assert candidate["waitingThatWouldRun"] == 1
     assert not cluster.pods()["gang-1"]["spec"].get("nodeName"), "it binds nothing"

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from fakes.api import Body, FakeApi
-from hekla.cluster.kubernetes.api.tide import Tide
+from hekla.cluster.kubernetes.api.versions import VersionWatermark
 
 
 class FakeClient:
     server = "https://fake"
 
     def __init__(self, api: FakeApi) -> None:
-        self.tide = Tide()
+        self.watermark = VersionWatermark()
         self._api = api
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from hekla.errors import InputError
-from hekla.objects.duration import read_duration, read_seconds, write_duration
+from hekla.objects.quantity import read_duration, read_seconds, write_duration
 
 
 @pytest.mark.parametrize(

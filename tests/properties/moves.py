@@ -11,7 +11,7 @@ from hekla.engine.framework.decisions import Bind, Decision, Evict
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.model.status import Status
-from hekla.testing.answers import Answer, all_answers
+from hekla.testing.answers import GivenAnswer, all_answers
 
 EVICTABLE = (Status.BOUND, Status.RUNNING)
 
@@ -55,7 +55,7 @@ def state(session: Session) -> dict[str, object]:
     return {"fingerprint": session.fingerprint(), **said}
 
 
-def _comparable(answer: Answer) -> object:
+def _comparable(answer: GivenAnswer) -> object:
     value = answer.value
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -18,7 +18,7 @@ from hekla.engine.plugins.drf import Drf
 from hekla.engine.plugins.network_topology_aware import NetworkTopologyAware
 from hekla.engine.plugins.proportion import Proportion
 from hekla.testing.story import conf_of, plugin
-from hekla.testing.strategies import Cluster, clusters, sessions
+from hekla.testing.strategies import RandomCluster, clusters, sessions
 
 KEEPERS = conf_of(
     tiers=("drf, proportion, predicates, nodeorder, binpack", "capacity, network-topology-aware")
@@ -127,7 +127,7 @@ def test_accounts_are_those_of_a_count_from_scratch(
 
 @given(clusters(), st.booleans(), moves, st.booleans())
 def test_amounts_of_queues_in_a_tree(
-    cluster: Cluster, is_tree: bool, made: list[Move], is_kept: bool
+    cluster: RandomCluster, is_tree: bool, made: list[Move], is_kept: bool
 ) -> None:
     session = cluster.session(conf_of(tiers=([plugin("capacity", enableHierarchy=is_tree)],)))
     play(session, made, is_kept)
@@ -141,7 +141,7 @@ def test_amounts_of_queues_in_a_tree(
 
 @given(clusters(), st.lists(moves, min_size=1, max_size=3))
 def test_what_is_kept_per_class_of_tasks_equals_a_fresh_look(
-    cluster: Cluster, made: list[list[Move]]
+    cluster: RandomCluster, made: list[list[Move]]
 ) -> None:
     """One session is asked after every step, the other only at the end."""
     asked, fresh = (cluster.session(KEEPERS) for _ in range(2))

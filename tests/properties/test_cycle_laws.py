@@ -19,7 +19,7 @@ from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.testing.conf_strategies import confs
 from hekla.testing.story import conf_of
-from hekla.testing.strategies import CROWDED, Cluster, clusters
+from hekla.testing.strategies import CROWDED, RandomCluster, clusters
 
 PLACING = ("enqueue", "allocate", "backfill")
 EVICTING = ("allocate", "preempt", "reclaim", "backfill", "gangpreempt", "gangreclaim")
@@ -74,13 +74,13 @@ def test_no_node_is_overcommitted(makes_room: bool, data: st.DataObject) -> None
     clusters(),
     confs(always=("gang",), switches={"gang": {}}, fixed={"allocate": {"onPipelined": "keep"}}),
 )
-def test_no_gang_is_half_bound(cluster: Cluster, conf: Conf) -> None:
+def test_no_gang_is_half_bound(cluster: RandomCluster, conf: Conf) -> None:
     """Unless `onPipelined: commit` asks for it."""
     assert not half_bound(cluster.cycle(conf))
 
 
 @given(clusters(most_nodes=2, most_jobs=6, places=("pending",)))
-def test_no_gang_is_half_bound_by_taking_reserved_room(cluster: Cluster) -> None:
+def test_no_gang_is_half_bound_by_taking_reserved_room(cluster: RandomCluster) -> None:
     assert not half_bound(cluster.cycle(TAKES_RESERVED_ROOM))
 
 
@@ -105,7 +105,7 @@ def started(job: Job, gone: set[str]) -> int:
 
 
 @given(clusters(), confs())
-def test_a_task_is_bound_at_most_once_and_only_where_it_stands(cluster: Cluster, conf: Conf) -> None:
+def test_a_task_is_bound_at_most_once_and_only_where_it_stands(cluster: RandomCluster, conf: Conf) -> None:
     report = cluster.cycle(conf)
     binds = [d for d in report.decisions if isinstance(d, Bind)]
     assert len({d.uid for d in binds}) == len(binds)
@@ -120,13 +120,13 @@ def test_a_task_is_bound_at_most_once_and_only_where_it_stands(cluster: Cluster,
 
 
 @given(clusters(), confs())
-def test_the_same_cluster_gets_the_same_decisions(cluster: Cluster, conf: Conf) -> None:
+def test_the_same_cluster_gets_the_same_decisions(cluster: RandomCluster, conf: Conf) -> None:
     assert decided(cluster, conf) == decided(cluster, conf)
 
 
 @given(clusters(), confs(), st.randoms(use_true_random=False))
 def test_the_order_in_which_objects_are_listed_does_not_matter(
-    cluster: Cluster, conf: Conf, chance: object
+    cluster: RandomCluster, conf: Conf, chance: object
 ) -> None:
     others = list(cluster.others)
     chance.shuffle(others)
@@ -139,12 +139,14 @@ def test_the_order_in_which_objects_are_listed_does_not_matter(
     ]
 
 
-def decided(cluster: Cluster, conf: Conf) -> list[Decision]:
+def decided(cluster: RandomCluster, conf: Conf) -> list[Decision]:
     return cluster.cycle(conf).decisions
 
 
 @given(clusters(places=CROWDED), confs(actions=EVICTING, always=("priority", "conformance")))
-def test_nobody_is_evicted_for_a_job_that_is_not_promised_the_room(cluster: Cluster, conf: Conf) -> None:
+def test_nobody_is_evicted_for_a_job_that_is_not_promised_the_room(
+    cluster: RandomCluster, conf: Conf
+) -> None:
     report = cluster.cycle(conf)
     for eviction in evictions(report):
         takers = report.session.jobs[eviction.beneficiary].tasks.values()
@@ -162,7 +164,7 @@ def is_gang_aware(eviction: Evict) -> bool:
 
 
 @given(clusters(places=CROWDED), confs(actions=EVICTING, always=("gang",)))
-def test_every_cycle_can_be_explained(cluster: Cluster, conf: Conf) -> None:
+def test_every_cycle_can_be_explained(cluster: RandomCluster, conf: Conf) -> None:
     session = cluster.cycle(conf).session
     for job in session.jobs.values():
         assert str(explain(session, job)).startswith(job.uid)
@@ -179,7 +181,7 @@ def test_drawn_configurations_make_sense(conf: Conf) -> None:
 
 
 @given(clusters(places=CROWDED))
-def test_what_may_not_be_evicted_is_not(cluster: Cluster) -> None:
+def test_what_may_not_be_evicted_is_not(cluster: RandomCluster) -> None:
     report = cluster.cycle(PROTECTED)
     for eviction in evictions(report):
         task = task_of(report.session, eviction.uid)
@@ -189,12 +191,12 @@ def test_what_may_not_be_evicted_is_not(cluster: Cluster) -> None:
 
 
 @given(clusters(), confs(actions=PLACING))
-def test_placing_evicts_nobody(cluster: Cluster, conf: Conf) -> None:
+def test_placing_evicts_nobody(cluster: RandomCluster, conf: Conf) -> None:
     assert not evictions(cluster.cycle(conf))
 
 
 @given(clusters(places=CROWDED))
-def test_reclaim_leaves_the_own_queue_and_unwilling_ones_alone(cluster: Cluster) -> None:
+def test_reclaim_leaves_the_own_queue_and_unwilling_ones_alone(cluster: RandomCluster) -> None:
     report = cluster.cycle(conf_of("reclaim", ("priority, conformance",)))
     session = report.session
     for eviction in evictions(report):
@@ -204,7 +206,9 @@ def test_reclaim_leaves_the_own_queue_and_unwilling_ones_alone(cluster: Cluster)
 
 
 @given(clusters(places=CROWDED))
-def test_preempt_stays_inside_the_queue_and_takes_only_from_the_less_important(cluster: Cluster) -> None:
+def test_preempt_stays_inside_the_queue_and_takes_only_from_the_less_important(
+    cluster: RandomCluster,
+) -> None:
     report = cluster.cycle(conf_of("preempt", ("priority",)))
     session = report.session
     for eviction in evictions(report):

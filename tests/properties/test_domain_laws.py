@@ -19,7 +19,7 @@ from hekla.engine.model.task import NOWHERE
 from hekla.engine.plugins.network_topology_aware import NetworkTopologyAware
 from hekla.testing.special_strategies import networked_clusters
 from hekla.testing.story import conf_of, plugin
-from hekla.testing.strategies import Cluster
+from hekla.testing.strategies import RandomCluster
 
 ACTIONS = (
     "allocate",
@@ -60,12 +60,12 @@ def deeds(decisions: Sequence[Decision]) -> list[Decision]:
 
 
 @given(cluster=networked_clusters(), conf=network_confs())
-def test_shortcuts_lead_to_the_same_decisions(cluster: Cluster, conf: Conf) -> None:
+def test_shortcuts_lead_to_the_same_decisions(cluster: RandomCluster, conf: Conf) -> None:
     quick = cluster.cycle(conf).decisions
     assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
 
 
-def moved(cluster: Cluster, made: list[Move], *, is_kept: bool) -> Session:
+def moved(cluster: RandomCluster, made: list[Move], *, is_kept: bool) -> Session:
     """A session in which every job was asked about, and then some tasks have come or gone."""
     session = cluster.session(PLAIN)
     topology = topology_of(session)
@@ -87,7 +87,9 @@ def parts_of(session: Session) -> list[tuple[Job, SubJob]]:
 
 
 @given(networked_clusters(), moves, FLAG)
-def test_room_is_what_will_be_idle_on_the_nodes(cluster: Cluster, made: list[Move], is_kept: bool) -> None:
+def test_room_is_what_will_be_idle_on_the_nodes(
+    cluster: RandomCluster, made: list[Move], is_kept: bool
+) -> None:
     session = moved(cluster, made, is_kept=is_kept)
     positive = np.maximum(session.nodes.future, 0)
     for domain in session.domains.by_name.values():
@@ -96,7 +98,7 @@ def test_room_is_what_will_be_idle_on_the_nodes(cluster: Cluster, made: list[Mov
 
 @given(networked_clusters(), moves, FLAG)
 def test_presence_counts_the_tasks_that_lie_in_a_domain(
-    cluster: Cluster, made: list[Move], is_kept: bool
+    cluster: RandomCluster, made: list[Move], is_kept: bool
 ) -> None:
     session = moved(cluster, made, is_kept=is_kept)
     presence = topology_of(session)._presence
@@ -110,7 +112,7 @@ def test_presence_counts_the_tasks_that_lie_in_a_domain(
 
 @given(networked_clusters(), moves, FLAG)
 def test_scores_alone_are_those_of_single_candidates(
-    cluster: Cluster, made: list[Move], is_kept: bool
+    cluster: RandomCluster, made: list[Move], is_kept: bool
 ) -> None:
     session = moved(cluster, made, is_kept=is_kept)
     domains = list(session.domains.by_name.values())
@@ -123,7 +125,7 @@ def test_scores_alone_are_those_of_single_candidates(
 
 @given(networked_clusters(), moves, st.data())
 def test_only_choices_are_those_of_single_gradients(
-    cluster: Cluster, made: list[Move], data: st.DataObject
+    cluster: RandomCluster, made: list[Move], data: st.DataObject
 ) -> None:
     session = moved(cluster, made, is_kept=True)
     domains = list(session.domains.by_name.values())
@@ -140,7 +142,7 @@ def branch(found: Domains, domain: Domain) -> set[str]:
 
 
 @given(networked_clusters())
-def test_the_numbers_of_the_tree_agree_with_its_names(cluster: Cluster) -> None:
+def test_the_numbers_of_the_tree_agree_with_its_names(cluster: RandomCluster) -> None:
     session = cluster.session(PLAIN)
     found, tree = session.domains, session.domains.tree
     for domain in tree.all:

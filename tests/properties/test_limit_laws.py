@@ -11,7 +11,7 @@ from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.plugins.capacity import Capacity
 from hekla.engine.plugins.proportion import Proportion
 from hekla.testing.conf_strategies import confs
-from hekla.testing.strategies import Cluster, clusters
+from hekla.testing.strategies import RandomCluster, clusters
 
 PLACING = ("enqueue", "allocate", "backfill")
 
@@ -25,7 +25,7 @@ def limited(name: str) -> object:
 
 
 @given(clusters(), limited("proportion"))
-def test_a_queue_never_grows_beyond_its_limit(cluster: Cluster, conf: Conf) -> None:
+def test_a_queue_never_grows_beyond_its_limit(cluster: RandomCluster, conf: Conf) -> None:
     after = cluster.cycle(conf).session
     start, end = accounts_of(cluster.session(conf)), accounts_of(after)
     for name, account in end.items():
@@ -39,7 +39,7 @@ def accounts_of(session: Session) -> dict[str, object]:
 
 
 @given(clusters(), limited("capacity"))
-def test_neither_a_queue_nor_a_branch_grows_beyond_its_capability(cluster: Cluster, conf: Conf) -> None:
+def test_neither_a_queue_nor_a_branch_grows_beyond_its_capability(cluster: RandomCluster, conf: Conf) -> None:
     before, after = cluster.session(conf), cluster.cycle(conf).session
     start, end = capacity_of(before), capacity_of(after)
     limit = np.maximum(end.entitled.limit, start.allocated)

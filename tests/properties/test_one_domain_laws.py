@@ -17,7 +17,7 @@ from hekla.objects import Manifest, Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.testing import conf_of, hypernode, job, node, plugin, priority_class, queue, stamped, sub_group
 from hekla.testing.pods import pod
-from hekla.testing.strategies import Cluster
+from hekla.testing.strategies import RandomCluster
 from hekla.testing.surroundings import PART
 
 FLAG = st.booleans()
@@ -25,7 +25,7 @@ WISHES = (("hard", 1), ("hard", 1), ("hard", 2), ("hard", 3), ("soft", 1), None)
 
 
 @st.composite
-def crowded_networks(draw: DrawFn) -> Cluster:
+def crowded_networks(draw: DrawFn) -> RandomCluster:
     """Racks full of pods that may be evicted, mostly, and gangs of other queues that want a rack each."""
     names = [f"n{at}" for at in range(draw(st.integers(2, 6)))]
     rack_of = {name: f"r{draw(st.integers(0, 2))}" for name in names}
@@ -39,7 +39,7 @@ def crowded_networks(draw: DrawFn) -> Cluster:
     ]
     waiting = [part for at in range(draw(st.integers(1, 3))) for part in _waiting_job(draw, f"new{at}")]
     classes = [priority_class("priority-1", 1), priority_class("priority-9", 9)]
-    return Cluster(nodes, tuple(stamped([*queues, *classes, *racks, *spines, *running, *waiting])))
+    return RandomCluster(nodes, tuple(stamped([*queues, *classes, *racks, *spines, *running, *waiting])))
 
 
 def _running_job(draw: DrawFn, name: str, nodes: Sequence[str]) -> list[Manifest]:
@@ -97,7 +97,7 @@ def evicting_confs(draw: DrawFn) -> Conf:
 
 
 @given(cluster=crowded_networks(), conf=evicting_confs())
-def test_no_job_is_evicted_for_that_then_fits_nowhere(cluster: Cluster, conf: Conf) -> None:
+def test_no_job_is_evicted_for_that_then_fits_nowhere(cluster: RandomCluster, conf: Conf) -> None:
     report = cluster.cycle(conf)
     evictions = [decision for decision in report.decisions if isinstance(decision, Evict)]
     gone = {eviction.pod for eviction in evictions}
@@ -120,7 +120,7 @@ def conf_tiers(conf: Conf) -> list[list[object]]:
 
 
 @given(cluster=crowded_networks(), conf=evicting_confs())
-def test_shortcuts_evict_as_the_long_way_does(cluster: Cluster, conf: Conf) -> None:
+def test_shortcuts_evict_as_the_long_way_does(cluster: RandomCluster, conf: Conf) -> None:
     assert deeds(cluster.cycle(conf)) == deeds(cluster.cycle(conf, NO_SHORTCUT))
 
 
@@ -141,7 +141,7 @@ RESERVING = conf_of(
 
 
 @given(cluster=crowded_networks())
-def test_no_action_tears_a_job_of_hard_topology_apart(cluster: Cluster) -> None:
+def test_no_action_tears_a_job_of_hard_topology_apart(cluster: RandomCluster) -> None:
     session = cluster.cycle(RESERVING).session
     for one in session.jobs.values():
         for part in (one, *one.sub_jobs.values()):

@@ -23,7 +23,7 @@ from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import pod, stamped
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
 from hekla.testing.story import conf_of
-from hekla.testing.strategies import CROWDED, Cluster, clusters, sessions
+from hekla.testing.strategies import CROWDED, RandomCluster, clusters, sessions
 
 USUAL = Conf(
     ("enqueue", "allocate", "backfill"),
@@ -78,14 +78,16 @@ def test_the_long_way_leads_to_the_same_decisions(world: str, data: st.DataObjec
 @for_each_shortcut
 @examples(0.5)
 @given(cluster=gang_clusters(), conf=gang_confs())
-def test_whole_gangs_are_told_the_same_as_well(cluster: Cluster, conf: Conf, fewer: Shortcuts) -> None:
+def test_whole_gangs_are_told_the_same_as_well(cluster: RandomCluster, conf: Conf, fewer: Shortcuts) -> None:
     assert decided(cluster.cycle(conf)) == decided(cluster.cycle(conf, fewer))
 
 
 @for_each_shortcut
 @examples(0.5)
 @given(cluster=medleys(), conf=medley_confs())
-def test_so_is_every_job_that_asks_for_something_else(cluster: Cluster, conf: Conf, fewer: Shortcuts) -> None:
+def test_so_is_every_job_that_asks_for_something_else(
+    cluster: RandomCluster, conf: Conf, fewer: Shortcuts
+) -> None:
     assert decided(cluster.cycle(conf)) == decided(cluster.cycle(conf, fewer))
 
 
@@ -95,12 +97,12 @@ PLACING = ("priority, gang", "drf, predicates, nodeorder"), ("priority, gang", "
 
 
 @st.composite
-def gangs_of_many_sizes(draw: st.DrawFn) -> Cluster:
+def gangs_of_many_sizes(draw: st.DrawFn) -> RandomCluster:
     """Up to three gangs; tasks of one role ask for different things."""
     sizes = st.integers(1, 8), st.integers(2, 12)
     nodes = [node(f"n{at}", cpu=draw(sizes[0]), pods=draw(sizes[1])) for at in range(draw(st.integers(1, 5)))]
     jobs = [_gang_of_many_sizes(draw, name) for name in "abc"[: draw(st.integers(1, 3))]]
-    return Cluster(
+    return RandomCluster(
         tuple(nodes), tuple(stamped([queue("default"), *(o for one in jobs for o in one.objects)]))
     )
 
@@ -124,7 +126,7 @@ def _gang_of_many_sizes(draw: st.DrawFn, name: str) -> JobObjects:
     on_unready=st.sampled_from(("volcano", "hold")),
 )
 def test_the_memory_of_a_role_is_the_same_for_runs_and_one_by_one(
-    cluster: Cluster, tiers: Sequence[str], error_cache: bool, on_unready: str, fewer: Shortcuts
+    cluster: RandomCluster, tiers: Sequence[str], error_cache: bool, on_unready: str, fewer: Shortcuts
 ) -> None:
     options = {"predicateErrorCacheEnable": error_cache, "unreadyPolicy": on_unready}
     conf = conf_of("allocate", tiers, {"allocate": options})
@@ -142,13 +144,13 @@ def test_gangs_of_many_sizes_are_placed_in_runs(monkeypatch: pytest.MonkeyPatch)
     pods = tuple(pod(f"a-x-{at}", job="a", role="x", cpu=1 + at // 3) for at in range(6))
     group = job("a", tasks=1, min_available=6).pod_group
     objects = stamped([queue("default"), *JobObjects(group, pods, None).objects])
-    report = Cluster((node("n0", cpu=16),), tuple(objects)).cycle(conf_of("allocate", PLACING[0]))
+    report = RandomCluster((node("n0", cpu=16),), tuple(objects)).cycle(conf_of("allocate", PLACING[0]))
     assert runs == [3, 3]
     assert len(deeds(report.decisions)) == 6
 
 
 @given(cluster=clusters(), conf=confs(always=("proportion",)))
-def test_the_keys_of_queues_tell_what_comparing_them_does(cluster: Cluster, conf: Conf) -> None:
+def test_the_keys_of_queues_tell_what_comparing_them_does(cluster: RandomCluster, conf: Conf) -> None:
     session = cluster.cycle(conf).session
     keys = session.queue_keys
     if keys is None:
@@ -165,7 +167,7 @@ def test_pods_may_ask_for_dozens_of_resources() -> None:
     nodes = tuple(node(f"n{at}", cpu=64, memory="64Gi", resources=devices) for at in range(3))
     asks = [dict.fromkeys(devices, number % 2 + 1) for number in range(20)]
     jobs = [job(f"j{at}", tasks=1, cpu=1, memory="1Gi", resources=asked) for at, asked in enumerate(asks)]
-    cluster = Cluster(nodes, (queue("default"), *(one for built in jobs for one in built.objects)))
+    cluster = RandomCluster(nodes, (queue("default"), *(one for built in jobs for one in built.objects)))
     quick, slow = cluster.cycle(USUAL), cluster.cycle(USUAL, NO_SHORTCUT)
     assert deeds(quick.decisions) == deeds(slow.decisions) != []
 
@@ -178,12 +180,12 @@ def test_a_pod_may_ask_for_more_places_for_pods_than_its_own() -> None:
     ]
     wide = job("wide", tasks=1, cpu=1, memory="1Gi", resources={"pods": 1})
     objects = (queue("default"), *(one for built in (*running, wide) for one in built.objects))
-    report = Cluster(nodes, objects).cycle(USUAL)
+    report = RandomCluster(nodes, objects).cycle(USUAL)
     assert [bind.node for bind in deeds(report.decisions) if isinstance(bind, Bind)] == ["n1"]
 
 
 def test_a_cluster_without_nodes_decides_nothing() -> None:
-    report = Cluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
+    report = RandomCluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
     assert not deeds(report.decisions)
 
 

@@ -35,7 +35,7 @@ from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.conf_strategies import GPU, confs
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
 from hekla.testing.story import conf_of, plugin
-from hekla.testing.strategies import Cluster, clusters
+from hekla.testing.strategies import RandomCluster, clusters
 
 CPU = 0
 SHARED = "volcano.sh/gpu-memory"
@@ -142,7 +142,7 @@ def with_third_parties(draw: st.DrawFn, given_confs: st.SearchStrategy[Conf]) ->
 
 
 @st.composite
-def with_ports_and_cards(draw: st.DrawFn, given_clusters: st.SearchStrategy[Cluster]) -> Cluster:
+def with_ports_and_cards(draw: st.DrawFn, given_clusters: st.SearchStrategy[RandomCluster]) -> RandomCluster:
     """The cluster, where some nodes have cards to share, and some pods ask for these, or for ports."""
     cluster = draw(given_clusters)
     nodes = tuple(_with_cards(one, draw(st.integers(0, 2))) for one in cluster.nodes)
@@ -221,28 +221,28 @@ def hold_against_the_moves(session: Session, steps: Sequence[tuple[Sequence[Move
 
 @given(with_ports_and_cards(clusters()), with_third_parties(st.sampled_from(CHOSEN) | confs()), STEPS)
 def test_a_kept_class_equals_one_made_anew(
-    cluster: Cluster, conf: Conf, steps: Sequence[tuple[Sequence[Move], bool, int]]
+    cluster: RandomCluster, conf: Conf, steps: Sequence[tuple[Sequence[Move], bool, int]]
 ) -> None:
     hold_against_the_moves(cluster.session(conf, registry=REGISTRY), steps)
 
 
 @given(with_ports_and_cards(medleys()), with_third_parties(medley_confs()), STEPS)
 def test_so_it_does_where_every_job_asks_for_something_else(
-    cluster: Cluster, conf: Conf, steps: Sequence[tuple[Sequence[Move], bool, int]]
+    cluster: RandomCluster, conf: Conf, steps: Sequence[tuple[Sequence[Move], bool, int]]
 ) -> None:
     hold_against_the_moves(cluster.session(conf, registry=REGISTRY), steps)
 
 
 @given(gang_clusters(most_tasks=8), with_third_parties(gang_confs()), STEPS)
 def test_so_it_does_on_many_nodes(
-    cluster: Cluster, conf: Conf, steps: Sequence[tuple[Sequence[Move], bool, int]]
+    cluster: RandomCluster, conf: Conf, steps: Sequence[tuple[Sequence[Move], bool, int]]
 ) -> None:
     hold_against_the_moves(cluster.session(conf, registry=REGISTRY), steps)
 
 
 @given(gang_clusters(most_tasks=12), gang_confs(), moves, st.integers(2, 12))
 def test_a_run_takes_what_is_chosen_one_by_one(
-    cluster: Cluster, conf: Conf, made: Sequence[Move], count: int
+    cluster: RandomCluster, conf: Conf, made: Sequence[Move], count: int
 ) -> None:
     session = cluster.session(conf)
     make_all(session, made)
@@ -264,7 +264,7 @@ def test_a_run_takes_what_is_chosen_one_by_one(
 
 @given(clusters(), st.lists(moves, min_size=1, max_size=4), st.lists(st.booleans(), min_size=4, max_size=4))
 def test_a_version_stands_for_one_state_of_the_nodes(
-    cluster: Cluster, made: Sequence[Sequence[Move]], undone: Sequence[bool]
+    cluster: RandomCluster, made: Sequence[Sequence[Move]], undone: Sequence[bool]
 ) -> None:
     session = cluster.session(KEEPERS)
     journal = session.nodes.journal

@@ -11,7 +11,7 @@ from hekla.engine.model.status import Status
 from hekla.testing.agreement import gangs
 from hekla.testing.special_strategies import gang_clusters
 from hekla.testing.story import conf_of
-from hekla.testing.strategies import Cluster, sessions
+from hekla.testing.strategies import RandomCluster, sessions
 
 KEEPERS = conf_of(
     tiers=(
@@ -69,7 +69,7 @@ def test_merged_statements_are_one(session: Session, first: list[Move], second: 
 
 @given(gang_clusters(most_tasks=10), st.lists(st.integers(0, 29), min_size=10, max_size=10), st.booleans())
 def test_tasks_placed_at_once_are_placed_as_one_by_one_and_leave_no_trace(
-    cluster: Cluster, places: list[int], is_undone: bool
+    cluster: RandomCluster, places: list[int], is_undone: bool
 ) -> None:
     at_once, singly = (cluster.session(KEEPERS) for _ in range(2))
     before = state(at_once)

@@ -13,15 +13,15 @@ from hypothesis.strategies import DrawFn
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import PRESETS, Conf, read_conf
-from hekla.controllers.keys import GROUP_NAME
 from hekla.engine.framework.decisions import Evict
 from hekla.engine.model.benefit import Stage, benefit_of
 from hekla.objects import Manifest, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.testing.builders import job, node, priority_class, queue
 from hekla.testing.pods import stamped
-from hekla.testing.strategies import NOW, Cluster, clusters
+from hekla.testing.strategies import NOW, RandomCluster, clusters
 
 CYCLES = 200
 EVICTING = [
@@ -111,7 +111,7 @@ def comes_to_rest(objects: Iterable[Manifest], conf: Conf) -> None:
 @pytest.mark.parametrize("preset", EVICTING)
 @examples(0.1)
 @given(made=clusters())
-def test_a_static_cluster_of_endless_jobs_comes_to_rest(preset: str, made: Cluster) -> None:
+def test_a_static_cluster_of_endless_jobs_comes_to_rest(preset: str, made: RandomCluster) -> None:
     comes_to_rest([*made.nodes, *made.others], read_conf(PRESETS[preset].text)[0])
 
 

@@ -17,7 +17,7 @@ from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
-from hekla.testing.strategies import CROWDED, Cluster, clusters, sessions
+from hekla.testing.strategies import CROWDED, RandomCluster, clusters, sessions
 
 ABOUT_VICTIMS = {PREEMPTABLE: Session.preemptable, RECLAIMABLE: Session.reclaimable}
 EVICTABLE = (Status.BOUND, Status.RUNNING)
@@ -65,7 +65,7 @@ def go_on(session: Session, initiator: Task, chosen: Sequence[int]) -> None:
     chosen=st.lists(st.integers(0, 20), min_size=1),
 )
 def test_plugins_are_as_firm_about_victims_as_they_say(
-    name: str, cluster: Cluster, chosen: Sequence[int]
+    name: str, cluster: RandomCluster, chosen: Sequence[int]
 ) -> None:
     session = cluster.session(alone(name))
     waiting = [task for task in session.tasks if task.status is Status.PENDING and task.job in session.jobs]

@@ -12,7 +12,7 @@ from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.testing.conf_strategies import GPU, confs
 from hekla.testing.story import conf_of, plugin
-from hekla.testing.strategies import Cluster, clusters
+from hekla.testing.strategies import RandomCluster, clusters
 
 LASTING = plugin(
     "predicates",
@@ -42,7 +42,9 @@ def assert_curable_nodes_are_up_to_date(session: Session) -> None:
 
 
 @given(cluster=clusters(), conf=GUARDED | confs(), made=st.lists(moves, min_size=1, max_size=3))
-def test_nodes_that_an_eviction_might_open(cluster: Cluster, conf: Conf, made: list[list[Move]]) -> None:
+def test_nodes_that_an_eviction_might_open(
+    cluster: RandomCluster, conf: Conf, made: list[list[Move]]
+) -> None:
     session = cluster.session(conf)
     for part in made:
         assert_curable_nodes_are_up_to_date(session)

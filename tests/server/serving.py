@@ -11,7 +11,7 @@ import aiohttp
 
 from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes import KubernetesOptions
-from hekla.cluster.kubernetes.api.reflector import Patience
+from hekla.cluster.kubernetes.api.reflector import WatchPatience
 from hekla.engine.framework.registry import Registry
 from hekla.scheduler.builtin import BUILTIN
 from hekla.server.options import ServeOptions
@@ -19,7 +19,7 @@ from hekla.server.server import Server
 
 ANY = "127.0.0.1:0"
 OPTIONS = ServeOptions(
-    cluster=KubernetesOptions(audit_period=0.0, patience=Patience(first_pause=0.01, longest_pause=0.02)),
+    cluster=KubernetesOptions(audit_period=0.0, patience=WatchPatience(first_pause=0.01, longest_pause=0.02)),
     metrics_address=ANY,
     health_address=ANY,
     period=0.05,

@@ -15,20 +15,20 @@ from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes import KubernetesOptions
 from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.api.lease import Leadership, LeaseOptions
-from hekla.cluster.kubernetes.api.reflector import Patience, Reflector
+from hekla.cluster.kubernetes.api.reflector import Reflector, WatchPatience
 from hekla.cluster.kubernetes.audit import Audit
-from hekla.cluster.kubernetes.binding import Binding
+from hekla.cluster.kubernetes.binding import Binds
 from hekla.cluster.kubernetes.cluster import KubernetesCluster
 from hekla.cluster.kubernetes.controllers import Controllers
-from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.kubernetes.outbox import WriteRank
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.errors import GaveUp
-from hekla.insight.replay import Scribe
+from hekla.insight.replay import CycleRecorder
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.server import endpoints as doors
 from hekla.server import server as servers
-from hekla.server.conf_file import ConfFile
 from hekla.server.metrics import Metrics
+from hekla.server.options import ConfFile
 from hekla.server.permissions import Permissions
 from hekla.server.server import Server
 from hekla.testing import job, node, queue, stamped
@@ -36,7 +36,7 @@ from server.serving import ask, ready, serving, until
 
 OBJECTS = stamped([queue("root"), queue("default"), node("n1", cpu=64), *job("a", cpu=1).objects])
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "background-tasks.md"
-QUICK = Patience(first_pause=0.01, longest_pause=0.02)
+QUICK = WatchPatience(first_pause=0.01, longest_pause=0.02)
 SCENES: dict[str, Callable[[pytest.MonkeyPatch, Path], Awaitable[None]]] = {}
 
 
@@ -112,11 +112,11 @@ async def watch(patch: pytest.MonkeyPatch, _: Path) -> None:
     calls = fails_once(patch, Reflector, "_follow", lambda one, _: one._kind is Pod)
     async with HttpApi(*OBJECTS) as api, serving(api) as server:
         await until(lambda: calls[0] > 0)
-        pulse = server.cluster.reflectors[Pod].pulse
-        assert pulse.trouble == "following failed: RuntimeError: out of the blue"
+        health = server.cluster.reflectors[Pod].health
+        assert health.trouble == "following failed: RuntimeError: out of the blue"
         assert failures(server) == {"watch of pods": 1}
         await schedules(api, "b")
-        assert (pulse.lists, pulse.trouble) == (2, "")
+        assert (health.lists, health.trouble) == (2, "")
 
 
 @scene("outbox")
@@ -125,14 +125,14 @@ async def outbox(patch: pytest.MonkeyPatch, _: Path) -> None:
     async with HttpApi(*OBJECTS) as api, serving(api, cluster=options) as server:
         await until(lambda: is_bound(api, "a"))
         await until(lambda: server.cluster.outbox.is_empty)
-        server.cluster.outbox._line.put_nowait((Rank.BIND, 0, "nobody put this"))
+        server.cluster.outbox._line.put_nowait((WriteRank.BIND, 0, "nobody put this"))
         await schedules(api, "b")
         assert failures(server) == {"outbox": 1}
 
         async def breaks() -> None:
             raise RuntimeError("out of the blue")
 
-        server.cluster.outbox.put(Rank.BIND, "breaks", breaks)
+        server.cluster.outbox.put(WriteRank.BIND, "breaks", breaks)
         await schedules(api, "c")
         assert failures(server) == {"outbox": 1}
 
@@ -149,18 +149,18 @@ async def events(patch: pytest.MonkeyPatch, _: Path) -> None:
 
 @scene("volumes of a pod")
 async def volumes(patch: pytest.MonkeyPatch, _: Path) -> None:
-    real, calls = Binding._send, [0]
+    real, calls = Binds._send, [0]
 
-    def with_volumes(self: Binding, intent: Any) -> None:
+    def with_volumes(self: Binds, intent: Any) -> None:
         calls[0] += 1
         if calls[0] > 1:
             return real(self, intent)
-        pod = self._desk.pod(intent.pod, intent.uid)
+        pod = self._context.pod(intent.pod, intent.uid)
         assert pod is not None
         self._preparing.add(asyncio.create_task(self._after_volumes(intent, pod)))
         return None
 
-    patch.setattr(Binding, "_send", with_volumes)
+    patch.setattr(Binds, "_send", with_volumes)
     fails_once(patch, Volumes, "prepare")
     options = KubernetesOptions(first_back_off=0.1, audit_period=0.0, patience=QUICK)
     async with HttpApi(*OBJECTS) as api, serving(api, cluster=options) as server:
@@ -230,15 +230,15 @@ async def configuration(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @scene("recording")
 async def recording(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    fails_once(patch, Scribe, "cycle_ends")
+    fails_once(patch, CycleRecorder, "cycle_ends")
     async with HttpApi(*OBJECTS) as api, serving(api, record=folder / "cycles.gz") as server:
         await schedules(api, "b")
         await until(lambda: server.cycles > 3)
         assert server.failures == 0
         text = (await ask(server, "/readyz?verbose"))[1]
         assert "[!]recording warning: RuntimeError: out of the blue; the recording ends here" in text
-        assert server.scribe is not None
-        assert server.scribe._batches == []
+        assert server.cycle_recorder is not None
+        assert server.cycle_recorder._batches == []
 
 
 @scene("figures of a cycle")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hekla.conf import BUILT_IN_DEFAULT
 from hekla.scheduler.builtin import BUILTIN
-from hekla.server.conf_file import ConfFile
+from hekla.server.options import ConfFile
 
 
 def test_a_file_that_vanishes_and_comes_back_unchanged_is_good_again(tmp_path: Path) -> None:

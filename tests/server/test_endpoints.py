@@ -66,7 +66,7 @@ def test_readiness_waits_for_the_first_lists_and_says_for_which() -> None:
             api.hold("nodes")
             async with serving(api) as server:
                 await until(
-                    lambda: sum(not r.pulse.synced.is_set() for r in server.cluster.reflectors.values()) == 1
+                    lambda: sum(not r.health.synced.is_set() for r in server.cluster.reflectors.values()) == 1
                 )
                 assert await ask(server, "/readyz") == (
                     503,
@@ -91,8 +91,8 @@ def test_a_silent_api_server_makes_it_unready() -> None:
             await ready(server)
             reflector = next(iter(server.cluster.reflectors.values()))
             reflector._heard = lambda: ""  # type: ignore[method-assign]
-            pulse = reflector.pulse
-            pulse.trouble, pulse.heard_at = "no answer from the server", stopwatch() - 75
+            health = reflector.health
+            health.trouble, health.heard_at = "no answer from the server", stopwatch() - 75
             status, text = await ask(server, "/readyz")
             assert status == 503
             assert "[-]api-server failed: not heard of for 75 s (Node): no answer from the server" in text
@@ -240,7 +240,7 @@ def test_who_stands_by_or_cannot_trust_the_facts_is_alive() -> None:
                 await until(lambda: server.moved_at is not None)
                 for reflector in server.cluster.reflectors.values():
                     reflector._heard = lambda: ""  # type: ignore[method-assign]
-                    reflector.pulse.trouble = "no answer from the server"
+                    reflector.health.trouble = "no answer from the server"
                 await asyncio.sleep(0.1)
                 cycles = server.cycles
                 await asyncio.sleep(0.5)

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fakes.steps import steps_of
-from hekla.cluster.kubernetes.binder import End, Outcome
+from hekla.cluster.kubernetes.binding import End, WriteOutcome
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Manifest
@@ -94,7 +94,7 @@ def test_buckets_grow_by_one_factor(name: str, least: float, most: float, count:
 
 def test_the_page_has_the_names_and_types_of_the_table_and_no_others() -> None:
     metrics = Metrics()
-    metrics.bind_ended(End(Outcome.CONFIRMED), 0.01, 3.0)
+    metrics.bind_ended(End(WriteOutcome.CONFIRMED), 0.01, 3.0)
     page = cycle(metrics, node("n1"), *job("a", cpu=1).objects, *job("big", tasks=9, cpu=3).objects)
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, flags=re.MULTILINE))
     ours = {name: type_ for name, type_ in types.items() if not name.startswith("process_")}
@@ -166,7 +166,7 @@ def test_evictions_are_counted_by_action_and_beneficiary() -> None:
 
 def test_binds_are_counted_by_their_ends() -> None:
     metrics = Metrics()
-    for outcome in (Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.REFUSED, Outcome.GONE):
+    for outcome in (WriteOutcome.CONFIRMED, WriteOutcome.CONFIRMED, WriteOutcome.REFUSED, WriteOutcome.GONE):
         metrics.bind_ended(End(outcome), 0.002, waited=1.0)
     said = values(page_of(metrics))
     assert said['volcano_schedule_attempts_total{result="scheduled"}'] == 2

@@ -153,7 +153,7 @@ def test_a_pod_on_a_node_is_put_aside_but_not_its_room() -> None:
             await until(lambda: is_bound(api, "good-0") and server.cycles > 2)
             assert put_aside(server) == {("Pod", "default/bad")}
             assert not is_bound(api, "large-0")
-            await server.cluster.audit.check_books()
+            await server.cluster.audit.check_sums()
             assert not server.cluster.audit.differences.total()
             api.remove(Pod, "default/bad")
             await until(lambda: is_bound(api, "large-0"))
@@ -211,7 +211,7 @@ def test_a_state_that_could_not_take_something_in_is_made_anew(
             assert put_aside(server) == {("PodGroup", "default/bad")}
             assert server.cluster.state is not first
             await until(lambda: not server.cluster.binding.open)
-            await server.cluster.audit.check_books()
+            await server.cluster.audit.check_sums()
             assert not server.cluster.audit.differences.total()
 
     file = tmp_path / "cycles.gz"

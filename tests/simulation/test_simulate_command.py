@@ -118,7 +118,7 @@ def test_one_of_the_results_failing_late_loses_nothing_that_can_be_printed(work,
     def full(*_: object) -> None:
         raise InputError("the disk is full")
 
-    monkeypatch.setattr("hekla.simulation.measures.save", full)
+    monkeypatch.setattr("hekla.cli.simulate.save", full)
     result = called(work, "--save", tmp_path / "out.json")
     assert isinstance(result.exception, InputError)
     assert "3: 2 completed, 1 waiting" in result.stdout

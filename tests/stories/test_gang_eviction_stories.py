@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hekla.engine.framework.decisions import Evict, Nominate
-from hekla.engine.model.task import PREEMPTABLE
+from hekla.objects.keys import PREEMPTABLE
 from hekla.testing import Role, Story, hypernode, job, node, pod, queue, racks, sub_group
 
 LOW, HIGH = 1, 10

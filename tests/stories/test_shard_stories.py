@@ -7,7 +7,7 @@ import pytest
 from hekla.engine.framework.decisions import Tell, UpdateShard
 from hekla.engine.model.node import Shard, shard_of
 from hekla.objects import NodeShard
-from hekla.objects.topology import NodeShardStatus
+from hekla.objects.node import NodeShardStatus
 from hekla.testing import Story, job, node, node_shard, pod
 
 HARD, SOFT = Shard("hard", frozenset({"n2"})), Shard("soft", frozenset({"n2"}))

@@ -9,7 +9,8 @@ import pytest
 from hekla.engine.framework.decisions import Evict
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import VICTIM_TASKS, answers
-from hekla.engine.model.task import EVICTION_REFUSED, Task
+from hekla.engine.model.task import Task
+from hekla.objects.keys import EVICTION_REFUSED
 from hekla.testing import Story, job, node, plugin, pod
 
 

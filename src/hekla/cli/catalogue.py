@@ -1,23 +1,30 @@
-"""`hekla plugins` and `hekla actions`: what there is, with arguments and extension points, from the code."""
+"""`hekla plugins`, `hekla actions` and `hekla conf`: what there is, from the code, and configurations."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
-from hekla.cli.options import GoSwitches, registry_with
+from hekla.cli.options import GoSwitches, GoSwitchGroup, chosen_conf, read_text, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option
-from hekla.cli.table import table
-from hekla.conf import describe_arguments
+from hekla.conf import PRESETS, as_data, describe_arguments, effective, read_conf
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import declared
 from hekla.errors import InputError
+from hekla.text import counted, table
 
 plugin_option = click.option(
     "--plugin", "own", multiple=True, metavar="MODULE:CLASS", help="A plugin or action of your own."
+)
+
+
+plugins_option = click.option(
+    "--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="A plugin or action of your own."
 )
 
 
@@ -88,3 +95,52 @@ def _page(row: dict[str, object]) -> str:
         cells = [(a["key"], a["type"], a["default"], a["range"] or "-", a["help"]) for a in arguments]
         lines.append("\n" + table(("argument", "type", "default", "range", "what for"), cells))
     return "\n".join(lines) + ("" if arguments else "\n\nno arguments")
+
+
+@click.group(cls=GoSwitchGroup)
+def conf() -> None:
+    """Check and show scheduler configurations."""
+
+
+@conf.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@plugins_option
+def check(file: Path, strict: bool, plugins: tuple[str, ...]) -> None:
+    """Look for mistakes in FILE (- for standard input); exit 1 where it could not be used."""
+    _, mistakes = read_conf(read_text(file), str(file), registry_with(plugins).catalogue())
+    for mistake in mistakes:
+        echo(f"{mistake.severity}: {mistake}")
+    errors = sum(mistake.severity == "error" for mistake in mistakes)
+    if not mistakes:
+        echo(f"{'standard input' if str(file) == '-' else file}: no mistakes")
+    else:
+        echo(f"{counted(errors, 'error')}, {counted(len(mistakes) - errors, 'warning')}")
+    if errors or (strict and mistakes):
+        sys.exit(1)
+
+
+@conf.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--preset", type=click.Choice(sorted(PRESETS)), help="A built-in configuration instead.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@plugins_option
+def show(file: Path | None, preset: str | None, strict: bool, output: str, plugins: tuple[str, ...]) -> None:
+    """Print the configuration in effect: FILE, a preset, or the default, with every default filled in."""
+    registry = registry_with(plugins)
+    chosen = chosen_conf(file, preset, registry, strict=strict)
+    if output == "json":
+        echo_data(as_data(chosen), Style.JSON)
+    else:
+        echo(effective(chosen, registry.catalogue()), nl=False)
+
+
+@conf.command()
+@click.argument("name", required=False, type=click.Choice(sorted(PRESETS)))
+def presets(name: str | None) -> None:
+    """List the built-in configurations, or print the file behind one."""
+    if name is None:
+        echo(table(("name", "what for"), [(p.name, p.title) for p in PRESETS.values()]))
+    else:
+        echo(PRESETS[name].text, nl=False)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -28,25 +28,37 @@ from hekla.cli.options import (
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
 from hekla.cli.simulate import (
     INTERRUPTED,
+    RunMonitor,
     chosen_nodes,
     chosen_options,
     default_nodes,
     nodes_option,
     stage_options,
     tell_account,
+    watching,
 )
 from hekla.conf import PRESETS
-
-if TYPE_CHECKING:
-    from hekla.cli.progress import Watch
-    from hekla.engine.framework.registry import Registry
-    from hekla.insight.compare import Arrivals, Comparison, Entrant
-    from hekla.objects import Node
-    from hekla.simulation.workloads import Workload
+from hekla.engine.framework.registry import Registry
+from hekla.insight.compare import (
+    Arrivals,
+    AsTheyAre,
+    Comparison,
+    Entrant,
+    Jittered,
+    Resampled,
+    comparison_data,
+    comparison_lines,
+    form_of,
+    save_comparison,
+    write_comparison_report,
+)
+from hekla.insight.compare import compare as compare_all
+from hekla.objects import Node
+from hekla.simulation.workloads import Workload
 
 STDIN = "-"
 LOOKED_AT = 100
-"""Jobs that tell whether a workload is generated: they are others with another seed."""
+"""Jobs that tell whether a workload is generated: they differ with another seed."""
 
 
 @click.command(cls=GoSwitches)
@@ -67,7 +79,11 @@ LOOKED_AT = 100
     help="How many seeds, where a seed changes anything.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first; others follow it."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The first; the next ones follow it.",
 )
 @click.option(
     "--resample", type=POSITIVE_SPAN, metavar="SPAN", help="Draw blocks of such length of the trace anew."
@@ -110,10 +126,8 @@ def compare(  # noqa: PLR0917 - one parameter per option
 
     The first configuration is the base. All see the same arrivals. A generated workload has other jobs with
     every seed, and hazards strike elsewhere; a trace is the same every time, so that one run each is
-    made, unless --resample or --jitter makes others of it. Ctrl-C stops and tells what there is so far.
+    made, unless --resample or --jitter changes them. Ctrl-C stops and tells what there is so far.
     """
-    from hekla.insight.compare import compare as compare_all  # noqa: PLC0415 - --help stays quick
-    from hekla.insight.compare import form_of  # noqa: PLC0415
 
     for saved in save_to:
         form_of(saved)
@@ -151,9 +165,9 @@ def compare(  # noqa: PLR0917 - one parameter per option
         sys.exit(INTERRUPTED)
 
 
-def watched(names: Sequence[str], first_seed: int, output: Style | None) -> AbstractContextManager[Watch]:
-    from hekla.cli.progress import watching  # noqa: PLC0415 - --help stays quick
-
+def watched(
+    names: Sequence[str], first_seed: int, output: Style | None
+) -> AbstractContextManager[RunMonitor]:
     return watching(names, first_seed, quiet=is_for_machines(output))
 
 
@@ -197,8 +211,6 @@ def readable_again(path: Path) -> Iterator[Path]:
 def chosen_entrants(
     conf_files: Sequence[Path], presets: Sequence[str], registry: Registry, *, strict: bool
 ) -> list[Entrant]:
-    from hekla.insight.compare import Entrant  # noqa: PLC0415
-
     if len(conf_files) + len(presets) < 2:
         raise click.UsageError(
             "give two configurations or more, by --conf or --preset; the first is the base"
@@ -231,8 +243,6 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
-    from hekla.insight.compare import AsTheyAre, Jittered, Resampled  # noqa: PLC0415
-
     resample, jitter = given["resample"], given["jitter"]
     for option, span in (("--resample", resample), ("--jitter", jitter)):
         if span is not None and not 0 < span < math.inf:
@@ -245,8 +255,6 @@ def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
 
 
 def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Path]) -> None:
-    from hekla.insight.compare import save_comparison, write_comparison_report  # noqa: PLC0415
-
     for path in save_to:
         save_comparison(comparison, path)
         echo(f"wrote {path}", err=True)
@@ -256,8 +264,6 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
 
 
 def _echo(comparison: Comparison, output: Style | None) -> None:
-    from hekla.insight.compare import comparison_data, comparison_lines  # noqa: PLC0415
-
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)
     else:

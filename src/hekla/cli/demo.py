@@ -9,8 +9,7 @@ import click
 from msgspec.structs import replace
 
 from hekla.cli.drain import Drain
-from hekla.cli.embedding import Embedded, embed
-from hekla.cli.event_log import Chronicle
+from hekla.cli.embedded_run import Embedded, RunLog, embed
 from hekla.cli.options import GoSwitches, registry_with, usable_conf
 from hekla.cli.output import echo, require_writable
 from hekla.cli.run import echo_summary
@@ -78,9 +77,9 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
         witness.look(report)
         maintenance(report)
 
-    chronicle = watch(embedded, title="hekla demo", pace=pace, before_pause=spectator)
-    echo_summary(chronicle)
-    echo_lessons(chronicle)
+    log = watch(embedded, title="hekla demo", pace=pace, before_pause=spectator)
+    echo_summary(log)
+    echo_lessons(log)
     write_report(witness.testify("hekla demo", CONF), report_file)
     echo(f"\nall of it as a page, to open in a browser: {report_file}")
     echo(f"\n{NEXT}")
@@ -99,7 +98,7 @@ def export(folder: Path) -> None:
 
 
 class Maintenance:
-    """Somebody cordons a node in the middle of the demo."""
+    """A node is cordoned in the middle of the demo."""
 
     def __init__(self, embedded: Embedded) -> None:
         self._cluster = embedded.cluster
@@ -111,8 +110,8 @@ class Maintenance:
             self._cluster.replace(replace(node, spec=replace(node.spec, unschedulable=True)))
 
 
-def echo_lessons(chronicle: Chronicle) -> None:
+def echo_lessons(log: RunLog) -> None:
     echo("\nwhat each action did")
     for action, lesson in SHOWN.items():
-        count = chronicle.deeds[action]
+        count = log.counts[action]
         echo(f"  {action:9} {count:>3} {'time ' if count == 1 else 'times'}  {lesson}")

@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from hekla.cli.decide import after_cycles, checked_source, cycle_on_live, load_scenario
+from hekla.cli.decide import after_cycles, as_mapping, checked_source, cycle_on_live, load_scenario
 from hekla.cli.from_cluster import ignored_provisioners_option, live_options
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option
-from hekla.cli.render import as_mapping
 from hekla.engine.framework.explain import explain as explain_job
 from hekla.engine.model.job import Job
 from hekla.errors import InputError

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -28,17 +28,30 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
-from hekla.cli.simulate import INTERRUPTED
+from hekla.cli.simulate import INTERRUPTED, chosen_nodes, default_nodes, tell_account
+from hekla.clock import WallClock
+from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
+from hekla.insight.forecast import (
+    Arrivals,
+    Calibration,
+    Forecast,
+    Knowledge,
+    Past,
+    Rolling,
+    Start,
+    Trust,
+    WrittenArrivals,
+    calibrate,
+    read_history,
+)
+from hekla.insight.forecast import forecast as forecast_of
+from hekla.objects import Manifest, VolcanoJob
+from hekla.objects.read import read_manifests
 from hekla.objects.scenario import is_scenario, read_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from hekla.conf import Conf
-    from hekla.engine.framework.registry import Registry
-    from hekla.insight.forecast import Arrivals, Calibration, Forecast, Past, Rolling, Start, Trust
-    from hekla.objects import Manifest
+from hekla.simulation.measures.words import spoken_part, spoken_seconds
+from hekla.text import counted, table
 
 MOST_PROCESSES = 8
 KNOWLEDGE = ("exact", "estimates", "history")
@@ -57,7 +70,15 @@ KNOWLEDGE = ("exact", "estimates", "history")
     "--arrivals", metavar="FILE|RATE",
     help="Jobs that come later: a workload, or how many per hour like those there are.",
 )  # fmt: skip
-@click.option("--rolls", default=50, show_default=True, type=click.IntRange(1), help="How many simulations.")
+@click.option(
+    "--samples",
+    "--rolls",
+    "rolls",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many simulations.",
+)
 @click.option("--horizon", default=604_800.0, show_default="7d", type=SPAN, help="How far ahead to look.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Same seed, same forecast."
@@ -99,7 +120,7 @@ def forecast(  # noqa: PLR0917 - one parameter per option
 
     The state runs on in virtual time, many times, with run times as they are stated
     (annotation hekla.dev/run-seconds), learned from ended jobs, or estimated by users
-    (runningEstimate). P50 and P90 say by when a job starts in half and in nine tenths of these rolls.
+    (runningEstimate). P50 and P90 say by when a job starts in half and in nine tenths of these samples.
 
     With --calibrate, a workload is simulated instead, forecasts are made on the way with what was known at
     that moment, and held against what then happened.
@@ -119,7 +140,7 @@ def forecast(  # noqa: PLR0917 - one parameter per option
 
 @contextmanager
 def ending_when_interrupted() -> Iterator[None]:
-    """A forecast out of some of its rolls would be another one: interrupted, nothing is told."""
+    """A forecast from a part of its samples would be another one: interrupted, nothing is told."""
     try:
         yield
     except KeyboardInterrupt:
@@ -160,7 +181,7 @@ class ConfChoice:
 
 
 @dataclass(frozen=True)
-class Source:
+class ForecastSource:
     """A state and the configuration that decides on it."""
 
     objects: list[Manifest]
@@ -173,7 +194,7 @@ def is_quiet(output: Style | None) -> bool:
     return output in (Style.JSON, Style.YAML)
 
 
-def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> Source:
+def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> ForecastSource:
     """The state in files, in a scenario, or in a live cluster."""
     if checked_source(files, given, 1):
         return read_live_source(files, choice, given)
@@ -187,13 +208,11 @@ def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]
             else usable_conf(scenario.conf, f"{files[0]}: conf", choice.registry, strict=choice.strict)
         )
         own_moment = moment_of(given["moment"])
-        return Source(scenario.objects, conf, scenario.now if own_moment is None else own_moment)
-    return Source(read_objects(files), choice.conf(), moment_of(given["moment"]))
+        return ForecastSource(scenario.objects, conf, scenario.now if own_moment is None else own_moment)
+    return ForecastSource(read_objects(files), choice.conf(), moment_of(given["moment"]))
 
 
 def read_objects(files: Sequence[Path]) -> list[Manifest]:
-    from hekla.objects.read import read_manifests  # noqa: PLC0415 - --help stays quick
-
     for file in files:
         if str(file) != "-" and not file.exists():
             raise InputError(f'no file or folder "{file}"')
@@ -204,11 +223,9 @@ def read_objects(files: Sequence[Path]) -> list[Manifest]:
     return list(reading.objects)
 
 
-def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> Source:
+def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> ForecastSource:
     """A live cluster as it is, with its Jobs, and what FILES suppose to be there as well."""
-    from hekla.clock import WallClock  # noqa: PLC0415 - only clusters need it
     from hekla.cluster.kubernetes.cluster import WATCHED  # noqa: PLC0415
-    from hekla.objects import VolcanoJob  # noqa: PLC0415
 
     access = reach(given["kubeconfig"], given["context"])
     conf = conf_for(
@@ -216,7 +233,7 @@ def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str,
     )
     objects = list(read_live(access, (*WATCHED, VolcanoJob)).objects)
     now = moment_of(given["moment"])
-    return Source(
+    return ForecastSource(
         [*objects, *(read_objects(files) if files else ())], conf, WallClock().now() if now is None else now
     )
 
@@ -232,10 +249,8 @@ def moment_of(text: str | None) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
-    from hekla.insight.forecast import forecast as forecast_of  # noqa: PLC0415 - --help stays quick
-
-    with bar("rolling", given["rolls"], quiet=quiet) as show:
+def forecasted(source: ForecastSource, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
+    with bar("sampling", given["rolls"], quiet=quiet) as show:
         return forecast_of(
             source.objects,
             source.conf,
@@ -251,9 +266,6 @@ def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, qui
 
 
 def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: bool) -> Calibration:
-    from hekla.cli.simulate import chosen_nodes, default_nodes, tell_account  # noqa: PLC0415
-    from hekla.insight.forecast import Knowledge, calibrate  # noqa: PLC0415 - --help stays quick
-
     nodes = chosen_nodes(given["node_texts"], given)
     workload = chosen_workload(path, given, nodes)
     with bar("forecasting", given["moments"], quiet=quiet) as show:
@@ -275,8 +287,6 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
 
 
 def rolling_of(given: dict[str, Any]) -> Rolling:
-    from hekla.insight.forecast import Rolling  # noqa: PLC0415
-
     return Rolling(
         rolls=given["rolls"],
         horizon=given["horizon"],
@@ -288,8 +298,6 @@ def rolling_of(given: dict[str, Any]) -> Rolling:
 
 
 def histories_of(paths: Iterable[Path]) -> list[Past]:
-    from hekla.insight.forecast import read_history  # noqa: PLC0415
-
     return [past for path in paths for past in read_history(path)]
 
 
@@ -300,8 +308,6 @@ def arrivals_of(text: str | None, given: dict[str, Any]) -> Arrivals | float | N
     try:
         rate = float(text)
     except ValueError:
-        from hekla.insight.forecast import WrittenArrivals  # noqa: PLC0415
-
         return WrittenArrivals(tuple(chosen_workload(text, given).jobs()))
     if not 0 <= rate < math.inf:
         raise InputError(f'--arrivals: expected jobs per hour from 0 on, or a workload, got "{text}"')
@@ -341,7 +347,6 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
     if not starts:
         echo("nothing waits")
         return
-    from hekla.cli.table import table  # noqa: PLC0415
 
     heads = ("job", "queue", "waited", "p50", "p90", "waits for")
     echo(table(heads, [row_of(start, found) for start in starts]))
@@ -350,8 +355,6 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
 
 
 def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
-    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
-
     waited = "-" if start.waited is None else spoken_seconds(start.waited)
     if not start.is_possible:
         return start.job, start.queue, waited, "never", "never", "does not fit an empty cluster"
@@ -361,7 +364,6 @@ def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
 
 def spoken_start(ahead: float, found: Forecast) -> str:
     """`in 3.2 h (14:05)`, with the day where it is not today."""
-    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     if math.isinf(ahead):
         return f"after {spoken_seconds(found.horizon)}"
@@ -377,17 +379,15 @@ def spoken_start(ahead: float, found: Forecast) -> str:
 
 def remarks(found: Forecast, starts: Sequence[Start]) -> Iterator[str]:
     """What goes with the table: late jobs, and where run times come from."""
-    from hekla.cli.table import counted  # noqa: PLC0415
-    from hekla.simulation.measures.words import spoken_seconds  # noqa: PLC0415
 
     yield ""
     horizon = spoken_seconds(found.horizon)
     for start in starts:
         if start.missed and start.is_possible:
-            yield f"{start.job}: in {start.missed} of {found.rolls} rolls not within {horizon}"
+            yield f"{start.job}: in {start.missed} of {found.rolls} samples not within {horizon}"
     sources = ", ".join(f"{count} {source.value}" for source, count in found.sources.items())
     zone = "; clock times are UTC" if found.now else ""
-    yield f"{counted(found.rolls, 'roll')}; run times: {sources}{zone}"
+    yield f"{counted(found.rolls, 'sample')}; run times: {sources}{zone}"
 
 
 def echo_calibration(found: Calibration, output: Style | None) -> None:
@@ -395,7 +395,6 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
         assert output is not None
         echo_data(found.as_data(), output)
         return
-    from hekla.cli.table import counted, table  # noqa: PLC0415
 
     rows = [calibration_row(trust) for trust in (*found.by_horizon, found.overall)]
     heads = ("start ahead", "forecasts", "open", "never", "by p50", "by p90", "in band", "mean error", "bias")
@@ -407,8 +406,6 @@ def echo_calibration(found: Calibration, output: Style | None) -> None:
 
 
 def calibration_row(trust: Trust) -> tuple[str, ...]:
-    from hekla.simulation.measures.words import spoken_part, spoken_seconds  # noqa: PLC0415
-
     parts = (spoken_part(part) for part in (trust.before_p50, trust.before_p90, trust.within_band))
     spans = (spoken_seconds(span) for span in (trust.mean_error, trust.bias))
     counts = map(str, (trust.forecasts, trust.beyond_horizon, trust.never_started))

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hekla.cli.options import chosen_conf, usable_conf
 from hekla.cli.output import warn
+from hekla.cluster.store import relevant
+from hekla.conf import Conf
+from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
 from hekla.objects import Manifest, VolcanoJob
+from hekla.objects.read import read_manifests
 
 if TYPE_CHECKING:
     from hekla.cluster.kubernetes.api.access import Access
     from hekla.cluster.kubernetes.api.reading import ClusterReading
-    from hekla.conf import Conf
-    from hekla.engine.framework.registry import Registry
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MANY = 2_000
@@ -95,7 +98,6 @@ def conf_for(
     strict: bool,
 ) -> Conf:
     """The configuration in a file, a preset, a ConfigMap, or the one that is built in."""
-    from hekla.cli.options import chosen_conf, usable_conf  # noqa: PLC0415 - looking needs no scheduler
 
     if place is None:
         return chosen_conf(conf_file, preset, registry, strict=strict)
@@ -141,15 +143,12 @@ def progress() -> Iterator[Callable[[int, str], None]]:
 
 def facts_for(access: Access, names: Sequence[str], files: Sequence[Path]) -> list[Manifest]:
     """What a scheduler of these names looks at, with the objects of the files laid over it."""
-    from hekla.cluster.interest import relevant  # noqa: PLC0415 - looking needs no scheduler
     from hekla.cluster.kubernetes.cluster import WATCHED  # noqa: PLC0415
 
     return relevant([*read_live(access, WATCHED).objects, *_supposed(files)], names)
 
 
 def _supposed(files: Sequence[Path]) -> list[Manifest]:
-    from hekla.objects.read import read_manifests  # noqa: PLC0415 - mostly there are no files
-
     if not files:
         return []
     reading = read_manifests(files)

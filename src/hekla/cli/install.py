@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from hekla.errors import InputError
 from hekla.server.deploy.manifests import NAMESPACE, SCHEDULER_NAME, Installation, as_yaml
 
 CONTROLLERS_DELETE = (
-    "the controllers of Jobs delete pods, so the permission stays; to evict nobody, leave preempt, reclaim, "
+    "the controllers of Jobs delete pods, so the permission stays; to evict no pod, leave preempt, reclaim, "
     "shuffle and their gang variants out of the configuration"
 )
 
@@ -93,8 +94,6 @@ def checked(conf_file: Path) -> str:
 
 
 def apply_to_cluster(installation: Installation, kubeconfig: Path | None, context: str | None) -> None:
-    import asyncio  # noqa: PLC0415 - printing needs no network
-
     asyncio.run(_apply(installation, kubeconfig, context))
 
 

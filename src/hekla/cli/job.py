@@ -24,8 +24,8 @@ from hekla.cli.looking import (
 from hekla.cli.options import GoSwitchGroup
 from hekla.cli.output import Style
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
+from hekla.objects.keys import JOB_TYPE
 
-JOB_TYPE = "volcano.sh/job-type"
 USUAL_QUEUE = "default"
 COLUMNS = {
     "name": "Name",

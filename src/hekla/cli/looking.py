@@ -10,12 +10,12 @@ import click
 
 from hekla.cli.from_cluster import access_options, reach, read_live
 from hekla.cli.output import Style, echo, echo_data, output_option
-from hekla.cli.table import table
-from hekla.controllers.keys import GROUP_NAME
 from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.errors import InputError
 from hekla.objects import Condition, Manifest, Pod, PodGroup
 from hekla.objects.complaint import did_you_mean
+from hekla.objects.keys import GROUP_NAME
+from hekla.text import table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 M = TypeVar("M", bound=Manifest)
@@ -105,7 +105,7 @@ def spelled(resource: str, amount: int) -> str:
 
 
 def in_order(resources: Iterable[str]) -> list[str]:
-    """cpu, memory, pods, then the others by name."""
+    """cpu, memory, pods, then all other resources by name."""
     first = (CPU, MEMORY, PODS)
     return sorted(resources, key=lambda name: (first.index(name) if name in first else len(first), name))
 

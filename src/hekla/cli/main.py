@@ -10,13 +10,13 @@ import click
 
 from hekla import __version__
 from hekla.cli.output import echo, safe_complaints
-from hekla.errors import ConfError, HeklaError
-from hekla.safe_text import escaped
+from hekla.errors import ConfError, HeklaError, InputError
+from hekla.text import escaped
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
     "compare": "hekla.cli.compare:compare",
-    "conf": "hekla.cli.conf:conf",
+    "conf": "hekla.cli.catalogue:conf",
     "decide": "hekla.cli.decide:decide",
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",
@@ -57,6 +57,8 @@ SUMMARIES = {
     "snapshot": "Write the state of a Kubernetes cluster to a file.",
     "workload": "Look at workloads, make them up, convert traces.",
 }
+EXTRA = ("aiohttp", "kubernetes", "prometheus_client")
+"""What some commands import and `pip install hekla` does not bring."""
 
 
 class LazyGroup(click.Group):
@@ -80,7 +82,12 @@ class LazyGroup(click.Group):
         if place is None:
             return None
         module, name = place.split(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        try:
+            command: click.Command = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            if error.name in EXTRA:
+                raise InputError(f'"{cmd_name}" needs more: pip install "hekla[kubernetes]"') from error
+            raise
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

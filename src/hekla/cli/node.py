@@ -22,7 +22,7 @@ from hekla.cli.looking import (
 )
 from hekla.cli.options import GoSwitchGroup
 from hekla.cli.output import Style
-from hekla.cluster.rooms import is_finished, readable_request_of
+from hekla.cluster.node_usage import is_finished, readable_request_of
 from hekla.engine.model.node import node_of
 from hekla.engine.model.resources import CPU, MEMORY, PODS, Resources, add
 from hekla.errors import InputError

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -20,14 +20,10 @@ from hekla.cli.output import warn
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, configuration_in, read_conf, require
 from hekla.engine.framework.registry import Registry
 from hekla.errors import ConfError, InputError
-from hekla.objects.duration import LONGEST, read_long_span
-from hekla.objects.quantity import whole
+from hekla.objects import Node
+from hekla.objects.quantity import LONGEST, read_long_span, whole
 from hekla.scheduler.builtin import BUILTIN
-
-if TYPE_CHECKING:
-    from hekla.objects import Node
-    from hekla.simulation.workloads import Workload
-
+from hekla.simulation.workloads import Workload, read_workload
 
 SHELL_WORD = "2>&1"
 """Stands last in the arguments of Volcano's Deployments, where no shell reads it."""
@@ -249,7 +245,6 @@ def workload_options(command: Command) -> Command:
 
 def chosen_workload(path: str | Path, given: Mapping[str, Any], nodes: Sequence[Node] = ()) -> Workload:
     """The workload in a file, read as the options say; `given` may hold other options as well."""
-    from hekla.simulation.workloads import read_workload  # noqa: PLC0415 - --help stays quick
 
     return read_workload(
         path,

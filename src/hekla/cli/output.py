@@ -20,7 +20,7 @@ import click
 
 from hekla.errors import InputError
 from hekla.private_files import open_private
-from hekla.safe_text import escaped, escaped_json, escaped_lines
+from hekla.text import escaped, escaped_json, escaped_lines
 
 
 def echo(text: object = "", *, nl: bool = True, err: bool = False) -> None:
@@ -36,7 +36,7 @@ def warn(messages: Iterable[object]) -> None:
 
 @contextmanager
 def safe_complaints() -> Iterator[None]:
-    """What click complains of may quote an argument, which may be the name of a file of others."""
+    """What click complains of may quote an argument, such as the name of a file from elsewhere."""
     try:
         yield
     except click.ClickException as problem:

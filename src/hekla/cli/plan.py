@@ -7,24 +7,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from hekla.cli.from_cluster import live_options
-from hekla.cli.options import GoSwitches, configuration
+from hekla.cli.from_cluster import conf_for, facts_for, live_options, reach
+from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
-from hekla.cli.table import counted, table
+from hekla.clock import WallClock
+from hekla.engine.framework.registry import Registry
+from hekla.engine.model.node import Shard
 from hekla.errors import InputError
-from hekla.insight.plan import Delay, Loser, Plan, Start, Suggestion
-from hekla.safe_text import escaped
-
-if TYPE_CHECKING:
-    from hekla.engine.framework.registry import Registry
-    from hekla.insight.plan import Planner
-    from hekla.insight.plan.search import OnTry
-    from hekla.objects import Manifest
-
+from hekla.insight.plan import Delay, Loser, Plan, Planner, Start, Suggestion, admitted_state
+from hekla.insight.plan.search import OnTry
+from hekla.objects import Manifest
+from hekla.objects.read import read_manifests
+from hekla.objects.scenario import is_scenario, read_scenario
+from hekla.text import counted, escaped, table
 
 WIDTH = 100
 GLUE = "\N{NO-BREAK SPACE}"
@@ -78,7 +77,7 @@ def gist(plan: Plan) -> str:
 def _after(plan: Plan) -> str:
     lost = sum(len(loser.pods) for loser in plan.losers)
     if lost:
-        return f"after {counted(lost, 'pod')} of others {'is' if lost == 1 else 'are'} evicted"
+        return f"after {counted(lost, 'pod')} of other jobs {'is' if lost == 1 else 'are'} evicted"
     if plan.leaving:
         return (
             f"once {counted(plan.leaving, 'pod')} on the way out {'is' if plan.leaving == 1 else 'are'} gone"
@@ -182,7 +181,6 @@ def plan(  # noqa: PLR0917 - one parameter per option
     Exit codes: 0 it would start, now or after evictions; 4 it would not; 1 a file cannot be used; 2 the
     command was called wrongly.
     """
-    from hekla.cli.options import registry_with  # noqa: PLC0415 - --help stays quick
 
     registry = registry_with(plugins)
     given: dict[str, Any] = {"conf_file": conf_file, "preset": preset, "strict": strict}
@@ -225,10 +223,6 @@ def planner_on_live(
     names: tuple[str, ...],
     **_: Any,
 ) -> Planner:
-    from hekla.cli.from_cluster import conf_for, facts_for, reach  # noqa: PLC0415 - --help stays quick
-    from hekla.clock import WallClock  # noqa: PLC0415
-    from hekla.insight.plan import Planner  # noqa: PLC0415
-
     access = reach(kubeconfig, context)
     conf = conf_for(access, conf_file, preset, conf_place, registry, strict=strict)
     facts = facts_for(access, names, ())
@@ -239,9 +233,6 @@ def planner_on_files(
     state: Sequence[Path], registry: Registry, *, conf_file: Path | None, preset: str | None, strict: bool
 ) -> Planner:
     """A scenario is taken as it stands, conf, time and all; manifests as a cluster would admit them."""
-    from hekla.cli.options import chosen_conf  # noqa: PLC0415 - --help stays quick
-    from hekla.insight.plan import Planner, admitted_state  # noqa: PLC0415
-    from hekla.objects.scenario import is_scenario  # noqa: PLC0415
 
     if len(state) == 1 and is_scenario(state[0]):
         own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
@@ -253,11 +244,6 @@ def planner_on_files(
 
 
 def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: bool) -> Planner:
-    from hekla.cli.options import usable_conf  # noqa: PLC0415 - --help stays quick
-    from hekla.engine.model.node import Shard  # noqa: PLC0415
-    from hekla.insight.plan import Planner  # noqa: PLC0415
-    from hekla.objects.scenario import read_scenario  # noqa: PLC0415
-
     scenario = read_scenario(file)
     warn(f"{file}: {complaint}" for complaint in scenario.complaints)
     conf = own or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)
@@ -270,7 +256,6 @@ def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: boo
 
 def manifests_in(files: Sequence[Path]) -> list[Manifest]:
     """What the files hold; what cannot be used of them is told on standard error."""
-    from hekla.objects.read import read_manifests  # noqa: PLC0415
 
     for file in files:
         if str(file) != "-" and not file.exists():

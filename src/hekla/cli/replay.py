@@ -6,21 +6,22 @@ import math
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from hekla import __version__
 from hekla.cli.explain import job_named
-from hekla.cli.options import SPAN, GoSwitches
-from hekla.cli.output import Style, echo, echo_data, output_option, write_out
-from hekla.cli.table import counted
+from hekla.cli.options import SPAN, GoSwitches, chosen_conf, registry_with
+from hekla.cli.output import Style, echo, echo_data, output_option, warn, write_out
+from hekla.cli.replays import listing, one_cycle
 from hekla.conf import Conf
 from hekla.conf.presets import PRESETS
 from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError, InputError
 from hekla.insight.replay import Budget, Case, Recording, case_of, shrink, travel_to
 from hekla.insight.replay.problems import (
-    Problem,
+    ReplayProblem,
     confs_differ,
     evident_problem,
     job_waits,
@@ -28,10 +29,7 @@ from hekla.insight.replay.problems import (
     says,
 )
 from hekla.objects import Pod
-
-if TYPE_CHECKING:
-    from hekla.insight.replay import Recording
-
+from hekla.text import counted
 
 NEEDS_A_CYCLE = ("step", "shrink", "save", "job", "pod", "keep")
 
@@ -63,9 +61,6 @@ def replay(file: Path, output: Style | None, **given: Any) -> None:
     shows its problem: an error, a broken rule, a job that waits (--job), what becomes of a pod (--pod),
     words that are said (--keep), or a difference between configurations (--conf).
     """
-    from hekla.cli.options import chosen_conf, registry_with  # noqa: PLC0415
-    from hekla.cli.replays import listing, one_cycle  # noqa: PLC0415
-    from hekla.insight.replay import Recording  # noqa: PLC0415
 
     _check(given)
     registry = registry_with(given["plugins"])
@@ -100,8 +95,6 @@ def _check(given: dict[str, Any]) -> None:
 
 def _warn_of_header(recording: Recording, plugins: tuple[str, ...]) -> None:
     """What may make cycles come out otherwise than they did."""
-    from hekla import __version__  # noqa: PLC0415 - --help stays quick
-    from hekla.cli.output import warn  # noqa: PLC0415
 
     header = recording.header
     if header.hekla != __version__:
@@ -121,7 +114,7 @@ def cut_out(
     replayer, cycle = travel_to(recording, given["at"], registry)
     case = case_of(replayer, cycle)
     save: Path | None = given["save"]
-    told: dict[str, Any] = {"cycle": cycle.number, "objects": len(case.things)}
+    told: dict[str, Any] = {"cycle": cycle.number, "objects": len(case.objects)}
     if given["shrink"]:
         case, more = _shrunk(case, conf, given)
         told |= more
@@ -144,13 +137,13 @@ def _shrunk(case: Case, conf: Conf | None, given: dict[str, Any]) -> tuple[Case,
         raise HeklaError(f"decided once more, the shrunk cycle does not show it: {problem}")
     return shrunk.case, {
         "problem": str(problem),
-        "left": len(shrunk.case.things),
+        "left": len(shrunk.case.objects),
         "tries": shrunk.tries,
         "complete": shrunk.is_complete,
     }
 
 
-def problem_in(case: Case, conf: Conf | None, given: dict[str, Any]) -> Problem:
+def problem_in(case: Case, conf: Conf | None, given: dict[str, Any]) -> ReplayProblem:
     """What the command line calls a problem; else what plainly is one."""
     if conf is not None:
         return confs_differ(case, conf, _pod(case, given["pod"]) if given["pod"] else "")
@@ -192,7 +185,7 @@ class _Ticker:
 
 
 def _sentence(told: dict[str, Any], case: Case, save: Path) -> str:
-    kinds = Counter(thing.data["kind"] for thing in case.things)
+    kinds = Counter(one.data["kind"] for one in case.objects)
     what = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     if "problem" not in told:
         return f"wrote cycle {told['cycle']} with {counted(told['objects'], 'object')} to {save}"

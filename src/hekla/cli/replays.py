@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 
 import click
 
+from hekla.cli.decide import as_mapping
 from hekla.cli.options import Teller
 from hekla.cli.output import Style, echo, echo_data, warn
-from hekla.cli.render import as_mapping
-from hekla.cli.table import counted
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.insight.replay import Recording, Replayed, replay, travel_to
-from hekla.insight.replay.differences import Act, Difference, acts_of
+from hekla.insight.replay.differences import ActionReport, DecisionDifference, action_reports
 from hekla.insight.replay.problems import breaches
 from hekla.insight.replay.replaying import ASK_OTHERS
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations
+from hekla.text import counted
 
 HEADS = f"{'CYCLE':>6}  {'TIME':20}  {'CHANGES':>7}  {'BOUND':>6}  {'EVICTED':>7}  OUTCOME"
 DIFFERENCES_SHOWN = 5
@@ -56,11 +56,11 @@ def _left_out(replayed: Replayed) -> list[str]:
     return [f'plugin "{name}" asks other processes: cycles are decided without it' for name in sorted(names)]
 
 
-def _unlike(replayed: Replayed) -> list[Difference]:
+def _unlike(replayed: Replayed) -> list[DecisionDifference]:
     return [] if replayed.is_identical else replayed.differences()
 
 
-def _row(replayed: Replayed, found: list[Difference]) -> dict[str, object]:
+def _row(replayed: Replayed, found: list[DecisionDifference]) -> dict[str, object]:
     cycle = replayed.cycle
     broken = [] if replayed.report is None else breaches(replayed.report)
     return {
@@ -76,7 +76,7 @@ def _row(replayed: Replayed, found: list[Difference]) -> dict[str, object]:
     }
 
 
-def _echo_line(replayed: Replayed, found: list[Difference], *, is_compared: bool) -> None:
+def _echo_line(replayed: Replayed, found: list[DecisionDifference], *, is_compared: bool) -> None:
     cycle = replayed.cycle
     word = "alike" if is_compared else "identical"
     outcome = counted(len(found), "difference") if found else word
@@ -126,7 +126,7 @@ def _whole(replayed: Replayed) -> dict[str, object]:
     if replayed.report is None:
         return {"actions": [], "waiting": []}
     waiting = [as_mapping(explanation) for explanation in explanations(replayed.report)]
-    return {"actions": [act.as_data() for act in acts_of(replayed.report)], "waiting": waiting}
+    return {"actions": [act.as_data() for act in action_reports(replayed.report)], "waiting": waiting}
 
 
 def _echo_head(replayed: Replayed) -> bool:
@@ -141,11 +141,11 @@ def _echo_head(replayed: Replayed) -> bool:
 
 
 def _echo_acts(replayed: Replayed, *, in_steps: bool) -> bool:
-    """Action by action; False where somebody has seen enough."""
+    """Action by action; False where the user has quit."""
     if replayed.report is None:
         echo(f"\nthe cycle failed: {replayed.error}")
         return True
-    acts = acts_of(replayed.report)
+    acts = action_reports(replayed.report)
     waits_for_keys = in_steps and is_terminal()
     for place, act in enumerate(acts, start=1):
         _echo_act(act, None if in_steps else LINES_SHOWN)
@@ -166,13 +166,13 @@ def _goes_on(following: str) -> bool:
     return not str(answer).strip().lower().startswith("q")
 
 
-def _echo_act(act: Act, most: int | None) -> None:
+def _echo_act(act: ActionReport, most: int | None) -> None:
     echo(f"\n{act.action}" + ("" if act.decided or act.remarks else ": nothing"))
     for lines in (act.decided, act.remarks):
         _echo_some(lines, len(lines) if most is None else most, "  ")
 
 
-def _echo_end(replayed: Replayed, found: list[Difference], *, is_compared: bool) -> None:
+def _echo_end(replayed: Replayed, found: list[DecisionDifference], *, is_compared: bool) -> None:
     if replayed.report is not None:
         _echo_why(replayed.report)
     echo("")

@@ -6,23 +6,22 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hekla import __version__
-from hekla.cli.embedding import START, Embedded, embed
-from hekla.cli.event_log import Chronicle
+from hekla.cli.embedded_run import START, Embedded, RunLog, embed
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable
-from hekla.cli.table import counted
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
 from hekla.engine.framework.registry import Registry
-
-if TYPE_CHECKING:
-    from hekla.simulation.witness import Witness
+from hekla.insight.replay import CycleRecorder, header
+from hekla.simulation.report import write_report
+from hekla.simulation.witness import Witness
+from hekla.text import counted
 
 
 class Seconds(click.FloatRange):
@@ -101,7 +100,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
     witness = None if report_file is None else witness_of(embedded, period)
     with recorded(embedded, record, options, registry, plugins):
-        chronicle = watch(
+        log = watch(
             embedded,
             title="hekla run",
             pace=pace,
@@ -111,18 +110,14 @@ def run(  # noqa: PLR0917 - one parameter per option
             before_pause=(lambda _report: None) if witness is None else witness.look,
         )
     if output is not None and is_data:
-        echo_data(chronicle.as_data(), output)
+        echo_data(log.as_data(), output)
     else:
-        echo_summary(chronicle)
+        echo_summary(log)
     if witness is not None and report_file is not None:
-        from hekla.simulation.report import write_report  # noqa: PLC0415 - only a report needs it
-
         write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
 
 
 def witness_of(embedded: Embedded, period: float) -> Witness:
-    from hekla.simulation.witness import Witness  # noqa: PLC0415 - only a report needs it
-
     return Witness(embedded.cluster, period=period)
 
 
@@ -134,21 +129,20 @@ def recorded(
     if path is None:
         yield
         return
-    from hekla.insight.replay import Scribe, header  # noqa: PLC0415 - only a recording needs it
 
     head = header(__version__, options.scheduler_names, plugins=plugins)
-    embedded.loop.witness = scribe = Scribe(path, head, registry.catalogue())
-    scribe.follow(embedded.cluster.state)
+    embedded.loop.observer = recorder = CycleRecorder(path, head, registry.catalogue())
+    recorder.follow(embedded.cluster.state)
     try:
         yield
     finally:
-        scribe.close()
+        recorder.close()
 
 
-def echo_summary(chronicle: Chronicle) -> None:
+def echo_summary(log: RunLog) -> None:
     """What became of every job, and why some still wait."""
-    echo(f"\n{chronicle.table()}")
-    deeds = ", ".join(f"{action} {count}" for action, count in chronicle.deeds.items() if count)
-    echo(f"\n{counted(chronicle.cycles, 'cycle')}; decisions: {deeds or 'none'}")
-    if chronicle.waiting:
-        echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in chronicle.waiting))
+    echo(f"\n{log.table()}")
+    counts = ", ".join(f"{action} {count}" for action, count in log.counts.items() if count)
+    echo(f"\n{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}")
+    if log.waiting:
+        echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in log.waiting))

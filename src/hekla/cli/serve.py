@@ -10,7 +10,13 @@ from typing import Any
 import click
 
 from hekla.cli.from_cluster import ignored_provisioners_option
-from hekla.cli.options import SIZE, SPAN, GoSwitches
+from hekla.cli.options import SIZE, SPAN, GoSwitches, registry_with
+from hekla.cluster.kubernetes import KubernetesOptions
+from hekla.cluster.kubernetes.api.access import find_access
+from hekla.cluster.kubernetes.api.lease import LeaseOptions
+from hekla.cluster.kubernetes.api.reflector import WatchPatience
+from hekla.server.options import ServeOptions, set_up_logs
+from hekla.server.server import Server
 
 IGNORED = (
     "--minimum-feasible-nodes",
@@ -92,7 +98,7 @@ def _ignored_options(command: click.Command) -> click.Command:
 @click.option("--enable-healthz/--no-enable-healthz", default=True, show_default=True)
 @click.option(
     "--stall-limit", default=300.0, show_default="5m", type=SPAN,
-    help="Without the end of a cycle for so long, health says no.",
+    help="Without a completed cycle for so long, the process counts as unhealthy.",
 )  # fmt: skip
 @click.option("--audit-period", default=300.0, show_default="5m", type=SPAN, help="Between self-audits.")
 @click.option("--watch-timeout", default=240.0, show_default="4m", type=SPAN, help="How long a watch lasts.")
@@ -110,10 +116,6 @@ def serve(**given: Any) -> None:
     The options are those of vc-scheduler where it has them; those that make no sense here are accepted and
     do nothing. It stops cleanly on SIGTERM: what is under way is finished, and the lease given back.
     """
-    from hekla.cli.options import registry_with  # noqa: PLC0415 - --help stays quick
-    from hekla.cluster.kubernetes.api.access import find_access  # noqa: PLC0415
-    from hekla.server.options import set_up_logs  # noqa: PLC0415
-    from hekla.server.server import Server  # noqa: PLC0415
 
     set_up_logs(given["log_format"], given["log_level"])
     if ignored := without_effect(given):
@@ -131,10 +133,6 @@ def without_effect(given: dict[str, Any]) -> list[str]:
 
 def options_from(given: dict[str, Any]) -> Any:
     """What the command line says, as the process takes it."""
-    from hekla.cluster.kubernetes import KubernetesOptions  # noqa: PLC0415 - --help stays quick
-    from hekla.cluster.kubernetes.api.lease import LeaseOptions  # noqa: PLC0415
-    from hekla.cluster.kubernetes.api.reflector import Patience  # noqa: PLC0415
-    from hekla.server.options import ServeOptions  # noqa: PLC0415
 
     names = tuple(given["names"])
     lease = None
@@ -158,7 +156,7 @@ def options_from(given: dict[str, Any]) -> Any:
             releases_gangs=given["partial_gang"] == "release",
             gang_patience=given["partial_gang_timeout"],
             audit_period=given["audit_period"],
-            patience=Patience(watch=given["watch_timeout"]),
+            patience=WatchPatience(watch=given["watch_timeout"]),
         ),
         lease=lease,
         conf_file=given["scheduler_conf"],

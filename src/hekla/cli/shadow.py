@@ -7,24 +7,29 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hekla.cli.from_cluster import (
     access_options,
+    conf_for,
     conf_from_cluster_option,
     ignored_provisioners_option,
+    reach,
     scheduler_name_option,
 )
-from hekla.cli.options import SPAN, GoSwitches
+from hekla.cli.options import SPAN, GoSwitches, registry_with
 from hekla.cli.output import as_json, echo
+from hekla.clock import WallClock
+from hekla.cluster.kubernetes.api.access import Access
 from hekla.errors import InputError
-
-if TYPE_CHECKING:
-    from hekla.cluster.kubernetes.api.access import Access
-    from hekla.insight.shadow import Shadow, Verdict
-    from hekla.insight.shadow.candidate import Lane
+from hekla.insight.shadow import Finding, Shadow
+from hekla.insight.shadow.candidate import Candidate
+from hekla.insight.shadow.comparator import Patience
+from hekla.insight.shadow.shadow import Listener, ShadowOptions, WatchOptions, watch_cluster
+from hekla.server.options import set_up_logs
+from hekla.text import counted, table
 
 CURRENT, CANDIDATE = "current", "candidate"
 
@@ -44,12 +49,12 @@ CURRENT, CANDIDATE = "current", "candidate"
 )
 @click.option(
     "--patience", default=5.0, show_default="5s", type=SPAN,
-    help="How long something is wanted in vain before it is told.",
+    help="How long a wanted action may stay undone before it is reported.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Treat warnings about the configurations as errors.")
 @click.option("--plugin", "plugins", multiple=True, metavar="MODULE:CLASS", help="A plugin of your own.")
 @click.option("--log-format", default="text", show_default=True, type=click.Choice(["text", "json"]),
-              help="How each difference is told.")  # fmt: skip
+              help="How each difference is printed.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Write summary and differences as JSON.")
 @click.option("-o", "--output", default="table", show_default=True, type=click.Choice(["table", "json"]),
               help="How the summary is printed; with json, differences go to standard error.")  # fmt: skip
@@ -60,22 +65,15 @@ def shadow(**given: Any) -> None:
     other scheduler binds or evicts is held against it: same node, another node and why, started earlier,
     kept waiting and why. Nothing is written to the cluster. A summary is printed at the end, or on Ctrl-C.
     """
-    from hekla.cli.from_cluster import reach  # noqa: PLC0415 - --help stays quick
-    from hekla.insight.shadow.judge import Patience  # noqa: PLC0415
-    from hekla.insight.shadow.shadow import (  # noqa: PLC0415
-        Hearer,
-        ShadowOptions,
-        WatchOptions,
-        watch_cluster,
-    )
-    from hekla.server.options import set_up_logs  # noqa: PLC0415
 
     set_up_logs(given["log_format"], "error")
     if given["report"] is not None:
         _check_writable(given["report"])
     access = reach(given["kubeconfig"], given["context"])
-    lanes = lanes_for(access, given)
-    teller = Teller(given["log_format"], err=given["output"] == "json", is_alone=len(lanes) == 1)
+    candidates = candidates_for(access, given)
+    writer = DifferenceWriter(
+        given["log_format"], err=given["output"] == "json", is_alone=len(candidates) == 1
+    )
     options = WatchOptions(
         scheduler_names=tuple(given["names"]),
         period=given["period"],
@@ -83,19 +81,17 @@ def shadow(**given: Any) -> None:
         shadow=ShadowOptions(Patience(start=given["tolerance"], lack=given["patience"])),
     )
     began = _now()
-    ended = asyncio.run(watch_cluster(access, lanes, Hearer(teller.difference, teller.remark), options))
+    ended = asyncio.run(
+        watch_cluster(access, candidates, Listener(writer.difference, writer.remark), options)
+    )
     data = {"began": began, "ended": _now(), **ended.summary()}
     if given["report"] is not None:
         write_report(given["report"], data, ended)
     echo(as_json(data) if given["output"] == "json" else summary_table(data))
 
 
-def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
+def candidates_for(access: Access, given: Mapping[str, Any]) -> list[Candidate]:
     """The configuration in use and the candidate, as far as they are given; else the one that is built in."""
-    from hekla.cli.from_cluster import conf_for  # noqa: PLC0415 - --help stays quick
-    from hekla.cli.options import registry_with  # noqa: PLC0415
-    from hekla.clock import WallClock  # noqa: PLC0415
-    from hekla.insight.shadow.candidate import Lane  # noqa: PLC0415
 
     registry, strict, clock = registry_with(given["plugins"]), given["strict"], WallClock()
     conf_file, place, candidate = given["conf_file"], given["conf_place"], given["candidate"]
@@ -105,10 +101,10 @@ def lanes_for(access: Access, given: Mapping[str, Any]) -> list[Lane]:
     if candidate is not None:
         confs[CANDIDATE] = conf_for(access, candidate, None, None, registry, strict=strict)
     facts = {key: given[key] for key in ("default_queue", "ignored_provisioners")}
-    return [Lane(name, conf, clock, registry, **facts) for name, conf in confs.items()]
+    return [Candidate(name, conf, clock, registry, **facts) for name, conf in confs.items()]
 
 
-class Teller:
+class DifferenceWriter:
     """A line per difference as it happens; remarks go to standard error."""
 
     def __init__(self, style: str, *, err: bool, is_alone: bool) -> None:
@@ -116,15 +112,15 @@ class Teller:
         self._err = err
         self._is_alone = is_alone
 
-    def difference(self, verdict: Verdict) -> None:
-        echo(self._line(verdict), err=self._err)
+    def difference(self, finding: Finding) -> None:
+        echo(self._line(finding), err=self._err)
 
-    def _line(self, verdict: Verdict) -> str:
+    def _line(self, finding: Finding) -> str:
         if self._style == "json":
-            return as_json(verdict.as_data())
-        time = datetime.fromtimestamp(verdict.at, UTC).strftime("%H:%M:%S")
-        lane = "" if self._is_alone else f"{verdict.lane:9}  "
-        return f"{time}  {lane}{verdict.kind.value:15}  {verdict}"
+            return as_json(finding.as_data())
+        time = datetime.fromtimestamp(finding.at, UTC).strftime("%H:%M:%S")
+        candidate = "" if self._is_alone else f"{finding.candidate:9}  "
+        return f"{time}  {candidate}{finding.kind.value:15}  {finding}"
 
     def remark(self, text: str) -> None:
         echo(as_json({"remark": text}) if self._style == "json" else text, err=True)
@@ -132,41 +128,40 @@ class Teller:
 
 def summary_table(data: Mapping[str, Any]) -> str:
     """What was seen, by configuration, and what differed, by kind and queue."""
-    from hekla.cli.table import counted, table  # noqa: PLC0415 - --help stays quick
 
-    lanes: Sequence[Mapping[str, Any]] = data["configurations"]
+    candidates: Sequence[Mapping[str, Any]] = data["configurations"]
     heads = ("configuration", "seen", "agreed", "differed", "not judged", "earlier by (mean)", "cycles")
     rows = [
         (
-            lane["configuration"],
-            lane["seen"],
-            lane["agreed"],
-            lane["differed"],
-            lane["byKind"].get("not judged", 0),
-            f"{lane['earlierSeconds']['mean']:.1f}s",
-            lane["cycles"],
+            candidate["configuration"],
+            candidate["seen"],
+            candidate["agreed"],
+            candidate["differed"],
+            candidate["byKind"].get("not judged", 0),
+            f"{candidate['earlierSeconds']['mean']:.1f}s",
+            candidate["cycles"],
         )
-        for lane in lanes
+        for candidate in candidates
     ]
     parts = [table(heads, rows)]
     differences = [
-        (lane["configuration"], queue, kind, count)
-        for lane in lanes
-        for queue, kinds in lane["byQueue"].items()
+        (candidate["configuration"], queue, kind, count)
+        for candidate in candidates
+        for queue, kinds in candidate["byQueue"].items()
         for kind, count in kinds.items()
         if kind not in ("same", "not judged")
     ]
     if differences:
         parts.append(table(("configuration", "queue", "difference", "count"), differences))
-    if len(lanes) > 1:
+    if len(candidates) > 1:
         parts.append(f"the configurations disagree on {counted(data['disagreements'], 'decision')}")
-    if not any(lane["seen"] for lane in lanes):
+    if not any(candidate["seen"] for candidate in candidates):
         parts.append("the other scheduler decided nothing meanwhile")
     return "\n\n".join(parts)
 
 
 def write_report(path: Path, data: Mapping[str, Any], ended: Shadow) -> None:
-    whole = {**data, "differences": [verdict.as_data() for verdict in ended.differences]}
+    whole = {**data, "differences": [finding.as_data() for finding in ended.differences]}
     try:
         path.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
     except OSError as error:
@@ -183,6 +178,4 @@ def _check_writable(path: Path) -> None:
 
 
 def _now() -> str:
-    from hekla.clock import WallClock  # noqa: PLC0415 - --help stays quick
-
     return datetime.fromtimestamp(WallClock().now(), UTC).isoformat(timespec="seconds")

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
+from rich.progress import Progress as Bar
+from rich.progress import Progress as Bars
 
 from hekla.cli.options import (
     POSITIVE_SPAN,
@@ -21,14 +31,18 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_folder, require_writable, warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from hekla.objects import Node
-    from hekla.simulation.options import Options
-    from hekla.simulation.run import Run
-    from hekla.simulation.workloads import Account, Workload
+from hekla.clock import stopwatch
+from hekla.objects import Node
+from hekla.simulation.measures import run_data, save, summary_lines
+from hekla.simulation.measures.files import FOLDER, form_of
+from hekla.simulation.measures.words import spoken_seconds
+from hekla.simulation.options import Options
+from hekla.simulation.report import write_report
+from hekla.simulation.run import Run, State
+from hekla.simulation.simulate import Progress, Simulation
+from hekla.simulation.workloads import Account, Workload
+from hekla.simulation.workloads.nodes import nodes_of
+from hekla.text import escaped, table
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
 INTERRUPTED = 130
@@ -47,6 +61,9 @@ _STAGE_OPTIONS = (
     ),
     click.option("--until", type=SPAN, help="Stop after so much simulated time."),
 )
+
+
+REFRESH_SECONDS = 0.1
 
 
 def stage_options(command: Any) -> Any:
@@ -89,7 +106,6 @@ def simulate(  # noqa: PLR0917 - one parameter per option
     WORKLOAD is a file of jobs (our own YAML, a trace, a snapshot) or a folder of manifests. Times are
     seconds of simulated time. Ctrl-C stops and tells what there is so far.
     """
-    from hekla.simulation.simulate import Simulation  # noqa: PLC0415 - --help stays quick
 
     require_places(report_file, save_to)
     registry = registry_with(plugins)
@@ -116,7 +132,6 @@ def simulate(  # noqa: PLR0917 - one parameter per option
 
 def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
     """Raises InputError, before anything runs, where results could not be written."""
-    from hekla.simulation.measures.files import FOLDER, form_of  # noqa: PLC0415 - --help stays quick
 
     require_writable(report_file)
     for path in save_to:
@@ -124,15 +139,11 @@ def require_places(report_file: Path | None, save_to: Sequence[Path]) -> None:
 
 
 def chosen_nodes(texts: Sequence[str], given: dict[str, Any]) -> list[Node]:
-    from hekla.simulation.workloads.nodes import nodes_of  # noqa: PLC0415 - --help stays quick
-
     return nodes_of(*texts, gpu_shares=given["gpu_shares"]) if texts else []
 
 
 def default_nodes(workload: Workload) -> list[Node]:
-    """Some nodes, where neither the workload nor anybody else names any; and that is told."""
-    from hekla.objects import Node  # noqa: PLC0415
-    from hekla.simulation.workloads.nodes import nodes_of  # noqa: PLC0415
+    """Some nodes, where neither the workload nor an option names any; and that is told."""
 
     if any(isinstance(manifest, Node) for manifest in workload.objects):
         return []
@@ -141,8 +152,6 @@ def default_nodes(workload: Workload) -> list[Node]:
 
 
 def chosen_options(given: dict[str, Any]) -> Options:
-    from hekla.simulation.options import Options  # noqa: PLC0415
-
     until = given["until"]
     return Options(
         period=given["period"],
@@ -154,7 +163,6 @@ def chosen_options(given: dict[str, Any]) -> Options:
 
 def watched(simulate_with: Callable[..., Run], *, quiet: bool) -> tuple[Run, bool]:
     """The run, and whether Ctrl-C was pressed, which ends it at the next cycle; with a bar on a terminal."""
-    from hekla.cli.progress import interruptible, progress_bar  # noqa: PLC0415
 
     with interruptible() as is_stopped, progress_bar(quiet=quiet) as show:
         return simulate_with(show, is_stopped), is_stopped()
@@ -167,21 +175,15 @@ def tell_account(account: Account) -> None:
 
 
 def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
-    from hekla.simulation.measures import save  # noqa: PLC0415
-
     for path in save_to:
         for written in save(run, path):
             echo(f"wrote {written}", err=True)
     if report_file is not None:
-        from hekla.simulation.report import write_report  # noqa: PLC0415
-
         write_report(run, report_file)
         echo(f"wrote {report_file}", err=True)
 
 
 def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
-    from hekla.simulation.measures import run_data, summary_lines  # noqa: PLC0415
-
     if output in (Style.JSON, Style.YAML):
         echo_data(run_data(run), output)
         return
@@ -193,9 +195,6 @@ def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
 
 
 def _job_table(run: Run) -> str:
-    from hekla.cli.table import table  # noqa: PLC0415
-    from hekla.simulation.run import State  # noqa: PLC0415
-
     jobs = run.jobs
     rows = [
         (
@@ -213,3 +212,94 @@ def _job_table(run: Run) -> str:
 
 def _time(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1f}s"
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed; pressed twice it ends everything at once."""
+    is_stopped = False
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal is_stopped
+        is_stopped = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield lambda: is_stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progress_bar(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
+    """Shows progress on standard error, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+
+    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, told="")
+        began = shown = stopwatch()
+
+        def show(progress: Progress) -> None:
+            nonlocal shown
+            now = stopwatch()
+            if now - shown < REFRESH_SECONDS:
+                return
+            shown = now
+            rate = progress.finished / (now - began)
+            told = f"jobs  {spoken_seconds(progress.now)} simulated  {rate:,.0f} jobs/s"
+            bar.update(task, completed=progress.finished, total=progress.count, told=told)
+
+        yield show
+
+
+Show = Callable[[int, Progress], None]
+
+
+@dataclass(frozen=True)
+class RunMonitor:
+    show: Show
+    """The number of a run, and how far it has come."""
+    is_stopped: Callable[[], bool]
+
+
+@contextmanager
+def watching(names: Sequence[str], first_seed: int, *, quiet: bool) -> Iterator[RunMonitor]:
+    """Runs come seed by seed, for each seed under every configuration in turn."""
+    with interruptible() as is_stopped, progress_bars(names, first_seed, quiet=quiet) as show:
+        yield RunMonitor(show, is_stopped)
+
+
+@contextmanager
+def progress_bars(names: Sequence[str], first_seed: int, *, quiet: bool = False) -> Iterator[Show]:
+    """A bar for every run that has begun, on standard error, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _number, _progress: None
+        return
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[told]}"),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[int, TaskID] = {}
+        shown: dict[int, float] = {}
+
+        def show(number: int, progress: Progress) -> None:
+            now = stopwatch()
+            if now - shown.get(number, -1.0) < REFRESH_SECONDS:
+                return
+            shown[number] = now
+            if number not in tasks:
+                seed, name = first_seed + number // len(names), names[number % len(names)]
+                tasks[number] = bars.add_task(f"{escape(escaped(name))}, seed {seed}", total=None, told="")
+            told = f"jobs  {spoken_seconds(progress.now)} simulated"
+            bars.update(tasks[number], completed=progress.finished, total=progress.count, told=told)
+
+        yield show

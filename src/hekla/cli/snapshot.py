@@ -17,6 +17,8 @@ from hekla.cli.from_cluster import (
 )
 from hekla.cli.options import GoSwitches, read_conf_text
 from hekla.cli.output import echo, write_out
+from hekla.cluster.export import as_data, as_scenario, listed
+from hekla.cluster.scramble import scramble
 from hekla.conf import PRESETS
 
 if TYPE_CHECKING:
@@ -54,8 +56,6 @@ def snapshot(  # noqa: PLR0917 - one parameter per option
     shown to others and is decided in the same way. Resource names, devices and words of the configuration
     stay.
     """
-    from hekla.cluster.export import as_data, as_scenario, listed  # noqa: PLC0415 - --help stays quick
-    from hekla.cluster.scramble import scramble  # noqa: PLC0415
 
     access = reach(kubeconfig, context)
     conf = conf_text(access, conf_file, preset, conf_place)

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
+from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hekla.cli.embedding import Embedded
-from hekla.cli.event_log import Chronicle
+from hekla.cli.embedded_run import Embedded, RunLog
 from hekla.cli.options import Teller
 from hekla.cli.output import echo
 from hekla.clock import WallClock
@@ -21,8 +21,8 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.objects import VolcanoJob
-from hekla.safe_text import escaped
 from hekla.scheduler.cycle import CycleReport
+from hekla.text import escaped
 
 BAR = 16
 ROWS = 12
@@ -159,19 +159,19 @@ def watch(
     max_cycles: int | None = None,
     quiet: bool = False,
     before_pause: Spectator = lambda _report: None,
-) -> Chronicle:
+) -> RunLog:
     """Run until nothing can change any more, or the limit; what became of every job."""
     start = embedded.clock.now()
-    chronicle = Chronicle(start)
+    log = RunLog(start)
     teller = Teller()
     teller.tell(embedded.cluster.complaints)
     end = None if until is None else start + until
     if sys.stdout.isatty() and not quiet:
-        _watch_live(embedded, chronicle, title, pace, end, max_cycles, before_pause)
+        _watch_live(embedded, log, title, pace, end, max_cycles, before_pause)
     else:
 
         def spectator(report: CycleReport) -> None:
-            for action, sentence in chronicle.record(report):
+            for action, sentence in log.record(report):
                 if not quiet:
                     echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
             teller.tell(report.session.snapshot.complaints)
@@ -179,27 +179,25 @@ def watch(
 
         embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=spectator)
     # What happened after the last cycle (pods that ended, Jobs that completed) belongs to the end.
-    chronicle.settle(embedded.cluster.all_of(VolcanoJob))
+    log.settle(embedded.cluster.all_of(VolcanoJob))
     teller.tell(embedded.cluster.complaints)
-    return chronicle
+    return log
 
 
 def _watch_live(  # noqa: PLR0917 - everything the loop needs, nothing more
     embedded: Embedded,
-    chronicle: Chronicle,
+    log: RunLog,
     title: str,
     pace: float,
     end: float | None,
     max_cycles: int | None,
     before_pause: Spectator,
 ) -> None:
-    from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
-
-    screen = Screen(title, chronicle.start)
+    screen = Screen(title, log.start)
     with Live(auto_refresh=False, screen=False) as live:
 
         def spectator(report: CycleReport) -> None:
-            screen.tell(report.session.now, chronicle.record(report))
+            screen.tell(report.session.now, log.record(report))
             live.update(screen.picture(report), refresh=True)
             before_pause(report)
             WallClock().sleep(pace)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
 from hekla.cli.options import SPAN, GoSwitchGroup, chosen_workload, workload_options
 from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hekla.simulation.workloads import Workload
+from hekla.objects.quantity import write_duration
+from hekla.simulation.workloads import Settings, Workload, nodes_of
+from hekla.simulation.workloads import generate as generated
+from hekla.simulation.workloads.summary import Summary
+from hekla.simulation.workloads.write import WRITERS
+from hekla.text import counted, table
 
 FORMS = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl", ".swf": "swf"}
 FILE = click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
@@ -53,7 +55,6 @@ def workload() -> None:
 @output_option
 def show(file: Path, output: Style | None, **given: Any) -> None:
     """Tell what is in the workload FILE: jobs, queues, sizes, run times, and what was left out and why."""
-    from hekla.simulation.workloads.summary import Summary  # noqa: PLC0415 - --help stays quick
 
     data = Summary(chosen_workload(file, given)).as_data()
     if output is None or output is Style.TABLE:
@@ -80,10 +81,6 @@ def generate(nodes: tuple[str, ...], seed: int, out: Path | None, to: str | None
     Queues, users, kinds of pods and all the rest are set in a workload file under `generate`. The nodes are
     written into the file.
     """
-    from dataclasses import replace  # noqa: PLC0415 - --help stays quick
-
-    from hekla.simulation.workloads import Settings, nodes_of  # noqa: PLC0415
-    from hekla.simulation.workloads import generate as generated  # noqa: PLC0415
 
     if given["load"] is not None and given["rate"] is not None:
         raise click.UsageError("give either --load or --rate, not both")
@@ -108,8 +105,6 @@ def convert(file: Path, out: Path | None, to: str | None, **given: Any) -> None:
 
 def write(made: Workload, out: Path | None, to: str | None) -> None:
     """Write the workload; what was left out or changed is told on standard error."""
-    from hekla.cli.table import counted  # noqa: PLC0415 - --help stays quick
-    from hekla.simulation.workloads.write import WRITERS  # noqa: PLC0415
 
     form = to or form_of(out)
     with opened(out) as file:
@@ -145,7 +140,6 @@ def opened(out: Path | None) -> Iterator[TextIO]:
 
 def as_text(data: Mapping[str, Any]) -> str:
     """The summary for people."""
-    from hekla.cli.table import counted, table  # noqa: PLC0415 - --help stays quick
 
     span = written(data["lastArrival"] - data["firstArrival"])
     users = f" of {counted(data['users'], 'user')}" if data["users"] else ""
@@ -165,7 +159,6 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 def queue_table(data: Mapping[str, Any]) -> str:
     """Jobs by queue, with hours of processors and GPUs."""
-    from hekla.cli.table import table  # noqa: PLC0415 - --help stays quick
 
     shown = [name for name in data["resourceHours"] if name != "memory"]
     rows: list[Sequence[object]] = [
@@ -184,7 +177,6 @@ def queue_table(data: Mapping[str, Any]) -> str:
 
 def written(seconds: float) -> str:
     """`1h30m0s`, or days where there are many hours."""
-    from hekla.objects.duration import write_duration  # noqa: PLC0415 - --help stays quick
 
     if seconds == float("inf"):
         return "forever"

@@ -1,1 +1,1 @@
-"""The garden: clusters that deliver facts and carry out decisions."""
+"""Clusters: they deliver facts and carry out decisions."""

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
 from hekla.objects import Condition, Pod
+from hekla.objects.keys import QUEUE_ALLOCATION_GATE
 
 
 def with_condition(pod: Pod, condition: Condition, now: datetime) -> Pod:

@@ -16,14 +16,15 @@ from msgspec.structs import replace
 from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec, JobState
+from hekla.objects.keys import SELECTED_NODE, STORAGE_CLASS, WAITING_TIME
 
 READ_DOMAINS = ("volcano.sh", "scheduling.k8s.io", "hekla.dev", "nvidia.com")
 READ_ANNOTATIONS = frozenset(
     {
         "pv.kubernetes.io/bind-completed",
-        "sla-waiting-time",
-        "volume.beta.kubernetes.io/storage-class",
-        "volume.kubernetes.io/selected-node",
+        WAITING_TIME,
+        STORAGE_CLASS,
+        SELECTED_NODE,
     }
 )
 POD_SCHEDULED = "PodScheduled"

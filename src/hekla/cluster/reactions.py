@@ -1,4 +1,4 @@
-"""Reactions: changes of the store go to the controllers, and their commands to whoever carries them out.
+"""Reactions: changes of the store go to the controllers, and their commands to an executor.
 
 What a command changes is told before anything else that happened, as the controllers ask for. What has no
 UID yet has been asked for and is not there: it counts, but nothing happens to it. What no policy of
@@ -29,7 +29,7 @@ QUEUE_ACTIONS = {"OpenQueue": open_queue, "CloseQueue": close_queue}
 
 
 @dataclass(frozen=True)
-class Change:
+class ObjectChange:
     """What an object was, and what it is."""
 
     before: Manifest | None
@@ -47,8 +47,8 @@ class Change:
         return isinstance(self.before, PodGroup) and self.after is None
 
 
-class Hands(Protocol):
-    """Who does what a controller wants done, so that the store shows it at once."""
+class CommandExecutor(Protocol):
+    """Does what a controller wants done, so that the store shows it at once."""
 
     def carry_out(self, commands: Iterable[Command]) -> None: ...
 
@@ -57,15 +57,15 @@ class Reactions:
     """Drives the controllers of Jobs and queues; `now` tells the time."""
 
     def __init__(
-        self, store: Store, hands: Hands, controller: JobController, now: Callable[[], datetime]
+        self, store: Store, executor: CommandExecutor, controller: JobController, now: Callable[[], datetime]
     ) -> None:
         self._store = store
-        self._hands = hands
+        self._executor = executor
         self._controller = controller
         self._now = now
-        self._waiting: deque[Change] = deque()
-        self._merged: dict[str, Change] = {}
-        self._fresh: list[Change] = []
+        self._waiting: deque[ObjectChange] = deque()
+        self._merged: dict[str, ObjectChange] = {}
+        self._fresh: list[ObjectChange] = []
         self._groups_by_queue: Counter[str] = Counter()
         self._is_deaf = False
 
@@ -75,11 +75,11 @@ class Reactions:
         before, after = made(before), made(after)
         if self._is_deaf or (before is None and after is None):
             return
-        change = Change(before, after)
+        change = ObjectChange(before, after)
         if is_news(change):
             self._note(change)
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: ObjectChange) -> None:
         subject = change.subject
         job = self._job_of(subject)
         if job is None or change.is_end_of_group or is_answered(change, job):
@@ -108,18 +108,18 @@ class Reactions:
         self._fresh.clear()
         answered = 0
         while (self._waiting or self._merged) and answered != most:
-            self._hands.carry_out(self._answers(self._next()))
+            self._executor.carry_out(self._answers(self._next()))
             self._waiting.extendleft(reversed(self._fresh))
             self._fresh.clear()
             answered += 1
         return bool(self._waiting or self._merged)
 
-    def _next(self) -> Change:
+    def _next(self) -> ObjectChange:
         if self._waiting:
             return self._waiting.popleft()
         return self._merged.pop(next(iter(self._merged)))
 
-    def _answers(self, change: Change) -> Iterable[Command]:
+    def _answers(self, change: ObjectChange) -> Iterable[Command]:
         match change.before, change.after:
             case (Pod(), _) | (_, Pod()):
                 return self._answers_to_pod(change)
@@ -132,11 +132,11 @@ class Reactions:
                 return self._controller.job_changed(self._store, earlier, job, self._now())
             case ((None | Queue()), Queue() as queue):
                 return sync_queue(queue.metadata.name, self._store.queues(), self._groups_by_queue)
-            case None, VolcanoCommand() as order:
-                return self._obey(order)
+            case None, VolcanoCommand() as command:
+                return self._answers_to_command(command)
         return ()
 
-    def _answers_to_pod(self, change: Change) -> Iterable[Command]:
+    def _answers_to_pod(self, change: ObjectChange) -> Iterable[Command]:
         now, world, controller = self._now(), self._store, self._controller
         match change.before, change.after:
             case None, Pod() as pod:
@@ -147,7 +147,7 @@ class Reactions:
                 return controller.pod_changed(world, before, after, now)
         return ()
 
-    def _answers_to_group(self, change: Change) -> Iterable[Command]:
+    def _answers_to_group(self, change: ObjectChange) -> Iterable[Command]:
         now, world, controller = self._now(), self._store, self._controller
         match change.before, change.after:
             case None, PodGroup() as group:
@@ -160,16 +160,16 @@ class Reactions:
                 return controller.pod_group_changed(world, before, after, now)
         return ()
 
-    def _obey(self, order: VolcanoCommand) -> Iterable[Command]:
-        """Do what someone has ordered, once."""
-        self._store.remove(order)
-        target, queues, groups = order.target, self._store.queues(), self._groups_by_queue
+    def _answers_to_command(self, command: VolcanoCommand) -> Iterable[Command]:
+        """Carry out an object of kind Command, once."""
+        self._store.remove(command)
+        target, queues, groups = command.target, self._store.queues(), self._groups_by_queue
         match target.api_version.partition("/")[0], target.kind:
             case "batch.volcano.sh", "Job":
-                key = f"{order.metadata.namespace}/{target.name}"
-                return self._controller.command(self._store, key, order.action, self._now(), target.uid)
+                key = f"{command.metadata.namespace}/{target.name}"
+                return self._controller.command(self._store, key, command.action, self._now(), target.uid)
             case "scheduling.volcano.sh", "Queue" if target.name in queues:
-                turn = QUEUE_ACTIONS.get(order.action, sync_queue)
+                turn = QUEUE_ACTIONS.get(command.action, sync_queue)
                 return turn(target.name, queues, groups)
         return ()
 
@@ -181,17 +181,17 @@ class Reactions:
         return sync_queue(name, self._store.queues(), self._groups_by_queue)
 
     def command_job(self, key: str, action: str, uid: str = "") -> None:
-        self._hands.carry_out(self._controller.command(self._store, key, action, self._now(), uid))
+        self._executor.carry_out(self._controller.command(self._store, key, action, self._now(), uid))
         self.drain()
 
     def look_again(self, job: VolcanoJob) -> None:
         """Have the Job looked at as if it were new."""
-        self._fresh.append(Change(None, job))
+        self._fresh.append(ObjectChange(None, job))
 
     def failed(self, key: str, request: Request, undo: Callable[[], None]) -> None:
         """What the Job's request led to could not be done; `undo` takes it back, which is no news."""
         self.give_up(undo)
-        self._hands.carry_out(self._controller.failed(self._store, key, self._now(), request))
+        self._executor.carry_out(self._controller.failed(self._store, key, self._now(), request))
         self.drain()
 
     def give_up(self, undo: Callable[[], None]) -> None:
@@ -201,11 +201,11 @@ class Reactions:
         self._is_deaf = False
 
     def close_queue(self, name: str) -> None:
-        self._hands.carry_out(close_queue(name, self._store.queues(), self._groups_by_queue))
+        self._executor.carry_out(close_queue(name, self._store.queues(), self._groups_by_queue))
         self.drain()
 
     def open_queue(self, name: str) -> None:
-        self._hands.carry_out(open_queue(name, self._store.queues(), self._groups_by_queue))
+        self._executor.carry_out(open_queue(name, self._store.queues(), self._groups_by_queue))
         self.drain()
 
     def next_due(self) -> datetime | None:
@@ -214,11 +214,11 @@ class Reactions:
 
     def fire(self, due: datetime) -> None:
         """Do what the job controller has waited for; `due` is what it asked for."""
-        self._hands.carry_out(self._controller.fire(self._store, max(due, self._now())))
+        self._executor.carry_out(self._controller.fire(self._store, max(due, self._now())))
         self.drain()
 
 
-def is_news(change: Change) -> bool:
+def is_news(change: ObjectChange) -> bool:
     """Whether a controller has anything to do with the change."""
     before, after = change.before, change.after
     match change.subject:
@@ -257,7 +257,7 @@ def made(manifest: Manifest | None) -> Manifest | None:
     return manifest if manifest is not None and manifest.metadata.uid else None
 
 
-def is_answered(change: Change, job: VolcanoJob) -> bool:
+def is_answered(change: ObjectChange, job: VolcanoJob) -> bool:
     """Whether a policy of the Job may answer the change; its own deletions are answered by none."""
     policies = [*job.spec.policies, *(policy for task in job.spec.tasks for policy in task.policies)]
     subject = change.subject
@@ -275,7 +275,7 @@ def is_answered(change: Change, job: VolcanoJob) -> bool:
     )
 
 
-def _event_of(change: Change) -> Event:
+def _event_of(change: ObjectChange) -> Event:
     """What the change is called, if it is called anything."""
     match change.before, change.after:
         case (_, PodGroup() as group):

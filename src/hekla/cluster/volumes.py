@@ -48,7 +48,7 @@ def waits(store: Store, claim: PersistentVolumeClaim) -> bool:
 def volume_for(
     store: Store, claim: PersistentVolumeClaim, node: Node | None, taken: Container[str] = ()
 ) -> PersistentVolume | None:
-    """The smallest that is large enough and not taken: the large ones are left for others."""
+    """The smallest that is large enough and not taken: the large ones are left for other claims."""
     fitting = [
         volume
         for volume in store.all_of(PersistentVolume)

@@ -18,8 +18,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from hekla.conf.document import written
-from hekla.conf.kinds import Kind, kind_of
+from hekla.conf.kinds import ValueKind, kind_of, written
 from hekla.conf.model import Mistake, did_you_mean, under, warning
 from hekla.errors import HeklaError, PluginError
 from hekla.objects.complaint import quoted, spoken
@@ -114,7 +113,7 @@ class Slot:
 
     name: str
     declared: Declared
-    kind: Kind
+    kind: ValueKind
     default: Any
 
     @property

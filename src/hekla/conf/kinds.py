@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
+
+import yaml
 
 from hekla.errors import PluginError
 
@@ -18,8 +21,11 @@ GO_BOOLS = {
 """The texts that Go, and so Volcano, reads as a boolean."""
 
 
+_EXPONENT = re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+$")
+
+
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """A name for the reference page, a phrase for messages, and the reader, which raises ValueError."""
 
     name: str
@@ -27,7 +33,7 @@ class Kind:
     read: Callable[[object], Any]
 
 
-def kind_of(annotation: Any) -> Kind:
+def kind_of(annotation: Any) -> ValueKind:
     """The kind that a field's annotation asks for."""
     if annotation in SIMPLE:
         return SIMPLE[annotation]
@@ -90,21 +96,21 @@ def items_of(value: object) -> Sequence[object]:
     return value
 
 
-def comma_list() -> Kind:
+def comma_list() -> ValueKind:
     """Texts, written as `a, b` or as a YAML list."""
-    return Kind("list of strings", 'a list of texts or one text such as "a, b"', read_comma_list)
+    return ValueKind("list of strings", 'a list of texts or one text such as "a, b"', read_comma_list)
 
 
-def list_of(inner: Kind) -> Kind:
+def list_of(inner: ValueKind) -> ValueKind:
     """A YAML list, every item of one kind."""
 
     def read(value: object) -> tuple[object, ...]:
         return tuple(inner.read(item) for item in items_of(value))
 
-    return Kind(f"list of {plural(inner.name)}", f"a list, each item {inner.expects}", read)
+    return ValueKind(f"list of {plural(inner.name)}", f"a list, each item {inner.expects}", read)
 
 
-def map_of(inner: Kind) -> Kind:
+def map_of(inner: ValueKind) -> ValueKind:
     """A YAML map, every value of one kind."""
 
     def read(value: object) -> dict[str, object]:
@@ -113,10 +119,10 @@ def map_of(inner: Kind) -> Kind:
         return {str(key): inner.read(item) for key, item in value.items()}
 
     expects = "a map" if inner is ANYTHING else f"a map, each value {inner.expects}"
-    return Kind(f"map of {plural(inner.name)}" if inner is not ANYTHING else "map", expects, read)
+    return ValueKind(f"map of {plural(inner.name)}" if inner is not ANYTHING else "map", expects, read)
 
 
-def one_of(words: Sequence[object]) -> Kind:
+def one_of(words: Sequence[object]) -> ValueKind:
     """Exactly one of some words."""
 
     def read(value: object) -> object:
@@ -124,10 +130,10 @@ def one_of(words: Sequence[object]) -> Kind:
             raise ValueError(value)
         return value
 
-    return Kind("string", "one of " + ", ".join(f'"{word}"' for word in words), read)
+    return ValueKind("string", "one of " + ", ".join(f'"{word}"' for word in words), read)
 
 
-def either(options: Sequence[Kind]) -> Kind:
+def either(options: Sequence[ValueKind]) -> ValueKind:
     """The first of several kinds that accepts the value."""
 
     def read(value: object) -> object:
@@ -138,17 +144,17 @@ def either(options: Sequence[Kind]) -> Kind:
                 continue
         raise ValueError(value)
 
-    return Kind(" or ".join(o.name for o in options), " or ".join(o.expects for o in options), read)
+    return ValueKind(" or ".join(o.name for o in options), " or ".join(o.expects for o in options), read)
 
 
-ANYTHING = Kind("value", "any value", lambda value: value)
+ANYTHING = ValueKind("value", "any value", lambda value: value)
 
-SIMPLE: Mapping[Any, Kind] = {
-    int: Kind("int", "an integer", read_int),
-    float: Kind("float", "a number", read_float),
-    bool: Kind("bool", "true or false", read_bool),
-    str: Kind("string", "a text", read_text),
-    NoneType: Kind("null", "null", read_nothing),
+SIMPLE: Mapping[Any, ValueKind] = {
+    int: ValueKind("int", "an integer", read_int),
+    float: ValueKind("float", "a number", read_float),
+    bool: ValueKind("bool", "true or false", read_bool),
+    str: ValueKind("string", "a text", read_text),
+    NoneType: ValueKind("null", "null", read_nothing),
     object: ANYTHING,
     Any: ANYTHING,
 }
@@ -158,3 +164,35 @@ def plural(name: str) -> str:
     """`string` becomes `strings`, `map of ints` becomes `maps of ints`."""
     head, of, rest = name.partition(" of ")
     return f"{head}s{of}{rest}"
+
+
+class _InlineDumper(yaml.CSafeDumper):
+    """Quotes texts that look like numbers; for Go's YAML reader 1e3 is one, for PyYAML alone it is not."""
+
+
+_InlineDumper.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
+
+
+def _one_line_text(dumper: _InlineDumper, text: str) -> yaml.ScalarNode:
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_InlineDumper.add_representer(str, _one_line_text)
+
+
+def written(value: object) -> str:
+    """The value as YAML on one line."""
+    text = yaml.dump(
+        plain(value), Dumper=_InlineDumper, default_flow_style=True, width=-1, allow_unicode=True
+    )
+    return text.removesuffix("...\n").rstrip("\n")
+
+
+def plain(value: object) -> object:
+    """The value with lists and dicts in place of tuples and other mappings."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value

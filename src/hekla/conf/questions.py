@@ -9,7 +9,7 @@ from hekla.conf.model import Conf, PluginEntry
 
 
 @dataclass(frozen=True)
-class Question:
+class CheckedPoint:
     """An extension point that is checked: its name, its switch, and which of Volcano's plugins answer it."""
 
     point: str
@@ -17,19 +17,19 @@ class Question:
     plugins: tuple[str, ...]
 
 
-STARVING = Question("job starving", "enableJobStarving", ("gang", "priority", "tdm"))
-PREEMPTABLE = Question(
+STARVING = CheckedPoint("job starving", "enableJobStarving", ("gang", "priority", "tdm"))
+PREEMPTABLE = CheckedPoint(
     "preemptable",
     "enablePreemptable",
     ("priority", "gang", "conformance", "drf", "tdm", "pdb", "cdp", "extender"),
 )
-RECLAIMABLE = Question(
+RECLAIMABLE = CheckedPoint(
     "reclaimable",
     "enableReclaimable",
     ("gang", "conformance", "proportion", "capacity", "drf", "pdb", "cdp", "extender"),
 )
-EVICTABLE = Question("unified evictable", "", ("priority", "gang", "conformance", "capacity"))
-VICTIMS = Question("victim tasks", "enabledVictim", ("tdm", "pdb", "rescheduling"))
+EVICTABLE = CheckedPoint("unified evictable", "", ("priority", "gang", "conformance", "capacity"))
+VICTIMS = CheckedPoint("victim tasks", "enabledVictim", ("tdm", "pdb", "rescheduling"))
 QUESTIONS = (STARVING, PREEMPTABLE, RECLAIMABLE, EVICTABLE, VICTIMS)
 
 SILENT = (
@@ -37,9 +37,9 @@ SILENT = (
     *("overcommit", "predicates", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "usage"),
 )
 KNOWN = frozenset((*SILENT, *(name for question in QUESTIONS for name in question.plugins)))
-"""Plugins whose answers are known here; of others only a catalogue can tell."""
+"""Plugins whose answers are known here; of other plugins only a catalogue can tell."""
 
-TOLD_BY_ARGUMENTS: Mapping[tuple[str, Question], Callable[[PluginEntry], bool]] = {
+TOLD_BY_ARGUMENTS: Mapping[tuple[str, CheckedPoint], Callable[[PluginEntry], bool]] = {
     ("drf", RECLAIMABLE): lambda drf: drf.enabled("enableHierarchy"),
     ("extender", PREEMPTABLE): lambda extender: bool(extender.arguments.get("extender.preemptableVerb")),
     ("extender", RECLAIMABLE): lambda extender: bool(extender.arguments.get("extender.reclaimableVerb")),
@@ -69,7 +69,7 @@ class Context:
         """Whether it can be said of some answer that no plugin gives it."""
         return all(name in self.points or name in KNOWN for name in self.plugins)
 
-    def answers(self, plugin: PluginEntry, question: Question) -> bool:
+    def answers(self, plugin: PluginEntry, question: CheckedPoint) -> bool:
         """Whether the plugin answers, as it is configured."""
         points = self.points.get(plugin.name)
         is_able = plugin.name in question.plugins if points is None else question.point in points
@@ -77,7 +77,7 @@ class Context:
         is_told = TOLD_BY_ARGUMENTS.get((plugin.name, question))
         return is_able and is_on and (is_told is None or is_told(plugin))
 
-    def answering(self, question: Question) -> dict[int, list[str]]:
+    def answering(self, question: CheckedPoint) -> dict[int, list[str]]:
         """By tier the plugins that answer, in their order; tiers without any are left out."""
         named = {
             row: [plugin.name for plugin in tier.plugins if self.answers(plugin, question)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from hekla.conf.arguments import accept_arguments
 from hekla.conf.config_map import SECTIONS, ConfText, configuration_in
-from hekla.conf.document import read_document
+from hekla.conf.kinds import LARGEST_INT
 from hekla.conf.model import (
     SWITCH_BY_KEY,
     Catalogue,
@@ -30,6 +30,12 @@ from hekla.conf.questions import Context, listed
 from hekla.conf.sense import check_sense
 from hekla.errors import ConfError
 from hekla.objects.complaint import quoted, spoken
+from hekla.objects.documents import Document, Form, Unreadable, decoded, yaml_documents
+
+CONFIGURATION = Form(
+    deepest=32, most_values=10_000, largest_int=LARGEST_INT, keeps_nulls=True, ignores_tags=True
+)
+"""A long configuration has a few hundred values."""
 
 
 def read_conf(
@@ -45,7 +51,7 @@ def read_conf(
     if not found.is_found:
         return _built_in(), [replace(mistake, source=source) for mistake in found.mistakes]
     document = read_document(found.text)
-    reader = _Reader(catalogue, list(document.mistakes))
+    reader = _ConfReader(catalogue, list(document.mistakes))
     is_there = document.is_readable and not document.is_empty
     conf = reader.conf(document.data) if is_there else _built_in()
     once = dict.fromkeys(reader.mistakes)
@@ -55,7 +61,7 @@ def read_conf(
 
 
 def _built_in() -> Conf:
-    return _Reader(None).conf(read_document(BUILT_IN_DEFAULT).data)
+    return _ConfReader(None).conf(read_document(BUILT_IN_DEFAULT).data)
 
 
 def require(conf_and_mistakes: tuple[Conf, list[Mistake]], strict: bool = False) -> Conf:
@@ -76,7 +82,7 @@ def _located(mistake: Mistake, source: str, lines: Mapping[str, int], found: Con
 
 
 @dataclass
-class _Reader:
+class _ConfReader:
     """Walks the data from the top down; collects mistakes and goes on."""
 
     catalogue: Catalogue | None
@@ -238,3 +244,46 @@ class _Reader:
 @dataclass(frozen=True)
 class _NoArguments:
     """Stands in for plugins and actions that take no arguments."""
+
+
+@dataclass
+class ConfDocument:
+    """The data of a configuration, the line of every path in it, and what was wrong with the YAML."""
+
+    data: object = None
+    is_empty: bool = False
+    lines: dict[str, int] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    @property
+    def is_readable(self) -> bool:
+        return self.is_empty or bool(self.lines)
+
+
+def read_document(text: str | bytes) -> ConfDocument:
+    """The first document of a text; whatever the text, nothing is raised."""
+    try:
+        documents = yaml_documents(decoded(text), CONFIGURATION)
+        first, second = next(documents, None), next(documents, None)
+    except Unreadable as problem:
+        first, second = problem, None
+    if isinstance(first, Unreadable):
+        return ConfDocument(mistakes=[Mistake("", first.line or None, first.reason)])
+    if first is None:
+        return ConfDocument(is_empty=True)
+    mistakes = [Mistake("", line, remark, "warning") for line, remark in first.remarks]
+    if second is not None:
+        message = "only the first document is read; remove the second"
+        mistakes.append(Mistake("", second.line, message, "warning"))
+    return ConfDocument(first.data, lines=dict(_lines(first, first.data, "", first.line)), mistakes=mistakes)
+
+
+def _lines(document: Document, value: object, where: str, line: int) -> Iterator[tuple[str, int]]:
+    """By path the line of every value."""
+    yield where, line
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _lines(document, item, under(where, key), document.line_in(value, key, line))
+    elif isinstance(value, list):
+        for row, item in enumerate(value):
+            yield from _lines(document, item, f"{where}[{row}]", document.line_in(value, row, line))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.conf.model import Mistake, error, warning
-from hekla.conf.questions import EVICTABLE, PREEMPTABLE, RECLAIMABLE, STARVING, Context, Question, listed
+from hekla.conf.questions import EVICTABLE, PREEMPTABLE, RECLAIMABLE, STARVING, CheckedPoint, Context, listed
 from hekla.conf.without_effect import (
     budgets_are_no_reason_to_move,
     load_has_a_source,
@@ -31,7 +31,7 @@ class Eviction:
     """An action that evicts: the question it asks, and the plugins that name every candidate."""
 
     action: str
-    question: Question
+    question: CheckedPoint
     naming_all: frozenset[str] = frozenset()
     has_mode: bool = False
     """Whether `victimMode: intersectAll` makes it heed every plugin."""
@@ -211,7 +211,7 @@ def _lack(action: str, context: Context) -> str:
     return ""
 
 
-def _who(question: Question) -> str:
+def _who(question: CheckedPoint) -> str:
     return listed(question.plugins) + (f" with {question.switch}" if question.switch else "")
 
 

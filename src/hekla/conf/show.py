@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hekla.conf.arguments import effective_arguments
-from hekla.conf.document import plain, written
+from hekla.conf.kinds import plain, written
 from hekla.conf.model import SWITCHES, Catalogue, Conf, PluginEntry
 
 

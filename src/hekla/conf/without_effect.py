@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hekla.conf.model import Mistake, did_you_mean, warning
 from hekla.conf.questions import VICTIMS, Context
 from hekla.objects.complaint import quoted
-from hekla.objects.duration import positive_seconds
+from hekla.objects.quantity import positive_seconds
 
 GOES_BY_LOAD = ("rescheduling", "usage")
 """Plugins to which measured load is everything."""
@@ -21,7 +21,7 @@ USUAL_SECONDS = {"interval": 30.0, "timeout": 10.0}
 BUILT_IN_ACTIONS = frozenset(
     ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")
 )
-"""Of these only allocate holds places until the cycle ends; of others nothing can be said."""
+"""Of these only allocate holds places until the cycle ends; of other actions nothing can be said."""
 FEWEST_COMPARED = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute")
 MOST_COMPARED = "maxCandidateNodesAbsolute"
 

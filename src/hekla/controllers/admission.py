@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from hekla.controllers import keys
 from hekla.controllers.job_admission import DEFAULT_QUEUE, DEFAULT_SCHEDULER
 from hekla.controllers.ports import with_host_ports
 from hekla.controllers.problems import Problem, is_dns_subdomain, problems_of_topology
 from hekla.controllers.queue_tree import Queues, is_open
 from hekla.controllers.template_admission import problems_of_template
-from hekla.objects import HyperNode, Namespace, Pod, PodGroup, Toleration
+from hekla.objects import HyperNode, Namespace, Pod, PodGroup, Toleration, keys
+from hekla.objects.node import Member, MemberSelector
 from hekla.objects.pod import Affinity, SchedulingGate
 from hekla.objects.quantity import read_count
-from hekla.objects.topology import Member, MemberSelector
 
 
 @dataclass(frozen=True)

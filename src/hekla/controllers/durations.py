@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hekla.objects.duration import read_duration, write_duration
+from hekla.objects.quantity import read_duration, write_duration
 
 __all__ = ["read_duration", "write_duration"]

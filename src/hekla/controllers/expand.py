@@ -7,7 +7,6 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from hekla.controllers import keys
 from hekla.controllers.ports import with_host_ports, with_plugin_ports
 from hekla.controllers.usage import min_resources
 from hekla.objects import (
@@ -18,6 +17,7 @@ from hekla.objects import (
     Pod,
     PodGroup,
     VolcanoJob,
+    keys,
 )
 from hekla.objects.batch import PartitionPolicy, TaskSpec
 from hekla.objects.pod import ClaimSource, PodSpec, Volume

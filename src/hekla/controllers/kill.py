@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from hekla.controllers import keys
 from hekla.controllers.census import counted
 from hekla.controllers.commands import DeletePod, DeletePodGroup, JobCommand, PutJobStatus
 from hekla.controllers.durations import write_duration
@@ -18,7 +17,7 @@ from hekla.controllers.expand import task_of
 from hekla.controllers.phases import Phase, Plan, Scope, phase_of, stamped
 from hekla.controllers.policy import Action, Request
 from hekla.controllers.world import Scene, is_terminating
-from hekla.objects import Pod
+from hekla.objects import Pod, keys
 from hekla.objects.batch import JobStatus
 
 _FINISHED_PODS = frozenset({"Succeeded", "Failed"})

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from hekla.controllers import keys
 from hekla.controllers.commands import PutQueue, QueueCommand, RecordEvent
 from hekla.controllers.job_admission import DEFAULT_QUEUE
 from hekla.controllers.queue_tree import ROOT, Queues, children_of, is_closed_or_closing, is_open, parent_of
-from hekla.objects import ObjectMeta, Queue
+from hekla.objects import ObjectMeta, Queue, keys
 from hekla.objects.scheduling import QueueSpec, QueueStatus
 
 _STATES = ("", "Open", "Closing", "Closed", "Unknown")

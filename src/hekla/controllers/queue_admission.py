@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from hekla.controllers import keys
 from hekla.controllers.problems import Problem, is_dns_subdomain, problems_of_amounts, readable
 from hekla.controllers.queue_shares import problems_of_shares
 from hekla.controllers.queue_tree import (
@@ -19,7 +18,7 @@ from hekla.controllers.queue_tree import (
     height_of,
     parent_of,
 )
-from hekla.objects import Queue
+from hekla.objects import Queue, keys
 from hekla.objects.quantity import exact
 
 MAX_DEPTH = 5

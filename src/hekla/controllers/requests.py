@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.controllers import keys
 from hekla.controllers.expand import task_of
 from hekla.controllers.kill import partition_label
 from hekla.controllers.policy import Event, Request
 from hekla.controllers.world import is_marked
-from hekla.objects import OwnerReference, Pod, PodGroup, VolcanoJob
+from hekla.objects import OwnerReference, Pod, PodGroup, VolcanoJob, keys
 from hekla.objects.batch import TaskSpec
 from hekla.objects.meta import Manifest
 from hekla.objects.quantity import read_count

@@ -12,7 +12,6 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from hekla.controllers import keys
 from hekla.controllers.census import counted
 from hekla.controllers.commands import (
     CreateClaim,
@@ -36,7 +35,7 @@ from hekla.controllers.phases import Phase, Rule, has_no_retry_left, in_phase, p
 from hekla.controllers.ports import KNOWN_PLUGINS
 from hekla.controllers.usage import same_amounts
 from hekla.controllers.world import Scene, World, is_marked, is_terminating
-from hekla.objects import Pod, PodGroup, VolcanoJob
+from hekla.objects import Pod, PodGroup, VolcanoJob, keys
 from hekla.objects.batch import JobStatus, TaskSpec
 from hekla.objects.meta import seconds
 

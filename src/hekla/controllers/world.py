@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hekla.controllers import keys
 from hekla.controllers.expand import pod_group_key
-from hekla.objects import Pod, PodGroup, Queue, VolcanoJob
+from hekla.objects import Pod, PodGroup, Queue, VolcanoJob, keys
 
 
 class World(Protocol):

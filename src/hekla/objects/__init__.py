@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hekla.objects.batch import VolcanoCommand, VolcanoJob
 from hekla.objects.meta import Condition, LabelSelector, Manifest, ObjectMeta, OwnerReference, seconds
-from hekla.objects.node import Node, Taint
+from hekla.objects.node import HyperNode, Node, NodeShard, Numatopology, Taint
 from hekla.objects.pod import Pod, Toleration
 from hekla.objects.scheduling import PodGroup, PriorityClass, Queue
 from hekla.objects.storage import (
@@ -19,7 +19,6 @@ from hekla.objects.storage import (
     ResourceQuota,
     StorageClass,
 )
-from hekla.objects.topology import HyperNode, NodeShard, Numatopology
 
 KINDS: dict[tuple[str, str], type[Manifest]] = {
     ("", "Node"): Node,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from hekla.safe_text import escaped
+from hekla.text import escaped
 
 LONGEST_QUOTE = 80
 """Longer values are cut in messages: a message is for reading, whatever the input."""

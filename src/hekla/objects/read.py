@@ -20,8 +20,16 @@ from hekla.objects import KINDS, NAMESPACED, Manifest
 from hekla.objects.complaint import Complaint, printable, quoted, spoken
 from hekla.objects.documents import DEEPEST, Document, Path, Unreadable, decoded, given_twice, yaml_documents
 from hekla.objects.json_text import NOT_JSON, leniently, may_repeat_keys, repeated_keys
-from hekla.objects.soundness import annotations_warning, faults_of
-from hekla.objects.typed import Fault, Misfit, kind_of, typed, without_nulls, written_path
+from hekla.objects.typed import (
+    Fault,
+    Misfit,
+    annotations_warning,
+    faults_of,
+    kind_of,
+    typed,
+    without_nulls,
+    written_path,
+)
 
 SUFFIXES = (".json", ".yaml", ".yml")
 STDIN = "-"
@@ -33,7 +41,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._:]*[A-Za-z0-9])?\Z")
 
 
 @dataclass
-class Reading:
+class ManifestReading:
     """What was read, in the order of reading, and what could not be."""
 
     objects: list[Manifest] = field(default_factory=list)
@@ -41,7 +49,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Place:
+class ObjectPlace:
     """Where an object stands: a file, and a document in it or one item of a list."""
 
     source: str
@@ -59,7 +67,7 @@ class Place:
         return f"{text}: {written_path(self.path)}" if self.path else text
 
 
-class Header(msgspec.Struct, rename="camel"):
+class ManifestHeader(msgspec.Struct, rename="camel"):
     """As much of a document as tells what it is."""
 
     api_version: str = ""
@@ -67,13 +75,13 @@ class Header(msgspec.Struct, rename="camel"):
     items: list[msgspec.Raw] = []
 
 
-_HEADER = msgspec.json.Decoder(Header)
+_HEADER = msgspec.json.Decoder(ManifestHeader)
 _RAW_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in KINDS.values()}
 
 
-def read_manifests(paths: Iterable[str | FilePath]) -> Reading:
+def read_manifests(paths: Iterable[str | FilePath]) -> ManifestReading:
     """All manifests in these files and folders; `-` is standard input."""
     reader = Reader()
     for path in paths:
@@ -81,7 +89,7 @@ def read_manifests(paths: Iterable[str | FilePath]) -> Reading:
     return reader.reading
 
 
-def read_text(text: str | bytes, source: str) -> Reading:
+def read_text(text: str | bytes, source: str) -> ManifestReading:
     """All manifests of one text; `source` is what complaints call it."""
     reader = Reader()
     reader.text(text, source)
@@ -92,8 +100,8 @@ class Reader:
     """Collects manifests from one text after another; of two with one name the first wins."""
 
     def __init__(self) -> None:
-        self.reading = Reading()
-        self._place_of: dict[tuple[type[Manifest], str], Place] = {}
+        self.reading = ManifestReading()
+        self._place_of: dict[tuple[type[Manifest], str], ObjectPlace] = {}
 
     def path(self, path: str | FilePath) -> None:
         """A file, a folder with everything below it, or standard input."""
@@ -127,7 +135,7 @@ class Reader:
     def complain(self, subject: str, message: str) -> None:
         self.reading.complaints.append(Complaint(subject, message))
 
-    def raw(self, raw: msgspec.Raw | bytes, place: Place, around: Header | None = None) -> None:
+    def raw(self, raw: msgspec.Raw | bytes, place: ObjectPlace, around: ManifestHeader | None = None) -> None:
         """One object in JSON: straight into its type if it is sound, else slowly with reasons."""
         try:
             header = _HEADER.decode(raw)
@@ -140,7 +148,7 @@ class Reader:
         else:
             self.add(manifest, place, header.kind)
 
-    def add(self, manifest: Manifest, place: Place, kind: str) -> None:
+    def add(self, manifest: Manifest, place: ObjectPlace, kind: str) -> None:
         """Keep a typed manifest, if it is sound and the first of its name."""
         manifest = in_its_namespace(manifest)
         subject = printable(f"{kind.lower()} {manifest.key}")
@@ -166,7 +174,7 @@ class Reader:
             return False
         self.repeated_keys(raws, text, source)
         for number, raw in enumerate(raws, start=1):
-            place = Place(source, number=number if len(raws) > 1 else 0)
+            place = ObjectPlace(source, number=number if len(raws) > 1 else 0)
             self._json_document(raw, place)
         return True
 
@@ -176,7 +184,7 @@ class Reader:
             for line, key in repeated_keys(text):
                 self.complain(f"{source}:{line}", given_twice(key))
 
-    def _json_document(self, raw: msgspec.Raw | bytes, place: Place) -> None:
+    def _json_document(self, raw: msgspec.Raw | bytes, place: ObjectPlace) -> None:
         try:
             header = _HEADER.decode(raw)
         except NOT_JSON:
@@ -185,11 +193,13 @@ class Reader:
         if not header.kind.endswith("List"):
             self.raw(raw, place)
             return
-        around = Header(header.api_version, header.kind.removesuffix("List"))
+        around = ManifestHeader(header.api_version, header.kind.removesuffix("List"))
         for index, item in enumerate(header.items):
-            self.raw(item, Place(place.source, None, ("items", index), place.number), around)
+            self.raw(item, ObjectPlace(place.source, None, ("items", index), place.number), around)
 
-    def _raw_slowly(self, raw: msgspec.Raw | bytes, place: Place, around: Header | None) -> None:
+    def _raw_slowly(
+        self, raw: msgspec.Raw | bytes, place: ObjectPlace, around: ManifestHeader | None
+    ) -> None:
         try:
             data = without_nulls(msgspec.json.decode(raw))
         except RecursionError:
@@ -203,37 +213,41 @@ class Reader:
         for line, remark in document.remarks:
             self.complain(f"{source}:{line}", remark)
         if document.data is not None:
-            self._data(document.data, Place(source, document), None)
+            self._data(document.data, ObjectPlace(source, document), None)
 
-    def _data(self, data: object, place: Place, around: Header | None) -> None:
+    def _data(self, data: object, place: ObjectPlace, around: ManifestHeader | None) -> None:
         """Plain data of one document: an object, or a list of them."""
         if isinstance(data, dict) and around is None and str(data.get("kind", "")).endswith("List"):
             self._list(data, place)
             return
         if isinstance(data, list) and around is None:
             for index, item in enumerate(data):
-                self._data(item, Place(place.source, place.document, (index,), place.number), Header())
+                self._data(
+                    item, ObjectPlace(place.source, place.document, (index,), place.number), ManifestHeader()
+                )
             return
         try:
-            self._object(data, place, around or Header())
+            self._object(data, place, around or ManifestHeader())
         except Misfit as misfit:
             subject = _subject_of(data)
             where = place.at(misfit.fault.path)
             self.complain(f"{where}: {subject}" if subject else where, f"left out: {misfit}")
 
-    def _list(self, data: dict[str, object], place: Place) -> None:
+    def _list(self, data: dict[str, object], place: ObjectPlace) -> None:
         items = data.get("items", [])
         if not isinstance(items, list):
             self.complain(place.at(("items",)), f"items: expected a list, got {spoken(items)}")
             return
         kind = str(data["kind"]).removesuffix("List")
-        around = Header(str(data.get("apiVersion", "")), kind)
+        around = ManifestHeader(str(data.get("apiVersion", "")), kind)
         for index, item in enumerate(items):
             self._data(
-                item, Place(place.source, place.document, (*place.path, "items", index), place.number), around
+                item,
+                ObjectPlace(place.source, place.document, (*place.path, "items", index), place.number),
+                around,
             )
 
-    def _object(self, data: object, place: Place, around: Header) -> None:
+    def _object(self, data: object, place: ObjectPlace, around: ManifestHeader) -> None:
         if not isinstance(data, dict):
             raise Misfit(Fault((), f"expected a manifest, got {spoken(data)}"))
         kind = data.get("kind") or around.kind

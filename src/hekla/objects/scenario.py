@@ -16,7 +16,7 @@ from hekla.objects.complaint import Complaint
 from hekla.objects.documents import Unreadable, decoded
 from hekla.objects.json_text import NOT_JSON, leniently, mended
 from hekla.objects.meta import Manifest
-from hekla.objects.read import Place, Reader
+from hekla.objects.read import ObjectPlace, Reader
 from hekla.objects.typed import fault_of
 
 MODES = ("hard", "soft")
@@ -25,7 +25,7 @@ LATEST = 253_402_300_800.0
 
 
 class Sharding(msgspec.Struct, frozen=True):
-    """The nodes this scheduler may use: `hard` alone, `soft` before the others."""
+    """The nodes this scheduler may use: `hard` alone, `soft` before all other nodes."""
 
     mode: str = "hard"
     nodes: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ def is_scenario(path: str | Path) -> bool:
     if file.suffix.lower() != ".json" or not file.is_file():
         return False
     try:
-        # What is no UTF-8 is told by whoever reads it.
+        # What is no UTF-8 is told when it is read.
         leniently(_OUTLINE.decode, file.read_bytes().decode("utf-8-sig", "replace"))
     except (OSError, *NOT_JSON):
         return False
@@ -93,7 +93,7 @@ def read_scenario(path: str | Path) -> Scenario:
     reader = Reader()
     reader.repeated_keys([msgspec.Raw(text)], text, source)
     for index, raw in enumerate(file.objects):
-        reader.raw(raw, Place(source, path=("objects", index)))
+        reader.raw(raw, ObjectPlace(source, path=("objects", index)))
     reading = reader.reading
     name = file.name or Path(path).stem
     return Scenario(

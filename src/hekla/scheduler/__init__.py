@@ -1,1 +1,1 @@
-"""The clockwork: one cycle after another, on whatever cluster is handed in."""
+"""The scheduler's loop: one cycle after another, on any cluster."""

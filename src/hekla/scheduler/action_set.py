@@ -73,7 +73,7 @@ def _taken_in(step: Step) -> Action:
 
 
 def _let_go(actions: dict[str, Action]) -> None:
-    """Last in, first out; one that fails is told and does not keep the others."""
+    """Last in, first out; one that fails is logged and does not keep the rest."""
     for name, action in reversed(actions.items()):
         try:
             action.uninitialize()

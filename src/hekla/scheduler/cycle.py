@@ -36,7 +36,7 @@ class CycleReport:
     by_action: dict[str, list[Decision]] = field(default_factory=dict)
     """Binds and evictions by the action that decided them; what closing adds is in `decisions` alone."""
     profile: Profile | None = None
-    """Where the time went, if somebody asked for it."""
+    """Where the time went, if that was asked for."""
     wake_at: float = math.inf
     """When another cycle may decide differently although nothing happens until then."""
 
@@ -60,7 +60,7 @@ def run_cycle(
     `actions` are those of the configuration, where they outlive the cycle; without them it has its own.
     """
     own = ActionSet(conf, registry) if actions is None else nullcontext(actions)
-    watch = Watch(profile)
+    watch = PartTimer(profile)
     by_action: dict[str, list[Decision]] = {}
     with without_collector(), own as in_use:
         watch.begins("open")
@@ -131,7 +131,7 @@ def open_session(
     return session
 
 
-class Watch:
+class PartTimer:
     """How long each part of the cycle takes; one ends where the next begins."""
 
     def __init__(self, profile: Profile | None) -> None:
@@ -155,5 +155,5 @@ class Watch:
 
 
 def fault_of(who: str, error: Exception) -> PluginError:
-    """An exception that is not ours, told as the fault of whoever raised it."""
+    """An exception that is not ours, told as the fault of the plugin or action that raised it."""
     return PluginError(f"{who} failed: {said_by(error)}")

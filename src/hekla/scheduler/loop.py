@@ -21,8 +21,8 @@ from hekla.engine.state.snapshot import Snapshot
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.gauging import Gauge
-from hekla.scheduler.ports import Cluster, Witness
+from hekla.scheduler.load.read import LoadReader
+from hekla.scheduler.ports import Cluster, CycleObserver
 
 OnCycle = Callable[[CycleReport], None]
 
@@ -35,7 +35,7 @@ class Timed(Protocol):
         """Let everything happen that is due by then."""
 
     def next_event_at(self) -> float | None:
-        """When something happens next, if nobody interferes."""
+        """When something happens next, if nothing is submitted before."""
 
     def is_settled(self) -> bool:
         """Nothing has changed since the last snapshot that another cycle would see."""
@@ -45,7 +45,7 @@ class Loop:
     """Runs cycles on a cluster, one every `period` seconds.
 
     `longest_nap` is how long it sleeps at most while nothing changes. With a limit it never ends
-    by itself: people may submit work at any time, and some plugins act on the time alone. A `witness`
+    by itself: people may submit work at any time, and some plugins act on the time alone. A `observer`
     is told of every cycle. Actions are taken in with the first cycle, or by `with`, and let go by `close`, at
     the end of the `with`, or at the end of the `run` that took them in.
     """
@@ -60,7 +60,7 @@ class Loop:
         period: float = 1.0,
         longest_nap: float = math.inf,
         is_quiet: bool = False,
-        witness: Witness | None = None,
+        observer: CycleObserver | None = None,
     ) -> None:
         self.conf = conf
         self.cycles = 0
@@ -73,9 +73,9 @@ class Loop:
         self._registry = registry
         self._period = period
         self._longest_nap = longest_nap
-        self.witness = witness
+        self.observer = observer
         self._memory: dict[str, float] = {}
-        self._gauge = Gauge(conf)
+        self._load_reader = LoadReader(conf)
         self._actions: ActionSet | None = None
         # A cycle may be under way in another thread when its actions are to go.
         self._in_turn = Lock()
@@ -112,10 +112,10 @@ class Loop:
         Where one of its actions cannot be initialized, a PluginError says so and the old one stays.
         """
         with self._in_turn:
-            gauge = Gauge(conf)
+            gauge = LoadReader(conf)
             if self._actions is not None:
                 self._actions.use(conf)
-            self.conf, self._gauge = conf, gauge
+            self.conf, self._load_reader = conf, gauge
 
     def step(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; its decisions are carried out."""
@@ -124,7 +124,7 @@ class Loop:
         return report
 
     def decide(self, profile: Profile | None = None) -> CycleReport:
-        """One cycle on the facts of this moment; whoever asked for it carries out what it decides."""
+        """One cycle on the facts of this moment; the caller carries out what it decides."""
         with self._in_turn:
             self._opened()
             now = self._clock.now()
@@ -132,14 +132,14 @@ class Loop:
                 self._timed.advance(now)
             self.cycles += 1
             snapshot = self._cluster.snapshot()
-            self._gauge.put_into(snapshot, now)
+            self._load_reader.put_into(snapshot, now)
             return self._cycle(snapshot, now, f"cycle-{self.cycles}", profile)
 
     def _cycle(self, snapshot: Snapshot, now: float, uid: str, profile: Profile | None) -> CycleReport:
         # A cycle that fails has decided nothing, and its plugins have nothing to remember.
-        witness, memory = self.witness, dict(self._memory)
-        if witness is not None:
-            witness.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
+        observer, memory = self.observer, dict(self._memory)
+        if observer is not None:
+            observer.cycle_begins(snapshot, self.conf, now=now, uid=uid, memory=memory)
         try:
             report = run_cycle(
                 snapshot,
@@ -153,12 +153,12 @@ class Loop:
                 actions=self._actions,
             )
         except Exception as error:
-            if witness is not None:
-                witness.cycle_fails(error)
+            if observer is not None:
+                observer.cycle_fails(error)
             raise
         self._memory = memory
-        if witness is not None:
-            witness.cycle_ends(report.decisions)
+        if observer is not None:
+            observer.cycle_ends(report.decisions)
         return report
 
     def run(

@@ -12,7 +12,7 @@ from hekla.scheduler.cycle import CycleReport
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CycleOutcome:
     """Pods are written `namespace/name`; times are seconds."""
 
     name: str
@@ -22,7 +22,7 @@ class Outcome:
     phases: dict[str, str]
     times: dict[str, float]
     profile: tuple[Line, ...] | None = None
-    """Where the time went, if somebody asked for it."""
+    """Where the time went, if that was asked for."""
 
     def as_data(self) -> dict[str, object]:
         """The shape that scripts read."""
@@ -39,9 +39,9 @@ class Outcome:
         return data
 
 
-def outcome_of(name: str, report: CycleReport, *, load_seconds: float = 0.0) -> Outcome:
+def outcome_of(name: str, report: CycleReport, *, load_seconds: float = 0.0) -> CycleOutcome:
     session = report.session
-    return Outcome(
+    return CycleOutcome(
         name=name,
         binds={decision.pod: decision.node for decision in report.decisions if isinstance(decision, Bind)},
         evictions=[decision for decision in report.decisions if isinstance(decision, Evict)],

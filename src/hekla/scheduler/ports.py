@@ -1,4 +1,4 @@
-"""Cluster: what the scheduler needs of the world around it; Witness: who may look on."""
+"""What the scheduler needs of its surroundings: a cluster, and perhaps an observer of its cycles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Cluster(Protocol):
     """Delivers facts and carries out decisions; embedded, simulated or real."""
 
     def snapshot(self) -> Snapshot:
-        """The facts of this moment; the session may suppose others until the next one is taken."""
+        """The facts of this moment; the session may change its copy until the next one is taken."""
         ...
 
     def apply(self, decisions: Sequence[Decision]) -> None:
@@ -22,7 +22,7 @@ class Cluster(Protocol):
         ...
 
 
-class Witness(Protocol):
+class CycleObserver(Protocol):
     """Sees everything that a cycle goes by, and what it comes to; changes nothing."""
 
     def cycle_begins(

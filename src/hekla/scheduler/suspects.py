@@ -13,11 +13,12 @@ from types import FrameType
 from hekla.engine.model.job import Job
 from hekla.engine.model.node import Node
 from hekla.engine.model.queue import Queue
-from hekla.engine.model.task import GROUP_NAME, Task
+from hekla.engine.model.task import Task
 from hekla.errors import BrokenPromise, HeklaError
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.objects import Node as NodeManifest
 from hekla.objects import Queue as QueueManifest
+from hekla.objects.keys import GROUP_NAME
 
 Suspect = tuple[type[Manifest], str]
 """A kind and a name of it."""

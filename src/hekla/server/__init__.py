@@ -1,1 +1,1 @@
-"""The scheduler as a process: cycles on a real cluster, one leader, endpoints for whoever looks after it."""
+"""The scheduler as a process: cycles on a real cluster, one leader, endpoints for its operators."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hekla.clock import stopwatch
-from hekla.cluster.kubernetes.api.reflector import Pulse
+from hekla.cluster.kubernetes.api.reflector import WatchHealth
 from hekla.errors import InputError
 from hekla.objects import Manifest
 from hekla.server.metrics import CONTENT_TYPE
@@ -46,19 +46,23 @@ class Check:
 
 
 def liveness(server: Server) -> list[Check]:
-    """Whoever answers, lives, unless the engine hangs."""
+    """A process that answers lives, unless the engine hangs."""
     return [Check("event-loop"), Check("engine", _stall(server))]
 
 
 def readiness(server: Server) -> list[Check]:
     """A replica that stands by is as ready as the one that leads."""
     return [
-        Check("in-sync", not_in_sync(_pulses(server))),
-        Check("api-server", silence(_pulses(server), server.options.staleness_limit)),
+        Check("in-sync", not_in_sync(_health_by_kind(server))),
+        Check("api-server", silence(_health_by_kind(server), server.options.staleness_limit)),
         Check("permissions", "; ".join(_not_allowed(server))),
         Check("cycle", server.failure or _stall(server)),
         Check("objects", "; ".join(_put_aside(server)), is_warning=True),
-        Check("recording", server.scribe.trouble if server.scribe is not None else "", is_warning=True),
+        Check(
+            "recording",
+            server.cycle_recorder.trouble if server.cycle_recorder is not None else "",
+            is_warning=True,
+        ),
         Check("configuration", server.conf_file.mistake, is_warning=True),
         Check("leadership", remark="leads" if server.leads else "stands by"),
     ]
@@ -74,27 +78,27 @@ def text_of(title: str, checks: Sequence[Check], *, is_verbose: bool) -> tuple[b
     return is_well, "".join(f"{line}\n" for line in lines)
 
 
-def _pulses(server: Server) -> dict[type[Manifest], Pulse]:
-    return {kind: reflector.pulse for kind, reflector in server.cluster.reflectors.items()}
+def _health_by_kind(server: Server) -> dict[type[Manifest], WatchHealth]:
+    return {kind: reflector.health for kind, reflector in server.cluster.reflectors.items()}
 
 
-def not_in_sync(pulses: dict[type[Manifest], Pulse]) -> str:
+def not_in_sync(health_by_kind: dict[type[Manifest], WatchHealth]) -> str:
     """The kinds that have not been listed yet, and why, as far as it is known."""
-    waiting = {kind.__name__: pulse for kind, pulse in pulses.items() if not pulse.synced.is_set()}
+    waiting = {kind.__name__: health for kind, health in health_by_kind.items() if not health.synced.is_set()}
     if not waiting:
         return ""
     more = len(waiting) - MOST_NAMED
     names = ", ".join(list(waiting)[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    trouble = next((pulse.trouble for pulse in waiting.values() if pulse.trouble), "")
+    trouble = next((health.trouble for health in waiting.values() if health.trouble), "")
     return f"not listed yet: {names}" + (f" ({trouble})" if trouble else "")
 
 
-def silence(pulses: dict[type[Manifest], Pulse], limit: float) -> str:
+def silence(health_by_kind: dict[type[Manifest], WatchHealth], limit: float) -> str:
     """The API server has not been heard of for too long."""
-    silent = {kind.__name__: pulse for kind, pulse in pulses.items() if pulse.is_stale(limit)}
+    silent = {kind.__name__: health for kind, health in health_by_kind.items() if health.is_stale(limit)}
     if not silent:
         return ""
-    longest = max(pulse.silence for pulse in silent.values())
+    longest = max(health.silence for health in silent.values())
     trouble = next(iter(silent.values())).trouble
     return f"not heard of for {longest:.0f} s ({', '.join(silent)}): {trouble}"
 
@@ -123,7 +127,7 @@ def _stall(server: Server) -> str:
 logger = logging.getLogger("hekla.serve")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LARGEST_REQUEST = 16 * 1024
-"""Nobody has anything to send here."""
+"""Requests have no body."""
 IDLE_SECONDS = 30.0
 BACKLOG = 128
 
@@ -230,7 +234,7 @@ async def _answer_in_any_case(request: web.Request, handler: Handler) -> web.Str
 
 def _answer(title: str, checks: list[Check], request: web.Request) -> web.Response:
     is_well, text = text_of(title, checks, is_verbose="verbose" in request.query)
-    # A reason may hold what somebody else wrote: it is text, whatever it looks like.
+    # A reason may hold text from the cluster: it is text, whatever it looks like.
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
     return web.Response(status=200 if is_well else 503, text=text, headers=headers)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Measure:
+class Metric:
     """One metric: its type is counter, gauge or histogram."""
 
     name: str
@@ -35,138 +35,140 @@ STAGE = buckets(0.1, 500, 20)
 OF_JOB = ("job_name", "queue", "job_namespace")
 
 AMOUNTS = {
-    "allocated": "what the queue's tasks hold",
-    "request": "what the queue's tasks hold or ask for",
-    "deserved": "what the queue has a right to",
-    "capacity": "what the queue may hold at most by its own words",
-    "real_capacity": "what the queue may hold at most beside what others are guaranteed",
-    "inqueue": "what admitted jobs of the queue wait for",
+    "allocated": "resources that the queue's tasks hold",
+    "request": "resources that the queue's tasks hold or ask for",
+    "deserved": "deserved resources of the queue",
+    "capacity": "capability of the queue as it is configured",
+    "real_capacity": "capability of the queue, less the guarantees of other queues",
+    "inqueue": "minimum resources of the queue's admitted jobs that do not run yet",
 }
 """What is measured of every queue; a limit that there is not has no series."""
 PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
 
 
-def _amounts(what: str, meaning: str) -> tuple[Measure, ...]:
+def _amounts(what: str, meaning: str) -> tuple[Metric, ...]:
     name = f"volcano_queue_{what}"
     return (
-        Measure(f"{name}_milli_cpu", "gauge", f"{meaning}: millicores", ("queue_name",)),
-        Measure(f"{name}_memory_bytes", "gauge", f"{meaning}: bytes of memory", ("queue_name",)),
-        Measure(
+        Metric(f"{name}_milli_cpu", "gauge", f"{meaning}: millicores", ("queue_name",)),
+        Metric(f"{name}_memory_bytes", "gauge", f"{meaning}: bytes of memory", ("queue_name",)),
+        Metric(
             f"{name}_scalar_resources",
             "gauge",
-            f"{meaning}: other resources, in thousandths but for pods",
+            f"{meaning}: other resources, in thousandths; pods as a number",
             ("queue_name", "resource"),
         ),
     )
 
 
 VOLCANO = (
-    Measure("volcano_e2e_scheduling_latency_milliseconds", "histogram", "how long a cycle took", (), CYCLE),
-    Measure(
+    Metric("volcano_e2e_scheduling_latency_milliseconds", "histogram", "how long a cycle took", (), CYCLE),
+    Metric(
         "volcano_open_session_duration_milliseconds",
         "histogram",
         "how long opening a session took",
         (),
         CYCLE,
     ),
-    Measure(
+    Metric(
         "volcano_e2e_job_scheduling_latency_milliseconds",
         "histogram",
-        "from the making of a job to the placing of tasks of it",
+        "time from the creation of a job to the placement of its tasks",
         (),
         JOB,
     ),
-    Measure(
+    Metric(
         "volcano_e2e_job_scheduling_duration",
         "gauge",
-        "milliseconds from the making of the job to the last placing of tasks of it",
+        "milliseconds from the creation of the job to the last placement of its tasks",
         OF_JOB,
     ),
-    Measure("volcano_e2e_job_scheduling_start_time", "gauge", "when the job was made, unix seconds", OF_JOB),
-    Measure(
+    Metric(
+        "volcano_e2e_job_scheduling_start_time", "gauge", "when the job was created, unix seconds", OF_JOB
+    ),
+    Metric(
         "volcano_e2e_job_scheduling_last_time",
         "gauge",
-        "when tasks of it were last placed, unix seconds",
+        "when tasks of the job were last placed, unix seconds",
         OF_JOB,
     ),
-    Measure(
+    Metric(
         "volcano_plugin_scheduling_latency_milliseconds",
         "histogram",
         "how long the plugin took to open or close a session (OnSessionOpen, OnSessionClose)",
         ("plugin", "OnSession"),
         PLUGIN,
     ),
-    Measure(
+    Metric(
         "volcano_action_scheduling_latency_milliseconds",
         "histogram",
         "how long the action took",
         ("action",),
         ACTION,
     ),
-    Measure(
+    Metric(
         "volcano_task_scheduling_latency_milliseconds",
         "histogram",
-        "from the making of a pod to its placing (Assumed) and to the API server's word for it (Bound)",
+        "time from the creation of a pod to its placement (Assumed) and to its confirmed bind (Bound)",
         ("stage",),
         TASK,
     ),
-    Measure(
+    Metric(
         "volcano_scheduling_stage_duration_milliseconds",
         "histogram",
         "how long a bind took (stage Bind)",
         ("stage",),
         STAGE,
     ),
-    Measure(
+    Metric(
         "volcano_schedule_attempts_total",
         "counter",
-        "pods that were bound (scheduled), told why not (unschedulable), or whose bind failed (error)",
+        "pods that were bound (scheduled), found no node (unschedulable), or whose bind failed (error)",
         ("result",),
     ),
-    Measure(
+    Metric(
         "volcano_pod_preemption_victims", "gauge", "pods evicted by preempt and gangpreempt in the last cycle"
     ),
-    Measure(
+    Metric(
         "volcano_total_preemption_attempts",
         "counter",
-        "jobs that pods were evicted for by preempt and gangpreempt, cycle by cycle",
+        "jobs for which preempt and gangpreempt evicted pods, counted in every cycle",
     ),
-    Measure(
+    Metric(
         "volcano_eviction_transactions_total",
         "counter",
-        "jobs that pods were evicted for, by action",
+        "jobs for which pods were evicted, by action",
         ("action",),
     ),
-    Measure(
+    Metric(
         "volcano_unschedule_task_count",
         "gauge",
-        "how many tasks a waiting job is short of its minimum",
+        "tasks that a pending job lacks to its minimum",
         ("job_id",),
     ),
-    Measure("volcano_unschedule_job_count", "gauge", "jobs that are short of their minimum"),
-    Measure(
+    Metric("volcano_unschedule_job_count", "gauge", "jobs that lack tasks to their minimum"),
+    Metric(
         "volcano_job_share",
         "gauge",
-        "the largest part of any resource that the job holds",
+        "dominant share of the job: its largest part of any resource",
         ("job_ns", "job_id"),
     ),
-    Measure(
+    Metric(
         "volcano_job_retry_counts",
         "counter",
-        "cycles in which the job stayed short of its minimum",
+        "cycles in which the job stayed below its minimum",
         ("job_id",),
     ),
     *(measure for what, meaning in AMOUNTS.items() for measure in _amounts(what, meaning)),
-    Measure(
+    Metric(
         "volcano_queue_share",
         "gauge",
-        "the largest part of anything it deserves that the queue holds",
+        "allocated by deserved resources, of the resource where that is largest",
         ("queue_name",),
     ),
-    Measure("volcano_queue_weight", "gauge", "the queue's weight", ("queue_name",)),
-    Measure("volcano_queue_overused", "gauge", "1 where the queue has all it deserves", ("queue_name",)),
+    Metric("volcano_queue_weight", "gauge", "the queue's weight", ("queue_name",)),
+    Metric("volcano_queue_overused", "gauge", "1 while the queue is overused", ("queue_name",)),
     *(
-        Measure(
+        Metric(
             f"volcano_queue_pod_group_{phase.lower()}_count",
             "gauge",
             f"PodGroups of the queue in phase {phase}",
@@ -176,76 +178,74 @@ VOLCANO = (
     ),
 )
 OWN = (
-    Measure("hekla_build_info", "gauge", "1, with the version of hekla", ("version",)),
-    Measure("hekla_is_leader", "gauge", "1 while this replica leads"),
-    Measure("hekla_cycles_total", "counter", "cycles that came to an end"),
-    Measure("hekla_cycle_failures_total", "counter", "cycles that failed"),
-    Measure(
-        "hekla_put_aside", "gauge", "objects that cycles failed on, left out until they change", ("kind",)
-    ),
-    Measure(
+    Metric("hekla_build_info", "gauge", "1, with the version of hekla", ("version",)),
+    Metric("hekla_is_leader", "gauge", "1 while this replica leads"),
+    Metric("hekla_cycles_total", "counter", "completed cycles"),
+    Metric("hekla_cycle_failures_total", "counter", "cycles that failed"),
+    Metric("hekla_put_aside", "gauge", "objects put aside because cycles failed on them", ("kind",)),
+    Metric(
         "hekla_background_failures_total",
         "counter",
-        "how often a background task failed in an unforeseen way and was begun again",
+        "unexpected failures of background tasks, after which they were restarted",
         ("task",),
     ),
-    Measure("hekla_binds_total", "counter", "binds that came to an end, by what came of them", ("outcome",)),
-    Measure("hekla_intents_total", "counter", "binds that were begun"),
-    Measure("hekla_open_intents", "gauge", "binds that have no end yet"),
-    Measure(
+    Metric("hekla_binds_total", "counter", "binds that have ended, by outcome", ("outcome",)),
+    Metric("hekla_intents_total", "counter", "binds that were started"),
+    Metric("hekla_open_intents", "gauge", "binds in progress"),
+    Metric(
         "hekla_evictions_total",
         "counter",
-        "evictions that came to an end, by what came of them",
+        "evictions that have ended, by outcome",
         ("outcome",),
     ),
-    Measure("hekla_open_evictions", "gauge", "evictions that have no end yet"),
-    Measure("hekla_writes_waiting", "gauge", "writes that wait for their turn, by rank", ("rank",)),
-    Measure("hekla_writes_under_way", "gauge", "writes that wait for the API server's answer", ("rank",)),
-    Measure(
+    Metric("hekla_open_evictions", "gauge", "evictions in progress"),
+    Metric("hekla_writes_waiting", "gauge", "writes that wait to be sent, by rank", ("rank",)),
+    Metric("hekla_writes_under_way", "gauge", "writes that wait for the API server's answer", ("rank",)),
+    Metric(
         "hekla_writes_failed_total", "counter", "evictions and statuses that could not be written", ("what",)
     ),
-    Measure("hekla_events_lost_total", "counter", "events that the API server did not take"),
-    Measure("hekla_events_dropped_total", "counter", "events that were not sent because too many waited"),
-    Measure("hekla_objects", "gauge", "objects that are known, by kind", ("kind",)),
-    Measure("hekla_lists_total", "counter", "how often all objects of the kind were listed", ("kind",)),
-    Measure("hekla_watch_breaks_total", "counter", "how often a list or watch of the kind failed", ("kind",)),
-    Measure(
+    Metric("hekla_events_lost_total", "counter", "events that the API server refused"),
+    Metric(
+        "hekla_events_dropped_total", "counter", "events that were not sent because too many were waiting"
+    ),
+    Metric("hekla_objects", "gauge", "known objects, by kind", ("kind",)),
+    Metric("hekla_lists_total", "counter", "full lists of the kind", ("kind",)),
+    Metric("hekla_watch_breaks_total", "counter", "failed lists and watches of the kind", ("kind",)),
+    Metric(
         "hekla_watch_staleness_seconds",
         "gauge",
-        "how long the kind has not been heard of although it should; 0 while its watch stands",
+        "time since the API server was last heard of about the kind; 0 while its watch is connected",
         ("kind",),
     ),
-    Measure("hekla_audits_total", "counter", "self-audits that came to an end"),
-    Measure(
+    Metric("hekla_audits_total", "counter", "completed audits"),
+    Metric(
         "hekla_audit_drift_total",
         "counter",
-        "objects that were known otherwise than the API server has them, and put right",
+        "objects that differed from the API server's and were corrected",
         ("kind",),
     ),
-    Measure(
+    Metric(
         "hekla_accounting_differences_total",
         "counter",
-        "nodes whose account differed from the sum over their pods, by who kept it (rooms, engine)",
+        "nodes whose usage differed from the sum over their pods, in node usage (rooms) or the engine",
         ("account",),
     ),
-    Measure(
+    Metric(
         "hekla_futile_evictions_total",
         "counter",
-        "pods evicted for a job that did not start in the freed room, or lost it to another eviction",
+        "pods evicted in vain: the job they made room for did not start there",
     ),
-    Measure("hekla_config_last_reload_success", "gauge", "0 while the configuration file is refused"),
-    Measure("hekla_config_reloads_total", "counter", "changed configurations that were taken"),
-    Measure("hekla_config_info", "gauge", "1, with the hash of the configuration that holds", ("hash",)),
-    Measure("hekla_missing_permissions", "gauge", "permissions that the process needs and does not have"),
-    Measure("hekla_pending_jobs", "gauge", "jobs of which something waits, by queue", ("queue",)),
-    Measure(
+    Metric("hekla_config_last_reload_success", "gauge", "0 while the configuration file is refused"),
+    Metric("hekla_config_reloads_total", "counter", "configuration changes that took effect"),
+    Metric("hekla_config_info", "gauge", "1, with the hash of the configuration in effect", ("hash",)),
+    Metric("hekla_missing_permissions", "gauge", "permissions that the process needs and lacks"),
+    Metric("hekla_pending_jobs", "gauge", "jobs with pending tasks, by queue", ("queue",)),
+    Metric(
         "hekla_pending_jobs_by_reason",
         "gauge",
-        "jobs of which something waits, by the plugin or action that gave a reason; nobody: there is none",
+        "jobs with pending tasks, by the plugin or action that gave the reason; nobody: no reason known",
         ("speaker",),
     ),
-    Measure(
-        "hekla_oldest_pending_seconds", "gauge", "age of the oldest job of which something waits", ("queue",)
-    ),
+    Metric("hekla_oldest_pending_seconds", "gauge", "age of the oldest job with pending tasks", ("queue",)),
 )
-MEASURES: dict[str, Measure] = {measure.name: measure for measure in (*VOLCANO, *OWN)}
+MEASURES: dict[str, Metric] = {measure.name: measure for measure in (*VOLCANO, *OWN)}

@@ -1,7 +1,7 @@
 """Metrics: what Prometheus is told about the scheduler; the table of all of them is `measures`.
 
 Histograms are kept by prometheus-client. All else is plain numbers: those of queues and jobs are taken from
-the last cycle, so that a series goes with its job, and those of the process are read when somebody asks.
+the last cycle, so that a series goes with its job, and those of the process are read on request.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from prometheus_client import (
 from prometheus_client.utils import floatToGoString
 
 from hekla.clock import stopwatch
-from hekla.cluster.kubernetes.intents import End, Outcome
+from hekla.cluster.kubernetes.intents import End, WriteOutcome
 from hekla.engine.framework.decisions import Bind, Decision, Evict, Tell
 from hekla.engine.model.job import Job
 from hekla.scheduler.cycle import CycleReport
-from hekla.server.measures import MEASURES, Measure
+from hekla.server.measures import MEASURES, Metric
 from hekla.server.observation import Figures, JobHistory, Series, observed
 
 logger = logging.getLogger("hekla.serve")
@@ -33,7 +33,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PREEMPTING = ("preempt", "gangpreempt")
 IDLE_FACTOR = 20
 """Observing the jobs takes at most one part in so many of the time."""
-MISSED = (Outcome.REFUSED, Outcome.FORBIDDEN, Outcome.EXPIRED, Outcome.ADOPTED)
+MISSED = (WriteOutcome.REFUSED, WriteOutcome.FORBIDDEN, WriteOutcome.EXPIRED, WriteOutcome.ADOPTED)
 
 
 class Metrics:
@@ -74,7 +74,7 @@ class Metrics:
         try:
             self._take(report, seconds)
         except Exception:
-            # Somebody's plugin may miscount. That is no reason to stop scheduling.
+            # A plugin may miscount. That is no reason to stop scheduling.
             logger.exception("the figures of a cycle could not be taken")
 
     def _take(self, report: CycleReport, seconds: float) -> None:
@@ -143,7 +143,7 @@ class Metrics:
     def bind_ended(self, end: End, seconds: float, waited: float | None) -> None:
         """A bind took so long, and so long after the pod was made, where that is known."""
         self._observe("volcano_scheduling_stage_duration_milliseconds", seconds, "Bind")
-        if end.outcome is Outcome.CONFIRMED:
+        if end.outcome is WriteOutcome.CONFIRMED:
             self.results["scheduled"] += 1
             if waited is not None:
                 self._observe("volcano_task_scheduling_latency_milliseconds", max(waited, 0.0), "Bound")
@@ -168,7 +168,7 @@ class Metrics:
         (histogram.labels(*labels) if labels else histogram).observe(1000 * seconds)
 
 
-def text_of(measure: Measure, series: Series) -> str:
+def text_of(measure: Metric, series: Series) -> str:
     """A metric with all its series; of tens of thousands prometheus-client would make an object each."""
     name = measure.name
     places = sorted((key, place) for place, key in enumerate(measure.labels))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from hekla import __version__
 from hekla.cluster.kubernetes import KubernetesCluster
-from hekla.cluster.kubernetes.intents import Outcome
-from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.kubernetes.intents import WriteOutcome
+from hekla.cluster.kubernetes.outbox import WriteRank
 from hekla.engine.framework.explain import waits
 from hekla.engine.framework.figures import QueueFigures
 from hekla.engine.framework.session import Session
@@ -177,35 +177,37 @@ def figures_of(server: Server) -> Figures:
 def _of_writes(cluster: KubernetesCluster) -> Figures:
     outbox = cluster.outbox
     return {
-        "hekla_binds_total": {(outcome.value,): cluster.binding.ends[outcome] for outcome in Outcome},
+        "hekla_binds_total": {(outcome.value,): cluster.binding.ends[outcome] for outcome in WriteOutcome},
         "hekla_intents_total": {(): cluster.binding.begun},
         "hekla_open_intents": {(): len(cluster.binding.open)},
         "hekla_evictions_total": {
             (outcome.value,): cluster.evictions.ends[outcome]
-            for outcome in Outcome
-            if outcome is not Outcome.ADOPTED
+            for outcome in WriteOutcome
+            if outcome is not WriteOutcome.ADOPTED
         },
         "hekla_open_evictions": {(): len(cluster.evictions.open)},
-        "hekla_writes_waiting": {(rank.name.lower(),): outbox.waiting[rank] for rank in Rank},
-        "hekla_writes_under_way": {(rank.name.lower(),): outbox.under_way[rank] for rank in Rank},
+        "hekla_writes_waiting": {(rank.name.lower(),): outbox.waiting[rank] for rank in WriteRank},
+        "hekla_writes_under_way": {(rank.name.lower(),): outbox.under_way[rank] for rank in WriteRank},
         "hekla_writes_failed_total": {
             ("eviction",): cluster.evictions.failed,
             ("status",): cluster.statuses.failed,
         },
         "hekla_events_lost_total": {(): cluster.recorder.lost},
-        "hekla_events_dropped_total": {(): outbox.dropped[Rank.EVENT]},
+        "hekla_events_dropped_total": {(): outbox.dropped[WriteRank.EVENT]},
     }
 
 
 def _of_watches(cluster: KubernetesCluster) -> Figures:
-    pulses = {kind: reflector.pulse for kind, reflector in cluster.reflectors.items()}
+    health_by_kind = {kind: reflector.health for kind, reflector in cluster.reflectors.items()}
     return {
-        "hekla_objects": {(kind.__name__,): len(cluster.store.by_key(kind)) for kind in pulses},
-        "hekla_lists_total": {(kind.__name__,): pulse.lists for kind, pulse in pulses.items()},
-        "hekla_watch_breaks_total": {(kind.__name__,): pulse.breaks for kind, pulse in pulses.items()},
+        "hekla_objects": {(kind.__name__,): len(cluster.store.by_key(kind)) for kind in health_by_kind},
+        "hekla_lists_total": {(kind.__name__,): health.lists for kind, health in health_by_kind.items()},
+        "hekla_watch_breaks_total": {
+            (kind.__name__,): health.breaks for kind, health in health_by_kind.items()
+        },
         "hekla_watch_staleness_seconds": {
-            (kind.__name__,): pulse.silence if pulse.trouble and not pulse.is_absent else 0.0
-            for kind, pulse in pulses.items()
+            (kind.__name__,): health.silence if health.trouble and not health.is_absent else 0.0
+            for kind, health in health_by_kind.items()
         },
     }
 

@@ -13,14 +13,14 @@ from typing import Any
 from hekla import __version__
 from hekla.clock import Clock, WallClock, stopwatch
 from hekla.cluster.kubernetes import KubernetesCluster
-from hekla.cluster.kubernetes.api.access import Access
+from hekla.cluster.kubernetes.api.access import Access, Rate
 from hekla.cluster.kubernetes.api.client import Client
 from hekla.cluster.kubernetes.api.lease import Leadership
-from hekla.cluster.kubernetes.api.rate import Rate
 from hekla.cluster.kubernetes.api.resources import RESOURCES
-from hekla.cluster.kubernetes.api.tide import Tide
-from hekla.cluster.kubernetes.binder import Intent
+from hekla.cluster.kubernetes.api.versions import VersionWatermark
+from hekla.cluster.kubernetes.binding import Intent
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
+from hekla.cluster.kubernetes.controllers.standalone import ensure_queues
 from hekla.cluster.kubernetes.intents import End
 from hekla.collector import spare_what_is_there, without_collector
 from hekla.engine.framework.registry import Registry
@@ -29,15 +29,12 @@ from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.suspects import is_foreseen, suspects_of
-from hekla.server.conf_file import ConfFile
 from hekla.server.endpoints import Endpoints
 from hekla.server.metrics import Metrics
-from hekla.server.options import ServeOptions
+from hekla.server.options import ConfFile, ServeOptions
 from hekla.server.permissions import Permission, Permissions, needed
-from hekla.server.recording import Scribe, header
-from hekla.server.recording.guard import RecordingGuard
-from hekla.server.recording.recorder import put_aside
-from hekla.server.standing import ensure_queues
+from hekla.server.recording import CycleRecorder, header
+from hekla.server.recording.recorder import RecordingGuard, put_aside
 
 logger = logging.getLogger("hekla.serve")
 MOST_IN_VAIN = 10
@@ -55,7 +52,7 @@ class Server:
         self.conf_file = ConfFile(options.conf_file, registry)
         self._registry = registry
         self._access = access
-        self._tide = Tide()
+        self._watermark = VersionWatermark()
         self._stopping = asyncio.Event()
         self.leadership: Leadership | None = None
         self.controllers: Controllers | None = None
@@ -69,8 +66,8 @@ class Server:
         self.moved_at: float | None = None
         """When a cycle last ended, or a round of one who does not decide; None until the first begins."""
         self._in_vain = 0
-        """How many cycles have failed in a row without anybody to blame."""
-        self.scribe: Scribe | None = None
+        """How many cycles have failed in a row on no object in particular."""
+        self.cycle_recorder: CycleRecorder | None = None
         self.metrics = Metrics()
         self.endpoints = Endpoints(self)
 
@@ -87,7 +84,7 @@ class Server:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Until somebody says stop; what is under way is finished, and the lease given back."""
+        """Until it is told to stop; what is under way is finished, and the lease given back."""
         loop = asyncio.get_running_loop()
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self.stop)
@@ -104,8 +101,8 @@ class Server:
                 also=ALSO_WATCHED if self.options.with_controllers else (),
             )
             if self.options.record is not None:
-                self.scribe = self._scribe(self.options.record)
-                stack.push_async_callback(asyncio.to_thread, self.scribe.close)
+                self.cycle_recorder = self._new_recorder(self.options.record)
+                stack.push_async_callback(asyncio.to_thread, self.cycle_recorder.close)
             if self.options.with_controllers:
                 self.controllers = Controllers(
                     client, self.cluster, self.clock, may_write=lambda: self.leads and not self.is_stopping
@@ -119,10 +116,10 @@ class Server:
             await self.endpoints.open()
             await self._work()
 
-    def _scribe(self, path: Path) -> Scribe:
+    def _new_recorder(self, path: Path) -> CycleRecorder:
         put_aside(path)
         cluster = self.options.cluster
-        scribe = Scribe(
+        cycle_recorder = CycleRecorder(
             path,
             header(
                 __version__,
@@ -137,8 +134,8 @@ class Server:
             limit=self.options.record_limit,
             on_trouble=lambda trouble: logger.error("%s", trouble),
         )
-        scribe.follow(self.cluster.state)
-        return scribe
+        cycle_recorder.follow(self.cluster.state)
+        return cycle_recorder
 
     def _needs(self) -> list[Permission]:
         return needed(
@@ -158,7 +155,9 @@ class Server:
         self.metrics.bind_ended(end, seconds, waited)
 
     def _client(self, qps: float, burst: int) -> Client:
-        return Client(self._access, rate=Rate(qps, burst), timeout=self.options.timeout, tide=self._tide)
+        return Client(
+            self._access, rate=Rate(qps, burst), timeout=self.options.timeout, watermark=self._watermark
+        )
 
     async def _work(self) -> None:
         """Everything at once, until it is told to stop or something ends that must not."""
@@ -196,7 +195,7 @@ class Server:
             await self.leadership.run(self._note_leadership)
 
     async def _let_go(self, leading: asyncio.Task[None]) -> None:
-        """Give the lease back, once nobody renews it any more."""
+        """Give the lease back, once it is no longer being renewed."""
         if self.leadership is not None:
             leading.cancel()
             await asyncio.wait([leading])
@@ -220,7 +219,7 @@ class Server:
             self.conf_file.conf,
             self.clock,
             registry=self._registry,
-            witness=None if self.scribe is None else RecordingGuard(self.scribe),
+            observer=None if self.cycle_recorder is None else RecordingGuard(self.cycle_recorder),
         )
         await asyncio.to_thread(engine.open)
         try:
@@ -257,8 +256,10 @@ class Server:
 
     def _is_fresh(self) -> bool:
         """Whether the API server has been heard of lately; deciding on old facts does harm."""
-        pulses = [reflector.pulse for reflector in self.cluster.reflectors.values()]
-        silent = [pulse.trouble for pulse in pulses if pulse.is_stale(self.options.staleness_limit)]
+        health_by_kind = [reflector.health for reflector in self.cluster.reflectors.values()]
+        silent = [
+            health.trouble for health in health_by_kind if health.is_stale(self.options.staleness_limit)
+        ]
         self.trouble = silent[0] if silent else ""
         return not silent
 
@@ -272,7 +273,7 @@ class Server:
                 report = await asyncio.to_thread(engine.decide)
                 seconds = stopwatch() - began
                 await self.cluster.carry_out(report.decisions)
-                # Last of all, and before anybody touches what the session stands on.
+                # Last of all, and before anything touches what the session stands on.
                 await asyncio.to_thread(self.metrics.cycle_ended, report, seconds)
             self._tell(report, stopwatch() - began)
         except Exception as error:
@@ -287,8 +288,8 @@ class Server:
         """What the engine knows cannot be relied on: it gets everything anew."""
         logger.warning("the engine's state is made anew")
         self.cluster.start_over()
-        if self.scribe is not None:
-            self.scribe.follow_anew(self.cluster.state)
+        if self.cycle_recorder is not None:
+            self.cycle_recorder.follow_anew(self.cluster.state)
 
     def _cycle_failed(self, number: int, error: Exception) -> None:
         """Go on without whatever the cycle failed on; end where that cannot be told, time and again."""
@@ -340,7 +341,7 @@ def _surrender(task: asyncio.Task[Any]) -> GaveUp:
 
 
 def _tell_of_stray(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What fails in a timer, or in a task that nobody waits for."""
+    """What fails in a timer, or in a task that is not awaited."""
     logger.error("%s", context["message"], exc_info=context.get("exception"))
 
 

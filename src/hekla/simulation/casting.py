@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from hekla.cluster.embedded.priorities import with_priority
 from hekla.controllers import default_pod
 from hekla.controllers.expand import pod_group_of
-from hekla.controllers.keys import GROUP_NAME, JOB_NAME, TASK_SPEC
 from hekla.engine.model.requests import demand_of
 from hekla.engine.model.resources import total
 from hekla.objects import ObjectMeta, Pod, PodGroup, PriorityClass, VolcanoJob
 from hekla.objects.batch import JobSpec, TaskSpec
+from hekla.objects.keys import GROUP_NAME, JOB_NAME, TASK_SPEC
 from hekla.objects.pod import PodSpec
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec
 from hekla.simulation.book import Book

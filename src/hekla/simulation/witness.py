@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hekla.cluster.embedded import EmbeddedCluster
-from hekla.cluster.embedded.annotations import RUN_SECONDS, read_seconds
-from hekla.cluster.rooms import is_finished
-from hekla.controllers.keys import GROUP_NAME
+from hekla.cluster.embedded.annotations import read_seconds
+from hekla.cluster.node_usage import is_finished
 from hekla.engine.model.requests import demand_of
 from hekla.engine.model.resources import Resources, read_resources, total
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME, RUN_SECONDS
 from hekla.scheduler.cycle import CycleReport
 from hekla.simulation.book import Book
 from hekla.simulation.run import NOTHING, Ending, Run, State

@@ -14,7 +14,14 @@ from hekla.engine.ledger.states import SupposedStates
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.testing.answers import Answer, all_answers, asked_about_nodes, on_rows, same, says_something
+from hekla.testing.answers import (
+    GivenAnswer,
+    all_answers,
+    asked_about_nodes,
+    on_rows,
+    same,
+    says_something,
+)
 from hekla.testing.samples import placements
 
 
@@ -69,7 +76,7 @@ def broken_runs(open_session: Callable[[], Session]) -> Iterator[str]:
 
 
 def gangs(session: Session) -> list[list[Task]]:
-    """Waiting tasks that look alike, job by job; those without an equal are left out."""
+    """Waiting tasks that look alike, job by job; a task without its like is left out."""
     if not len(session.nodes):
         return []
     found: dict[Any, list[Task]] = {}
@@ -79,7 +86,7 @@ def gangs(session: Session) -> list[list[Task]]:
     return [tasks for tasks in found.values() if len(tasks) > 1]
 
 
-def _of_scope(session: Session, task: Task, scope: Scope) -> list[Answer]:
+def _of_scope(session: Session, task: Task, scope: Scope) -> list[GivenAnswer]:
     answers = asked_about_nodes(session)
     return [answer for answer in answers if answer.scope is scope and answer.question[0] is task]
 
@@ -93,7 +100,7 @@ def broken_concerns(session: Session) -> Iterator[str]:
         yield from _words_of(session, unconcerned)
 
 
-def _is_concerned(session: Session, answer: Answer) -> bool:
+def _is_concerned(session: Session, answer: GivenAnswer) -> bool:
     for handler in session.dispatch.handlers(answer.point):
         if handler.answer == answer.ask and handler.concerns is not None:
             return handler.concerns(handler.plugin, answer.question[0])

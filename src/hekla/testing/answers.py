@@ -38,7 +38,7 @@ VICTIMS = (points.PREEMPTABLE, points.RECLAIMABLE)
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class GivenAnswer:
     """What a method said to a question; `subject` names the question in words."""
 
     plugin: str
@@ -61,7 +61,7 @@ class Answer:
         return self.ask(self.question[0], rows)
 
 
-def all_answers(session: Session) -> Iterator[Answer]:
+def all_answers(session: Session) -> Iterator[GivenAnswer]:
     """Everything the session's plugins say about every task, job and queue."""
     yield from asked_about_nodes(session)
     for plugin, method, point, _ in _opinions(session):
@@ -69,12 +69,12 @@ def all_answers(session: Session) -> Iterator[Answer]:
             continue
         ask = getattr(plugin, method)
         for subject, question in _questions(session, point):
-            yield Answer(
+            yield GivenAnswer(
                 plugin.name, method, point, Scope.ATTEMPT, subject, ask(*question), ask, tuple(question)
             )
 
 
-def asked_about_nodes(session: Session) -> Iterator[Answer]:
+def asked_about_nodes(session: Session) -> Iterator[GivenAnswer]:
     """What plugins say about nodes, for every pending task."""
     for plugin, method, point, scope in _opinions(session):
         if point is points.NODE_ORDER_REDUCE:
@@ -86,7 +86,7 @@ def asked_about_nodes(session: Session) -> Iterator[Answer]:
         ask = getattr(plugin, method)
         for subject, question in asked:
             value = ask(*with_copied_arrays(question))
-            yield Answer(plugin.name, method, point, scope, subject, value, ask, tuple(question))
+            yield GivenAnswer(plugin.name, method, point, scope, subject, value, ask, tuple(question))
 
 
 def _about_nodes(session: Session, point: AnyPoint, scope: Scope) -> Iterator[Question]:
@@ -203,7 +203,7 @@ QUESTIONS: tuple[tuple[tuple[AnyPoint, ...], Callable[[Session, AnyPoint], Itera
 )
 
 
-def check_shape(session: Session, answer: Answer) -> str:
+def check_shape(session: Session, answer: GivenAnswer) -> str:
     """What is wrong with the form of an answer; empty where nothing is."""
     value, point = answer.value, answer.point
     if point is points.PREDICATE:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
-from hekla.engine.plugins.drf import HIERARCHY, WEIGHTS
 from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue, Taint
+from hekla.objects.keys import HIERARCHY, HIERARCHY_WEIGHTS
 from hekla.objects.meta import Amount, ResourceList
 from hekla.objects.node import NodeSpec, NodeStatus
 from hekla.objects.scheduling import (
@@ -92,7 +92,7 @@ def queue(
     """A tenant; `hierarchy` and `hierarchy_weights` become the annotations that drf reads."""
     notes = {**(annotations or {})}
     if hierarchy:
-        notes |= {HIERARCHY: hierarchy, WEIGHTS: hierarchy_weights}
+        notes |= {HIERARCHY: hierarchy, HIERARCHY_WEIGHTS: hierarchy_weights}
     return Queue(
         metadata=metadata(name, annotations=notes),
         spec=QueueSpec(
@@ -172,7 +172,7 @@ def job(
     return JobObjects(group, pods, named_class)
 
 
-class State(TypedDict):
+class PodPlacement(TypedDict):
     """Where a pod stands when the story begins."""
 
     on: str
@@ -180,7 +180,7 @@ class State(TypedDict):
     is_leaving: bool
 
 
-PENDING = State(on="", phase="Pending", is_leaving=False)
+PENDING = PodPlacement(on="", phase="Pending", is_leaving=False)
 
 
 def _states(
@@ -189,7 +189,7 @@ def _states(
     releasing: Mapping[str, int],
     succeeded: int,
     failed: int,
-) -> Iterator[State]:
+) -> Iterator[PodPlacement]:
     for on, phase, is_leaving in (
         (running, "Running", False),
         (bound, "Pending", False),
@@ -197,10 +197,10 @@ def _states(
     ):
         for name, count in on.items():
             for _ in range(count):
-                yield State(on=name, phase=phase, is_leaving=is_leaving)
+                yield PodPlacement(on=name, phase=phase, is_leaving=is_leaving)
     for phase, count in (("Succeeded", succeeded), ("Failed", failed)):
         for _ in range(count):
-            yield State(on="", phase=phase, is_leaving=False)
+            yield PodPlacement(on="", phase=phase, is_leaving=False)
 
 
 def _named(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from hekla.conf import Conf, PluginEntry, Tier
+from hekla.objects.keys import WAITING_TIME
 from hekla.scheduler.builtin import BUILTIN
 
 Arguments = Mapping[str, SearchStrategy[object]]
@@ -64,12 +65,12 @@ ARGUMENTS: Mapping[str, Arguments] = {
         ),
         "sra": st.just({"enable": True, "resources": GPU, "weight": 3, "resourceWeight": {GPU: 1}}),
     },
-    "sla": {"sla-waiting-time": st.sampled_from(("1s", "30m", "1000h"))},
+    "sla": {WAITING_TIME: st.sampled_from(("1s", "30m", "1000h"))},
     "task-topology": {"task-topology.weight": WEIGHT},
     "tdm": {f"tdm.revocable-zone.{ZONE}": WINDOWS, "tdm.evict.period": st.just("1s")},
     "usage": {"usage.weight": WEIGHT, "thresholds": st.just({"cpu": 60, "mem": 90})},
 }
-"""By plugin; the extender gets none, so it asks nobody."""
+"""By plugin; the extender gets none, so it asks no service."""
 
 VICTIMS = st.sampled_from(("tiers", "intersectAll"))
 GANG_EVICTION: Arguments = {"maxDomains": st.integers(1, 3), "allowWholeBundle": FLAG}

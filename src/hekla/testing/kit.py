@@ -32,7 +32,7 @@ from hekla.testing.agreement import (
     broken_suppositions,
 )
 from hekla.testing.answers import (
-    Answer,
+    GivenAnswer,
     all_answers,
     asked_about_nodes,
     check_shape,
@@ -60,7 +60,7 @@ def check_plugin(
     check_declarations(plugin)
     check_arguments(plugin, arguments or {})
     for sample in samples() if clusters is None else clusters:
-        trial = Trial(plugin, arguments or {}, sample, hierarchical)
+        trial = PluginTrial(plugin, arguments or {}, sample, hierarchical)
         check_shapes(trial)
         check_leaves_no_trace(trial)
         check_leaves_questions_alone(trial)
@@ -74,7 +74,7 @@ def check_plugin(
 
 
 @dataclasses.dataclass(frozen=True)
-class Trial:
+class PluginTrial:
     """A plugin in a cluster."""
 
     plugin: type[Plugin]
@@ -141,7 +141,7 @@ def check_arguments(plugin: type[Plugin], given: Mapping[str, object]) -> None:
     assert not mistakes, f'plugin "{name}": ' + "; ".join(str(mistake) for mistake in mistakes)
 
 
-def check_shapes(trial: Trial) -> None:
+def check_shapes(trial: PluginTrial) -> None:
     """Answers have the shape, the type and the range that their point asks for."""
     session = trial.session()
     for answer in all_answers(session):
@@ -149,7 +149,7 @@ def check_shapes(trial: Trial) -> None:
         assert not problem, trial.complain(f"{answer}: {problem}")
 
 
-def check_leaves_no_trace(trial: Trial) -> None:
+def check_leaves_no_trace(trial: PluginTrial) -> None:
     """Asking changes nothing that the plugin was shown."""
     session = trial.session()
     before = shown(session)
@@ -160,7 +160,7 @@ def check_leaves_no_trace(trial: Trial) -> None:
         )
 
 
-def check_leaves_questions_alone(trial: Trial) -> None:
+def check_leaves_questions_alone(trial: PluginTrial) -> None:
     """Arrays that come with a question, such as which nodes are candidates, stay as they were."""
     for answer in asked_about_nodes(trial.session()):
         given = with_copied_arrays(answer.question)
@@ -170,7 +170,7 @@ def check_leaves_questions_alone(trial: Trial) -> None:
         )
 
 
-def check_same_answer_twice(trial: Trial) -> None:
+def check_same_answer_twice(trial: PluginTrial) -> None:
     """The same question gets the same answer, in this session and in a fresh one."""
     session = trial.session()
     first, again = _by_question(session), _by_question(session)
@@ -184,7 +184,7 @@ def check_same_answer_twice(trial: Trial) -> None:
         )
 
 
-def check_rows(trial: Trial) -> None:
+def check_rows(trial: PluginTrial) -> None:
     """An answer for some rows is those rows of the answer for all."""
     session = trial.session()
     for answer in asked_about_nodes(session):
@@ -198,7 +198,7 @@ def check_rows(trial: Trial) -> None:
             )
 
 
-def check_classes(trial: Trial) -> None:
+def check_classes(trial: PluginTrial) -> None:
     """An answer of scope CLASS or CANDIDATES does not depend on who is where."""
     session, lasting = trial.session(), (Scope.CLASS, Scope.CANDIDATES)
     before = {str(a): a for a in asked_about_nodes(session) if a.scope in lasting}
@@ -212,7 +212,7 @@ def check_classes(trial: Trial) -> None:
             )
 
 
-def check_shuffled_nodes(trial: Trial) -> None:
+def check_shuffled_nodes(trial: PluginTrial) -> None:
     """With the nodes in another order, its answers come in that order."""
     straight = {str(answer): answer for answer in asked_about_nodes(trial.session())}
     order = trial.sample.shuffled()
@@ -224,7 +224,7 @@ def check_shuffled_nodes(trial: Trial) -> None:
         )
 
 
-def check_events(trial: Trial) -> None:
+def check_events(trial: PluginTrial) -> None:
     """Once everything placed is taken back, every answer is what it was before."""
     session = trial.session()
     before = _by_question(session)
@@ -242,7 +242,7 @@ def check_events(trial: Trial) -> None:
         )
 
 
-def check_foresight(trial: Trial) -> None:
+def check_foresight(trial: PluginTrial) -> None:
     """What it says beforehand of many tasks is what it says when they come one by one."""
     for problem in (
         *broken_suppositions(trial.session()),
@@ -253,11 +253,11 @@ def check_foresight(trial: Trial) -> None:
         raise AssertionError(trial.complain(problem))
 
 
-def check_forms(trial: Trial) -> None:
+def check_forms(trial: PluginTrial) -> None:
     """What it marks as a quicker form of an answer says what the answer says."""
     for problem in broken_keys(trial.session()):
         raise AssertionError(trial.complain(problem))
 
 
-def _by_question(session: Session) -> dict[str, Answer]:
+def _by_question(session: Session) -> dict[str, GivenAnswer]:
     return {str(answer): answer for answer in all_answers(session)}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hekla.objects import HyperNode, LabelSelector, NodeShard
-from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy
-from hekla.objects.topology import (
+from hekla.objects.node import (
     ExactMatch,
     HyperNodeSpec,
     Member,
@@ -15,6 +14,7 @@ from hekla.objects.topology import (
     NodeShardStatus,
     RegexMatch,
 )
+from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy
 from hekla.testing.pods import metadata
 
 Wish = NetworkTopology | tuple[str, int | str]

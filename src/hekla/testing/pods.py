@@ -8,8 +8,8 @@ from typing import TypedDict, TypeVar, Unpack
 
 import msgspec
 
-from hekla.engine.model.task import GROUP_NAME, PREEMPTABLE, TASK_PRIORITY, TASK_SPEC
 from hekla.objects import Manifest, ObjectMeta, Pod, Toleration
+from hekla.objects.keys import GROUP_NAME, PREEMPTABLE, TASK_PRIORITY, TASK_SPEC
 from hekla.objects.meta import Amount, ResourceList
 from hekla.objects.pod import Affinity, Container, PodSpec, PodStatus, ResourceRequirements, SchedulingGate
 

@@ -6,7 +6,7 @@ Here a job that has its minimum gets one task in a turn, and many requests compe
 nodes; nodes of one kind often look alike, and fill up.
 
 They have more domains than nodes that fill them up, so that jobs find several that would do, some
-that nearly would, and some that only will once others have left.
+that nearly would, and some that only will once other tasks have left.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from hypothesis.strategies import DrawFn
 
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.objects import HyperNode, Manifest, Node, Pod, Queue, Toleration
+from hekla.objects.keys import QUEUE_ALLOCATION_GATE
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import SubGroupPolicy
 from hekla.testing.builders import JobObjects, Role, job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.network import Wish, hypernode, sub_group
 from hekla.testing.pods import Shape, pod, stamped
-from hekla.testing.strategies import Cluster
+from hekla.testing.strategies import RandomCluster
 from hekla.testing.surroundings import PART
 
 GANG_QUEUES = ("q0", "q1")
@@ -32,13 +33,13 @@ LIMITS: tuple[ResourceList | None, ...] = (None, None, {"cpu": 7}, {"cpu": 20, "
 
 
 @st.composite
-def gang_clusters(draw: DrawFn, *, most_tasks: int = 40) -> Cluster:
+def gang_clusters(draw: DrawFn, *, most_tasks: int = 40) -> RandomCluster:
     """3 to 30 nodes, and up to four jobs of 5 tasks or more in one or two roles."""
     nodes = _gang_nodes(draw)
     others: list[Manifest] = [*_queues(draw)]
     for at in range(draw(st.integers(1, 4))):
         others += _gang(draw, f"job{at}", [one.metadata.name for one in nodes], most_tasks).objects
-    return Cluster(tuple(nodes), tuple(stamped(others)))
+    return RandomCluster(tuple(nodes), tuple(stamped(others)))
 
 
 def gang_confs() -> st.SearchStrategy[Conf]:
@@ -109,19 +110,19 @@ SELECTORS: tuple[dict[str, str], ...] = ({}, {}, {}, {"zone": "a"}, {"zone": "b"
 
 
 @st.composite
-def medleys(draw: DrawFn) -> Cluster:
+def medleys(draw: DrawFn) -> RandomCluster:
     """2 to 12 nodes, and up to twelve jobs of 1 to 6 tasks."""
     nodes = _medley_nodes(draw)
     hosts = [one.metadata.name for one in nodes]
     others: list[Manifest] = [queue(name, weight=draw(st.integers(1, 3))) for name in QUEUES]
     for at in range(draw(st.integers(2, 12))):
         others += _medley_job(draw, f"job{at}", hosts)
-    return Cluster(tuple(nodes), tuple(stamped(others)))
+    return RandomCluster(tuple(nodes), tuple(stamped(others)))
 
 
 @st.composite
 def medley_confs(draw: DrawFn) -> Conf:
-    """Plugins whose scores can be foreseen, and others that have no opinion of nodes."""
+    """Plugins whose scores can be foreseen, and plugins that score no nodes."""
     scores = ("leastrequested", "balancedresource", "tainttoleration")
     weights = {f"{name}.weight": draw(WEIGHT) for name in scores}
     others = draw(st.lists(st.sampled_from(WITHOUT_OPINION_OF_NODES), unique=True))
@@ -203,18 +204,17 @@ def _medley_pod(draw: DrawFn, name: str, hosts: list[str], *, job: str, role: st
 
 
 WISHES: tuple[Wish | None, ...] = (None, ("hard", 1), ("hard", 1), ("hard", 2), ("hard", 3), ("soft", 1))
-QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 
 @st.composite
-def networked_clusters(draw: DrawFn, *, most_nodes: int = 9, most_jobs: int = 5) -> Cluster:
+def networked_clusters(draw: DrawFn, *, most_nodes: int = 9, most_jobs: int = 5) -> RandomCluster:
     """Racks in spines, perhaps under a root, and jobs that want to lie close together."""
     names = [f"n{at}" for at in range(draw(st.integers(2, most_nodes)))]
     nodes = [node(name, cpu=draw(st.integers(1, 4))) for name in names]
     others: list[Manifest] = [queue("default"), *_network(draw, names)]
     for at in range(draw(st.integers(1, most_jobs))):
         others += _networked_job(draw, f"job{at}", names)
-    return Cluster(tuple(nodes), tuple(stamped(others)))
+    return RandomCluster(tuple(nodes), tuple(stamped(others)))
 
 
 def _network(draw: DrawFn, nodes: Sequence[str]) -> list[HyperNode]:
@@ -263,6 +263,6 @@ def _networked_pod(draw: DrawFn, name: str, index: int, nodes: Sequence[str]) ->
         labels={PART: str(index // 2)},
         on=draw(st.sampled_from(nodes)) if state in ("runs", "leaves") else "",
         is_leaving=state == "leaves",
-        gates=[QUEUE_GATE] if state == "gated" else (),
-        annotations={QUEUE_GATE: "true"},
+        gates=[QUEUE_ALLOCATION_GATE] if state == "gated" else (),
+        annotations={QUEUE_ALLOCATION_GATE: "true"},
     )

@@ -64,7 +64,7 @@ class Story:
     - `"pending"`: it waits; `"running"`: nothing of it waits; `"done"`: nothing of it is left.
 
     `conf` is the text of a configuration file; without it `actions`, `tiers` and `configurations`
-    say how the cycle runs. A queue that a job names and nobody wrote is made up.
+    say how the cycle runs. A queue that a job names and the story lacks is made up.
     """
 
     title: str

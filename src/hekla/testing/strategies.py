@@ -18,11 +18,11 @@ from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.engine.model.node import NodeLoad
-from hekla.engine.model.task import REVOCABLE_ZONE
 from hekla.engine.plugins.rescheduling import LAST_RUN
 from hekla.engine.plugins.tdm import LAST_EVICTION
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.objects import LabelSelector, Manifest, Node, Pod, Toleration
+from hekla.objects.keys import REVOCABLE_ZONE
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.scheduler.builtin import BUILTIN
@@ -43,7 +43,7 @@ NOW = (BEGINNING + timedelta(hours=1)).timestamp()
 
 
 @dataclass(frozen=True)
-class Cluster:
+class RandomCluster:
     """A random cluster; `others` are all objects but the nodes."""
 
     nodes: tuple[Node, ...]
@@ -72,7 +72,7 @@ class Cluster:
             shortcuts=shortcuts,
         )
 
-    def with_others(self, others: Sequence[Manifest]) -> Cluster:
+    def with_others(self, others: Sequence[Manifest]) -> RandomCluster:
         return replace(self, others=tuple(others))
 
 
@@ -82,7 +82,7 @@ def _long_rested() -> dict[str, float]:
 
 
 @dataclass
-class Room:
+class FreeAmounts:
     """What is left of a node while pods are put on it."""
 
     cpu: int
@@ -108,7 +108,7 @@ class Site:
     """A cluster that is being made up: nodes with room, names of queues, and the objects so far."""
 
     nodes: list[Node]
-    rooms: dict[str, Room]
+    rooms: dict[str, FreeAmounts]
     queues: list[str]
     places: Sequence[str]
     objects: list[Manifest] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Site:
 @st.composite
 def clusters(
     draw: DrawFn, *, most_nodes: int = 4, most_jobs: int = 5, places: Sequence[str] = PLACES
-) -> Cluster:
+) -> RandomCluster:
     """Nodes, queues, priority classes, and jobs whose tasks run, wait, leave or are bound."""
     site = _site(draw, most_nodes, places)
     site.objects += [priority_class(f"priority-{value}", value) for value in PRIORITIES]
@@ -125,14 +125,14 @@ def clusters(
     for name in names:
         _add_job(draw, site, name)
     site.objects += surroundings.budgets(draw, names)
-    return Cluster(tuple(site.nodes), tuple(stamped(site.objects)), _load(draw, site))
+    return RandomCluster(tuple(site.nodes), tuple(stamped(site.objects)), _load(draw, site))
 
 
 def _site(draw: DrawFn, most_nodes: int, places: Sequence[str]) -> Site:
     nodes, rooms = [], {}
     for at in range(draw(st.integers(1, most_nodes))):
         name = f"n{at}"
-        room = Room(*draw(st.tuples(*map(st.integers, (1, 2, 0, 2), (8, 16, 2, 6)))))
+        room = FreeAmounts(*draw(st.tuples(*map(st.integers, (1, 2, 0, 2), (8, 16, 2, 6)))))
         labels = {HOSTNAME: name, "zone": draw(st.sampled_from("ab")), **surroundings.node_labels(draw)}
         taints = draw(st.sampled_from(((), (), (), ("gpu=yes:NoSchedule",), ("old=yes:PreferNoSchedule",))))
         memory = f"{room.memory}Gi"
@@ -162,7 +162,7 @@ def _load(draw: DrawFn, site: Site) -> dict[str, NodeLoad]:
 
 
 @dataclass(frozen=True)
-class Kind:
+class TaskKind:
     """What the tasks of a job have in common."""
 
     cpu: int
@@ -198,7 +198,7 @@ def _add_job(draw: DrawFn, site: Site, name: str) -> None:
     site.objects += [group.pod_group, *pods]
 
 
-def _kind(draw: DrawFn, name: str) -> Kind:
+def _kind(draw: DrawFn, name: str) -> TaskKind:
     shape: Shape = {"labels": {"app": name}}
     match draw(st.integers(0, 11)):
         case 0:
@@ -219,7 +219,7 @@ def _kind(draw: DrawFn, name: str) -> Kind:
             shape["nominated"] = "n0"
     cpu, memory = draw(st.integers(0, 3)), draw(st.integers(0, 4))
     gpu = draw(st.sampled_from((0, 0, 0, 1)))
-    return Kind(cpu, memory, gpu, shape, draw(st.booleans()))
+    return TaskKind(cpu, memory, gpu, shape, draw(st.booleans()))
 
 
 def _apart_from(app: str) -> Affinity:
@@ -228,7 +228,7 @@ def _apart_from(app: str) -> Affinity:
     return Affinity(pod_anti_affinity=PodAffinity(required=(term,)))
 
 
-def _pod(draw: DrawFn, site: Site, name: str, kind: Kind, index: int) -> Pod:
+def _pod(draw: DrawFn, site: Site, name: str, kind: TaskKind, index: int) -> Pod:
     place, at = draw(st.sampled_from(site.places)), draw(st.integers(0, len(site.nodes) - 1))
     host = site.nodes[at].metadata.name
     is_placed = place != "pending" and site.rooms[host].take(kind.cpu, kind.memory, kind.gpu)

@@ -13,10 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from msgspec.structs import replace
 
-from hekla.engine.model.task import REVOCABLE_ZONE
-from hekla.engine.plugins.cdp import COOLDOWN
-from hekla.engine.plugins.nodegroup import GROUP
-from hekla.engine.plugins.task_topology.buckets import AFFINITY, ANTI_AFFINITY
 from hekla.objects import (
     HyperNode,
     LabelSelector,
@@ -24,6 +20,16 @@ from hekla.objects import (
     PodDisruptionBudget,
     Queue,
     ResourceQuota,
+)
+from hekla.objects.keys import (
+    BUDGET_MIN_AVAILABLE,
+    COOLDOWN_TIME,
+    NODE_GROUP,
+    PREEMPTABLE,
+    REVOCABLE_ZONE,
+    ROLE_AFFINITY,
+    ROLE_ANTI_AFFINITY,
+    WAITING_TIME,
 )
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import NodeGroupAffinity, QueueAffinity, SubGroupPolicy
@@ -51,7 +57,7 @@ WISHES: tuple[Wish | None, ...] = (
     ("hard", "rack"),
     ("hard", "hall"),
 )
-"""What a job asks of the network; nobody is called a hall."""
+"""What a job asks of the network; no tier is called a hall."""
 
 DEPARTMENT = "department"
 GROUPS = ("red", "blue")
@@ -61,12 +67,12 @@ job_notes: SearchStrategy[dict[str, str]] = st.sampled_from(
         {},
         {},
         {REVOCABLE_ZONE: "*"},
-        {"sla-waiting-time": "10m"},
-        {AFFINITY: "w"},
-        {ANTI_AFFINITY: "w"},
-        {COOLDOWN: "1h"},
-        {"volcano.sh/jdb-min-available": "1"},
-        {"volcano.sh/preemptable": "false"},
+        {WAITING_TIME: "10m"},
+        {ROLE_AFFINITY: "w"},
+        {ROLE_ANTI_AFFINITY: "w"},
+        {COOLDOWN_TIME: "1h"},
+        {BUDGET_MIN_AVAILABLE: "1"},
+        {PREEMPTABLE: "false"},
     )
 )
 amounts: SearchStrategy[ResourceList | None] = st.none() | st.fixed_dictionaries({"cpu": st.integers(1, 6)})
@@ -76,7 +82,7 @@ def node_labels(draw: DrawFn) -> dict[str, str]:
     """A group of nodes and a zone, for some."""
     labels = {}
     if group := draw(st.sampled_from(("", "", *GROUPS))):
-        labels[GROUP] = group
+        labels[NODE_GROUP] = group
     if draw(st.integers(0, 5)) == 5:
         labels[REVOCABLE_ZONE] = ZONE
     return labels
@@ -136,7 +142,7 @@ def _with_affinity(given: Queue, group: str, is_needed: bool) -> Queue:
 
 
 def sub_groups(draw: DrawFn) -> list[SubGroupPolicy]:
-    """Mostly none; otherwise a policy that sorts tasks into parts, or one that gathers nobody."""
+    """Mostly none; otherwise a policy that sorts tasks into parts, or one that selects no task."""
     if draw(st.integers(0, 3)):
         return []
     policy = sub_group(

@@ -11,10 +11,10 @@ from fakes.api import FakeApi
 from fakes.client import FakeClient
 from hekla.clock import VirtualClock
 from hekla.cluster.kubernetes import KubernetesCluster, KubernetesOptions
-from hekla.controllers.keys import GROUP_NAME
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.model.task import Task
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME
 from hekla.objects.node import NodeSpec, NodeStatus
 from hekla.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from hekla.objects.scheduling import PodGroupSpec

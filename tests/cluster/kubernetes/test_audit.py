@@ -14,7 +14,7 @@ from fakes.http_api import HttpApi
 from hekla.clock import WallClock
 from hekla.cluster.kubernetes import KubernetesCluster, KubernetesOptions
 from hekla.cluster.kubernetes.api.client import Client
-from hekla.cluster.kubernetes.api.reflector import Patience
+from hekla.cluster.kubernetes.api.reflector import WatchPatience
 from hekla.cluster.kubernetes.audit import Audit
 from hekla.cluster.kubernetes.recount import request
 from hekla.engine.model.requests import request_of
@@ -22,7 +22,7 @@ from hekla.objects import Manifest, Pod, PodGroup, Queue
 from hekla.objects.pod import Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements
 from hekla.testing import job, node, queue
 
-OPTIONS = KubernetesOptions(audit_period=0.0, patience=Patience(first_pause=0.01, longest_pause=0.02))
+OPTIONS = KubernetesOptions(audit_period=0.0, patience=WatchPatience(first_pause=0.01, longest_pause=0.02))
 GANG = job("a", tasks=3, cpu=1, bound={"n1": 2})
 OBJECTS = (queue("default"), node("n1"), node("n2"), *GANG.objects)
 Part = Callable[[HttpApi, KubernetesCluster, Audit], Coroutine[Any, Any, None]]
@@ -70,7 +70,7 @@ def test_a_lost_delete_a_lost_add_and_a_lost_change_are_put_right(caplog: pytest
 
     audit = play(part)
     assert audit.drift == {"Pod": 1, "PodGroup": 1, "Queue": 1}
-    assert "pod default/a-0: is gone, and nobody said so; forgotten" in caplog.text
+    assert "pod default/a-0: is gone without an event; forgotten" in caplog.text
     assert "podgroup default/late: was not heard of; put right" in caplog.text
     assert audit.differences.total() == 0
 
@@ -106,15 +106,15 @@ def test_a_watch_that_is_only_late_is_no_drift() -> None:
 
 def test_books_that_do_not_add_up_are_told_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     async def part(_api: HttpApi, cluster: KubernetesCluster, audit: Audit) -> None:
-        cluster.rooms._used["n1"]["cpu"] += 7
+        cluster.node_usage._used["n1"]["cpu"] += 7
         state = cluster.snapshot().state
         state.nodes.used[state.nodes.row_of["n2"], 0] += 5
-        await audit.check_books()
+        await audit.check_sums()
 
     audit = play(part)
     assert audit.differences == {"rooms": 1, "engine": 1}
-    assert "the books of the rooms are wrong on node n1: cpu 2007 instead of 2000" in caplog.text
-    assert "the books of the engine are wrong on node n2: cpu 5 instead of 0" in caplog.text
+    assert "node usage counted wrong on node n1: cpu 2007 instead of 2000" in caplog.text
+    assert "the engine's state counted wrong on node n2: cpu 5 instead of 0" in caplog.text
 
 
 def test_books_are_checked_while_no_cycle_runs_and_with_what_is_assumed() -> None:
@@ -124,7 +124,7 @@ def test_books_are_checked_while_no_cycle_runs_and_with_what_is_assumed() -> Non
         cluster.assumptions.expect(pod.metadata.uid, node="n2")
         cluster.show(pod)
         async with cluster.lock:
-            check = asyncio.create_task(audit.check_books())
+            check = asyncio.create_task(audit.check_sums())
             await asyncio.sleep(0.05)
             assert not check.done()
         await check

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cluster.kubernetes.scenes import Scene, evict, group, node, played, pod
 from hekla.cluster.kubernetes.api.client import Refused
-from hekla.cluster.kubernetes.intents import Outcome
+from hekla.cluster.kubernetes.intents import WriteOutcome
 from hekla.engine.framework.decisions import UpdatePodGroup
 from hekla.engine.model.benefit import Benefit, Stage
 from hekla.engine.model.status import Status
@@ -28,7 +28,7 @@ def test_an_evicted_pod_counts_as_leaving_until_it_is_seen_to() -> None:
         assert scene.task("a").status is Status.RELEASING
         await scene.written()
         assert scene.task("a").status is Status.RELEASING
-        assert scene.cluster.evictions.ends == {Outcome.CONFIRMED: 1}
+        assert scene.cluster.evictions.ends == {WriteOutcome.CONFIRMED: 1}
         events = scene.api.all_in("events").values()
         assert 'evicted because of "preempt" in favour of "x/urgent"' in {one["message"] for one in events}
 
@@ -41,7 +41,7 @@ def test_a_pod_whose_eviction_is_refused_runs_on_and_is_no_victim_for_a_while(re
         scene.api.refuse("DELETE", "/pods/a", refusal)
         scene.cluster.apply([evict("a")])
         await scene.written()
-        assert scene.cluster.evictions.ends == {Outcome.REFUSED: 1}
+        assert scene.cluster.evictions.ends == {WriteOutcome.REFUSED: 1}
         assert not scene.cluster.evictions.open
         assert scene.task("a").status is Status.RUNNING
         assert not scene.task("a").is_preemptable
@@ -51,7 +51,7 @@ def test_a_pod_whose_eviction_is_refused_runs_on_and_is_no_victim_for_a_while(re
         assert scene.task("a").is_preemptable
         scene.cluster.apply([evict("a")])
         await scene.written()
-        assert scene.cluster.evictions.ends[Outcome.CONFIRMED] == 1
+        assert scene.cluster.evictions.ends[WriteOutcome.CONFIRMED] == 1
 
     played(play, *THINGS)
 
@@ -114,7 +114,7 @@ def test_an_eviction_is_superseded_where_this_replica_does_not_lead() -> None:
     async def play(scene: Scene) -> None:
         scene.cluster.apply([evict("a")])
         await scene.written()
-        assert scene.cluster.evictions.ends == {Outcome.SUPERSEDED: 1}
+        assert scene.cluster.evictions.ends == {WriteOutcome.SUPERSEDED: 1}
         assert scene.task("a").status is Status.RUNNING
         assert not scene.api.asked
 

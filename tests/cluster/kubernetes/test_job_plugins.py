@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from hekla.cluster.kubernetes.controllers.blueprint import pod_body
-from hekla.cluster.kubernetes.controllers.bodies import Body, merge_patch
-from hekla.cluster.kubernetes.controllers.job_services import things_of
+from hekla.cluster.kubernetes.controllers.job_services import service_objects_of
+from hekla.cluster.kubernetes.controllers.job_templates import pod_body
+from hekla.cluster.kubernetes.writer import Body, merge_patch
 from hekla.controllers import default_job, pods_of
 from hekla.objects import VolcanoJob
 
@@ -81,7 +81,7 @@ def test_hcclrank_takes_the_rank_or_counts(plugins: dict[str, list[str]], rank: 
 def test_the_wall_can_be_left_out() -> None:
     def kinds(*flags: str) -> list[str]:
         whole = whole_job({"svc": list(flags)}, w=1)
-        return [thing.body["kind"] for thing in things_of(msgspec.convert(whole, VolcanoJob))]
+        return [wanted.body["kind"] for wanted in service_objects_of(msgspec.convert(whole, VolcanoJob))]
 
     assert kinds() == ["ConfigMap", "Service", "NetworkPolicy"]
     assert kinds("--disable-network-policy=true") == ["ConfigMap", "Service"]

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 from hekla.cluster.kubernetes import outbox as outboxes
-from hekla.cluster.kubernetes.outbox import Outbox, Rank
+from hekla.cluster.kubernetes.outbox import Outbox, WriteRank
 
 
 async def played(outbox: Outbox) -> None:
@@ -23,10 +23,10 @@ def test_binds_go_first_and_events_last_and_equals_in_their_order() -> None:
     async def scene() -> None:
         outbox = Outbox(1)
         for rank, key in (
-            (Rank.EVENT, "event"),
-            (Rank.POD, "pod"),
-            (Rank.BIND, "first"),
-            (Rank.BIND, "second"),
+            (WriteRank.EVENT, "event"),
+            (WriteRank.POD, "pod"),
+            (WriteRank.BIND, "first"),
+            (WriteRank.BIND, "second"),
         ):
 
             async def write(key: str = key) -> None:
@@ -49,7 +49,7 @@ def test_of_one_thing_only_the_latest_is_written() -> None:
             async def write(number: int = number) -> None:
                 written.append(number)
 
-            outbox.put(Rank.POD, "pod", write)
+            outbox.put(WriteRank.POD, "pod", write)
         await played(outbox)
         assert outbox.is_empty
 
@@ -67,11 +67,11 @@ def test_what_comes_while_the_same_thing_is_being_written_is_written_afterwards(
             await asyncio.sleep(0.01)
             written.append(number)
 
-        outbox.put(Rank.POD, "pod", partial(write, 1))
+        outbox.put(WriteRank.POD, "pod", partial(write, 1))
         playing = asyncio.create_task(played(outbox))
         await asyncio.sleep(0.005)
-        outbox.put(Rank.POD, "pod", partial(write, 2))
-        outbox.put(Rank.POD, "pod", partial(write, 3))
+        outbox.put(WriteRank.POD, "pod", partial(write, 2))
+        outbox.put(WriteRank.POD, "pod", partial(write, 3))
         await playing
 
     asyncio.run(scene())
@@ -85,12 +85,12 @@ def test_no_more_than_so_many_are_under_way_and_one_that_fails_stops_nobody() ->
         outbox = Outbox(3)
 
         async def write() -> None:
-            most[0] = max(most[0], outbox.under_way[Rank.POD])
+            most[0] = max(most[0], outbox.under_way[WriteRank.POD])
             await asyncio.sleep(0.001)
             raise ValueError("unforeseen")
 
         for number in range(10):
-            outbox.put(Rank.POD, str(number), write)
+            outbox.put(WriteRank.POD, str(number), write)
         await played(outbox)
         assert outbox.is_empty
 
@@ -105,7 +105,7 @@ def test_events_beyond_the_limit_are_dropped_and_counted() -> None:
         async def write() -> None: ...
 
         for number in range(outboxes.MOST_EVENTS + 5):
-            outbox.put(Rank.EVENT, str(number), write)
-        assert outbox.dropped[Rank.EVENT] == 5
+            outbox.put(WriteRank.EVENT, str(number), write)
+        assert outbox.dropped[WriteRank.EVENT] == 5
 
     asyncio.run(scene())

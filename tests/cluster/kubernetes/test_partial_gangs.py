@@ -9,7 +9,7 @@ import pytest
 
 from cluster.kubernetes.scenes import Scene, binds, group, node, played, pod
 from hekla.cluster.kubernetes.api.client import Refused
-from hekla.cluster.kubernetes.intents import Outcome
+from hekla.cluster.kubernetes.intents import WriteOutcome
 from hekla.engine.framework.decisions import UpdatePodGroup
 from hekla.engine.model.status import Status
 from hekla.objects import Pod, PodGroup
@@ -58,7 +58,7 @@ def test_what_is_bound_of_an_incomplete_gang_is_released_in_time_and_told() -> N
                 await asyncio.sleep(0.005)
         assert scene.task("b").is_gated, "what is made in their place waits for a while"
         await scene.written()
-        assert scene.cluster.evictions.ends == {Outcome.CONFIRMED: 1}
+        assert scene.cluster.evictions.ends == {WriteOutcome.CONFIRMED: 1}
         assert "deletionTimestamp" in scene.api.find(Pod, "x/a")["metadata"]
         assert "are released: the bind of x/b was refused" in condition(scene)["message"]
         assert len(events(scene)) == 2

@@ -114,7 +114,7 @@ def test_a_pod_group_that_is_gone_or_going_is_neither_written_on_nor_warned_abou
 
 def test_nothing_is_said_in_a_namespace_that_is_being_deleted() -> None:
     async def play(scene: Scene) -> None:
-        scene.cluster._desk.end_namespace("x")
+        scene.cluster._context.end_namespace("x")
         scene.cluster.apply([FULL, Tell("x/a", "a", "Unschedulable", "full")])
         await scene.written()
         assert not scene.api.asked

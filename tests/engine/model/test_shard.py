@@ -6,7 +6,7 @@ import pytest
 
 from hekla.engine.model.node import Shard, shard_of, status_of_shard
 from hekla.objects import NodeShard
-from hekla.objects.topology import NodeShardStatus
+from hekla.objects.node import NodeShardStatus
 from hekla.testing import node_shard
 
 OWN = node_shard("volcano", ["n1", "n2"])

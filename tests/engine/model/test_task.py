@@ -16,14 +16,8 @@ from hekla.engine.model.status import (
     Status,
     status_of,
 )
-from hekla.engine.model.task import (
-    QUEUE_GATE,
-    have_one_template,
-    in_the_words_of,
-    pod_index,
-    task_of,
-    twin_of,
-)
+from hekla.engine.model.task import have_one_template, in_the_words_of, pod_index, task_of, twin_of
+from hekla.objects.keys import QUEUE_ALLOCATION_GATE
 from hekla.objects.pod import ContainerStatus, Pod
 from hekla.testing import pod
 
@@ -124,10 +118,10 @@ def test_a_pod_without_a_uid_is_known_by_its_name() -> None:
 
 def test_gates() -> None:
     assert not task_of(pod("a")).is_gated
-    own = task_of(pod("a", gates=[QUEUE_GATE]))
+    own = task_of(pod("a", gates=[QUEUE_ALLOCATION_GATE]))
     assert own.is_gated
     assert own.has_only_queue_gate
-    both = task_of(pod("a", gates=[QUEUE_GATE, "example.com/wait"]))
+    both = task_of(pod("a", gates=[QUEUE_ALLOCATION_GATE, "example.com/wait"]))
     assert not both.has_only_queue_gate
 
 

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from hekla.engine.framework import points
-from hekla.engine.plugins.cdp import COOLDOWN, Cdp
+from hekla.engine.plugins.cdp import Cdp
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Condition, Pod, seconds
+from hekla.objects.keys import COOLDOWN_TIME
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import open_session
 from hekla.testing import check_plugin, conf_of, node, pod
@@ -37,7 +38,7 @@ def is_protected(candidate: Pod, after: float) -> bool:
     return answers == {()}
 
 
-TEN_MINUTES = {"labels": {COOLDOWN: "600s"}}
+TEN_MINUTES = {"labels": {COOLDOWN_TIME: "600s"}}
 
 
 def test_a_pod_that_runs_is_protected_for_its_cooldown() -> None:
@@ -52,10 +53,10 @@ def test_a_pod_that_is_only_bound_may_be_evicted() -> None:
 @pytest.mark.parametrize(
     ("labels", "annotations", "expect"),
     [
-        ({}, {COOLDOWN: "10m"}, True),
-        ({COOLDOWN: "1m"}, {COOLDOWN: "10m"}, False),
-        ({COOLDOWN: "soon"}, {COOLDOWN: "10m"}, False),
-        ({COOLDOWN: "600"}, {}, False),
+        ({}, {COOLDOWN_TIME: "10m"}, True),
+        ({COOLDOWN_TIME: "1m"}, {COOLDOWN_TIME: "10m"}, False),
+        ({COOLDOWN_TIME: "soon"}, {COOLDOWN_TIME: "10m"}, False),
+        ({COOLDOWN_TIME: "600"}, {}, False),
         ({}, {}, False),
     ],
     ids=[

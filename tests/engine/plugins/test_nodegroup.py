@@ -12,8 +12,9 @@ from one_plugin import Scene, changed
 
 from hekla.engine.model.diagnosis import Code
 from hekla.engine.model.status import Status
-from hekla.engine.plugins.nodegroup import GROUP, LIMITS, NodeGroup, Wishes
+from hekla.engine.plugins.nodegroup import NodeGroup, Wishes
 from hekla.objects import Node, Queue
+from hekla.objects.keys import NODE_GROUP, NODE_GROUP_LIMITS
 from hekla.objects.scheduling import NodeGroupAffinity, QueueAffinity
 from hekla.testing import Story, check_plugin, job, node, pod, queue
 from hekla.testing.samples import Sample
@@ -22,7 +23,7 @@ GROUPS = ("g1", "g2", "g3")
 
 
 def in_group(name: str, group: str | None, **rest: object) -> Node:
-    return node(name, labels={} if group is None else {GROUP: group}, **rest)  # type: ignore[arg-type]
+    return node(name, labels={} if group is None else {NODE_GROUP: group}, **rest)  # type: ignore[arg-type]
 
 
 NODES = [*(in_group(f"n{group[1]}", group) for group in GROUPS), in_group("plain", None)]
@@ -39,7 +40,7 @@ def choosy(
     parent: str = "",
 ) -> Queue:
     text = limits if isinstance(limits, str) else json.dumps(limits)
-    notes = {} if limits is None else {LIMITS: text}
+    notes = {} if limits is None else {NODE_GROUP_LIMITS: text}
     affinity = QueueAffinity(
         node_group_affinity=NodeGroupAffinity(required=tuple(required), preferred=tuple(preferred)),
         node_group_anti_affinity=NodeGroupAffinity(required=tuple(never), preferred=tuple(rather_not)),
@@ -219,6 +220,6 @@ def test_all_nodes_at_once_agree_with_one_node_at_a_time(lists: list[list[str]])
     of = choosy(required=required, preferred=preferred, never=never, rather_not=rather_not)
     assert of.spec.affinity is not None
     wishes = Wishes(of.spec.affinity.node_group_affinity, of.spec.affinity.node_group_anti_affinity)  # type: ignore[arg-type]
-    groups = {one.metadata.name: one.metadata.labels.get(GROUP) for one in NODES}
+    groups = {one.metadata.name: one.metadata.labels.get(NODE_GROUP) for one in NODES}
     expected = [name for name, group in groups.items() if naive_verdict(wishes, group)]
     assert scene(of).fits("a-0") == expected

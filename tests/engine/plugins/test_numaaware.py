@@ -25,7 +25,7 @@ from hekla.engine.plugins.numaaware.cpu_topology import (
     topology_of,
 )
 from hekla.objects import KINDS, Numatopology, Pod
-from hekla.objects.topology import CpuInfo
+from hekla.objects.node import CpuInfo
 from hekla.testing import check_plugin, job, queue, session_of
 from hekla.testing import plugin as entry
 from hekla.testing.samples import Sample

@@ -17,14 +17,13 @@ from hekla.engine.plugins.resource_strategy_fit.strategies import (
     DEFAULT_STRATEGIES,
     LEAST,
     MOST,
-    TYPE_ANNOTATION,
-    WEIGHT_ANNOTATION,
     Strategy,
     read_reserves,
     read_scarce,
     read_strategies,
     strategy_for,
 )
+from hekla.objects.keys import STRATEGY_TYPE, STRATEGY_WEIGHT
 from hekla.testing import Story, check_plugin, job, node, plugin, pod
 
 GPU, T4, A10 = "nvidia.com/gpu", "nvidia.com/t4", "nvidia.com/a10"
@@ -144,7 +143,7 @@ def test_what_cannot_be_read_is_told_and_the_default_stays(arguments: dict[str, 
 
 class TestAPodsOwnStrategy:
     def scores(self, **notes: str) -> dict[str, float]:
-        keys = {"type": TYPE_ANNOTATION, "weight": WEIGHT_ANNOTATION}
+        keys = {"type": STRATEGY_TYPE, "weight": STRATEGY_WEIGHT}
         annotations = {keys[key]: text for key, text in notes.items()}
         own = job("a", tasks=1, cpu=1, memory="2Gi", annotations=annotations)
         return scene(node("n1", cpu=4, memory="4Gi"), own).scores("a-0")
@@ -169,7 +168,7 @@ class TestAPodsOwnStrategy:
         assert self.scores(weight='{"cpu": 1}') == self.scores()
 
     def test_tasks_that_differ_in_their_annotations_alone_are_told_apart(self) -> None:
-        notes = {TYPE_ANNOTATION: MOST, WEIGHT_ANNOTATION: '{"cpu": 1}'}
+        notes = {STRATEGY_TYPE: MOST, STRATEGY_WEIGHT: '{"cpu": 1}'}
         two = scene(node("n1", cpu=4), job("a", tasks=1, cpu=1), job("b", tasks=1, cpu=1, annotations=notes))
         assert (two.scores("a-0"), two.scores("b-0")) == ({"n1": 750.0}, {"n1": 250.0})
 

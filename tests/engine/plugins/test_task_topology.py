@@ -15,13 +15,14 @@ from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.task_topology import Rank, TaskTopology
-from hekla.engine.plugins.task_topology.buckets import AFFINITY, ANTI_AFFINITY, TASK_ORDER, read_affinity
+from hekla.engine.plugins.task_topology.buckets import read_affinity
 from hekla.errors import InputError
+from hekla.objects.keys import ROLE_AFFINITY, ROLE_ANTI_AFFINITY, ROLE_ORDER
 from hekla.testing import JobObjects, Role, Story, check_plugin, job, node, queue, session_of
 from hekla.testing import plugin as entry
 from hekla.testing.samples import Sample
 
-EXAMPLE = {AFFINITY: "ps,worker", ANTI_AFFINITY: "ps"}
+EXAMPLE = {ROLE_AFFINITY: "ps,worker", ROLE_ANTI_AFFINITY: "ps"}
 
 
 def training(
@@ -84,26 +85,32 @@ class TestBuckets:
         ]
 
     def test_a_role_that_nobody_spoke_of_is_in_no_bucket(self) -> None:
-        stage = Stage(training({AFFINITY: "ps"}))
+        stage = Stage(training({ROLE_AFFINITY: "ps"}))
         assert stage.buckets() == [["ps-0", "ps-1"]]
 
     def test_the_jobs_own_order_comes_before_how_hard_a_role_is_to_please(self) -> None:
-        stage = Stage(training({ANTI_AFFINITY: "ps,worker", TASK_ORDER: "worker,ps"}, ps=1, worker=1))
+        stage = Stage(training({ROLE_ANTI_AFFINITY: "ps,worker", ROLE_ORDER: "worker,ps"}, ps=1, worker=1))
         assert stage.buckets() == [["worker-0"], ["ps-0"]]
 
     def test_a_bigger_task_makes_a_heavier_bucket(self) -> None:
         roles = [Role("ps", 2), Role("big", 1, shape={"memory": "4Gi"}), Role("small", 2)]
-        notes = {ANTI_AFFINITY: "ps", AFFINITY: "ps,big;ps,small", TASK_ORDER: "ps,big,small"}
+        notes = {ROLE_ANTI_AFFINITY: "ps", ROLE_AFFINITY: "ps,big;ps,small", ROLE_ORDER: "ps,big,small"}
         stage = Stage(job("train", roles=roles, cpu=1, annotations=notes))
         assert stage.buckets() == [["ps-0", "big-0"], ["ps-1", "small-0", "small-1"]]
 
     @pytest.mark.parametrize(
         ("notes", "said"),
         [
-            ({AFFINITY: "ps,driver"}, f'{AFFINITY}: no task has the role "driver"; roles: ps, worker'),
-            ({ANTI_AFFINITY: "ps,ps"}, f'{ANTI_AFFINITY}: role "ps" stands twice in "ps,ps"'),
-            ({AFFINITY: "ps", TASK_ORDER: "ps;worker"}, f'{TASK_ORDER}: no task has the role "ps;worker"'),
-            ({AFFINITY: ""}, f'{AFFINITY}: no task has the role ""'),
+            (
+                {ROLE_AFFINITY: "ps,driver"},
+                f'{ROLE_AFFINITY}: no task has the role "driver"; roles: ps, worker',
+            ),
+            ({ROLE_ANTI_AFFINITY: "ps,ps"}, f'{ROLE_ANTI_AFFINITY}: role "ps" stands twice in "ps,ps"'),
+            (
+                {ROLE_AFFINITY: "ps", ROLE_ORDER: "ps;worker"},
+                f'{ROLE_ORDER}: no task has the role "ps;worker"',
+            ),
+            ({ROLE_AFFINITY: ""}, f'{ROLE_AFFINITY}: no task has the role ""'),
         ],
     )
     def test_a_wrong_role_makes_the_plugin_leave_the_whole_job_alone(
@@ -120,7 +127,7 @@ class TestBuckets:
         assert stage.plugin.buckets_of_job == {}
 
     def test_ranks_of_roles_are_the_highest_of_what_is_said(self) -> None:
-        notes = {AFFINITY: "a;a,b;c", ANTI_AFFINITY: "b;c,d", TASK_ORDER: "d,a"}
+        notes = {ROLE_AFFINITY: "a;a,b;c", ROLE_ANTI_AFFINITY: "b;c,d", ROLE_ORDER: "d,a"}
         affinity = read_affinity(notes, {"a", "b", "c", "d", "e"})
         assert affinity is not None
         assert {role: affinity.priority(role) for role in "abcde"} == {
@@ -132,7 +139,7 @@ class TestBuckets:
         }
         assert read_affinity({}, {"a"}) is None
         with pytest.raises(InputError, match="roles: none"):
-            read_affinity({AFFINITY: "a"}, set())
+            read_affinity({ROLE_AFFINITY: "a"}, set())
 
 
 class TestTaskOrder:
@@ -151,14 +158,14 @@ class TestTaskOrder:
         assert stage.order() == ["ps-1", "worker-2", "worker-4", "worker-0", "worker-1"]
 
     def test_tasks_outside_of_buckets_come_last(self) -> None:
-        assert Stage(training({AFFINITY: "worker"}, ps=1, worker=2)).order() == [
+        assert Stage(training({ROLE_AFFINITY: "worker"}, ps=1, worker=2)).order() == [
             "worker-0",
             "worker-1",
             "ps-0",
         ]
 
     def test_across_jobs_only_being_in_a_bucket_counts(self) -> None:
-        stage = Stage(training(), training({AFFINITY: "worker"}, "other"), training({}, "plain"))
+        stage = Stage(training(), training({ROLE_AFFINITY: "worker"}, "other"), training({}, "plain"))
         rank = {task.name: stage.plugin.large_buckets_first(task) for task in stage.session.tasks}
         assert rank["train-ps-0"] == rank["other-worker-0"]
         assert rank["train-ps-0"] < rank["other-ps-0"]
@@ -186,7 +193,9 @@ class TestNodeOrder:
         assert stage.scores("train-worker-0") == {"n1": 0.0, "n4": 66.7}
 
     def test_disliked_company_pushes_away_be_it_below_zero(self) -> None:
-        stage = Stage(node("n1", cpu=8), node("n2", cpu=8), training({ANTI_AFFINITY: "ps"}, ps=3, worker=0))
+        stage = Stage(
+            node("n1", cpu=8), node("n2", cpu=8), training({ROLE_ANTI_AFFINITY: "ps"}, ps=3, worker=0)
+        )
         stage.put("train-ps-0", "n1")
         stage.put("train-ps-1", "n1")
         assert stage.scores("train-ps-2") == {"n1": -100.0, "n2": 100.0}
@@ -195,7 +204,7 @@ class TestNodeOrder:
         stage = Stage(
             node("n1", cpu=8),
             node("n2", cpu=8),
-            training({ANTI_AFFINITY: "ps"}, ps=3, worker=0, running={"n1": 2}),
+            training({ROLE_ANTI_AFFINITY: "ps"}, ps=3, worker=0, running={"n1": 2}),
         )
         assert stage.scores("train-ps-2") == {"n1": 50.0, "n2": 50.0}
 
@@ -210,7 +219,7 @@ class TestNodeOrder:
         assert stage.scores("train-ps-0") == {"n1": 0.0, "n2": 100.0}
 
     def test_tasks_outside_of_buckets_have_no_preference(self) -> None:
-        stage = Stage(node("n1", cpu=8), training({AFFINITY: "ps"}), training({}, "plain"))
+        stage = Stage(node("n1", cpu=8), training({ROLE_AFFINITY: "ps"}), training({}, "plain"))
         assert stage.scores("train-worker-0") == stage.scores("plain-ps-0") == {"n1": 0.0}
 
 
@@ -265,7 +274,7 @@ def test_every_task_is_in_one_bucket_and_scores_agree_with_a_plain_loop(data: st
     groups = st.lists(st.lists(st.sampled_from(roles), min_size=1, max_size=3, unique=True), max_size=2)
     notes = {
         key: ";".join(",".join(group) for group in drawn)
-        for key in (AFFINITY, ANTI_AFFINITY)
+        for key in (ROLE_AFFINITY, ROLE_ANTI_AFFINITY)
         if (drawn := data.draw(groups))
     }
     shapes = [
@@ -324,7 +333,7 @@ def test_it_keeps_the_contract_of_plugins() -> None:
                 (
                     queue("default"),
                     *training().objects,
-                    *training({AFFINITY: "worker", ANTI_AFFINITY: "ps,worker"}, "other").objects,
+                    *training({ROLE_AFFINITY: "worker", ROLE_ANTI_AFFINITY: "ps,worker"}, "other").objects,
                     *training({}, "plain", ps=1, worker=1).objects,
                 ),
             )

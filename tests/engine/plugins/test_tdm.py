@@ -13,17 +13,10 @@ from hekla.conf import read_arguments
 from hekla.engine.framework.points import JOB_ORDER, JOB_PIPELINED, JOB_STARVING, PREEMPTABLE
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.task import task_of
-from hekla.engine.plugins.tdm import (
-    LAST_EVICTION,
-    MAX_UNAVAILABLE,
-    MIN_AVAILABLE,
-    Tdm,
-    accepts_revocable,
-    is_within,
-    most_victims,
-)
+from hekla.engine.plugins.tdm import LAST_EVICTION, Tdm, accepts_revocable, is_within, most_victims
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Node
+from hekla.objects.keys import BUDGET_MAX_UNAVAILABLE, BUDGET_MIN_AVAILABLE
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.testing import check_plugin, conf_of, job, node, plugin, pod, stamped, told
@@ -156,17 +149,17 @@ def test_outside_the_window_nobody_fits() -> None:
 @pytest.mark.parametrize(
     ("notes", "running", "most"),
     [
-        ({MAX_UNAVAILABLE: "30%"}, 8, 2),
-        ({MAX_UNAVAILABLE: "3"}, 8, 2),
-        ({MAX_UNAVAILABLE: "1"}, 8, 0),
-        ({MAX_UNAVAILABLE: "25%"}, 9, 3),
-        ({MAX_UNAVAILABLE: "x%"}, 9, 0),
-        ({MIN_AVAILABLE: "6"}, 8, 2),
-        ({MIN_AVAILABLE: "8"}, 8, 0),
-        ({MIN_AVAILABLE: "9"}, 8, 1),
-        ({MIN_AVAILABLE: "75%"}, 8, 0),
-        ({MIN_AVAILABLE: "x%"}, 8, 8),
-        ({MIN_AVAILABLE: "6", MAX_UNAVAILABLE: "1"}, 8, 2),
+        ({BUDGET_MAX_UNAVAILABLE: "30%"}, 8, 2),
+        ({BUDGET_MAX_UNAVAILABLE: "3"}, 8, 2),
+        ({BUDGET_MAX_UNAVAILABLE: "1"}, 8, 0),
+        ({BUDGET_MAX_UNAVAILABLE: "25%"}, 9, 3),
+        ({BUDGET_MAX_UNAVAILABLE: "x%"}, 9, 0),
+        ({BUDGET_MIN_AVAILABLE: "6"}, 8, 2),
+        ({BUDGET_MIN_AVAILABLE: "8"}, 8, 0),
+        ({BUDGET_MIN_AVAILABLE: "9"}, 8, 1),
+        ({BUDGET_MIN_AVAILABLE: "75%"}, 8, 0),
+        ({BUDGET_MIN_AVAILABLE: "x%"}, 8, 8),
+        ({BUDGET_MIN_AVAILABLE: "6", BUDGET_MAX_UNAVAILABLE: "1"}, 8, 2),
         ({}, 8, 1),
     ],
     ids=[
@@ -197,7 +190,7 @@ class TestPreemption:
         here = scene(
             node("normal"),
             lent("day"),
-            job("old", tasks=3, running={"normal": 2, "day": 1}, annotations={MIN_AVAILABLE: "1"}),
+            job("old", tasks=3, running={"normal": 2, "day": 1}, annotations={BUDGET_MIN_AVAILABLE: "1"}),
             job("firm", tasks=1, running={"normal": 1}, preemptable=False),
             job("soon", tasks=1, bound={"normal": 1}),
             job("new", tasks=1, **preemptor),  # type: ignore[arg-type]
@@ -219,7 +212,7 @@ CLOSED = (
     lent("day"),
     lent("other", "rz2"),
     node("normal"),
-    job("a", tasks=4, running={"day": 2, "other": 1, "normal": 1}, annotations={MAX_UNAVAILABLE: "3"}),
+    job("a", tasks=4, running={"day": 2, "other": 1, "normal": 1}, annotations={BUDGET_MAX_UNAVAILABLE: "3"}),
     job("b", tasks=3, running={"day": 2, "other": 1}),
     job("firm", tasks=1, running={"day": 1}, preemptable=False),
 )

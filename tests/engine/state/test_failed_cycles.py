@@ -24,7 +24,7 @@ from hekla.scheduler.cycle import run_cycle
 from hekla.scheduler.loop import Loop
 from hekla.testing import conf_of, job, node, queue
 from hekla.testing.pods import stamped
-from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
+from hekla.testing.strategies import CROWDED, NOW, RandomCluster, clusters
 
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
 TIERS = ["priority, gang, conformance", "drf, predicates, proportion, nodeorder"]
@@ -66,7 +66,7 @@ def attempt(world: World, count: int) -> None:
 
 
 @given(cluster=clusters(places=CROWDED), counts=st.lists(st.integers(0, 30), min_size=1, max_size=3))
-def test_a_failed_cycle_leaves_the_state_as_it_was(cluster: Cluster, counts: list[int]) -> None:
+def test_a_failed_cycle_leaves_the_state_as_it_was(cluster: RandomCluster, counts: list[int]) -> None:
     world = world_of((*cluster.nodes, *cluster.others))
     for _ in range(3):
         for count in counts:
@@ -114,8 +114,8 @@ def test_what_plugins_remember_of_a_failed_cycle_is_forgotten() -> None:
 
 
 @given(first=clusters(), second=clusters(places=CROWDED))
-def test_columns_of_resources_that_are_gone_are_given_up(first: Cluster, second: Cluster) -> None:
-    def named(cluster: Cluster) -> list[Manifest]:
+def test_columns_of_resources_that_are_gone_are_given_up(first: RandomCluster, second: RandomCluster) -> None:
+    def named(cluster: RandomCluster) -> list[Manifest]:
         return [*cluster.nodes, *cluster.others]
 
     extra = [

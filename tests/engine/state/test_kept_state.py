@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from world import Key, World, accounts, differences, facts
 
 from hekla.engine.framework.decisions import Decision, UpdatePodGroup
-from hekla.engine.model.task import GROUP_NAME, QUEUE_GATE
 from hekla.engine.state.snapshot import snapshot_of, take_snapshot
 from hekla.objects import Manifest, PodGroup
+from hekla.objects.keys import GROUP_NAME, QUEUE_ALLOCATION_GATE
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.scheduler.cycle import run_cycle
 from hekla.testing.builders import job, node, priority_class, queue
@@ -88,7 +88,7 @@ def pods() -> list[Manifest]:
         {"cpu": 1, "succeeded": PODS},
         {"cpu": 1, "failed": PODS},
         {"cpu": 1, "nominated": "n1"},
-        {"cpu": 1, "gates": [QUEUE_GATE]},
+        {"cpu": 1, "gates": [QUEUE_ALLOCATION_GATE]},
     ]
     for name in JOBS:
         for form in forms:

@@ -19,13 +19,15 @@ from hekla.testing.builders import job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import stamped
 from hekla.testing.special_strategies import medley_confs, medleys
-from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
+from hekla.testing.strategies import CROWDED, NOW, RandomCluster, clusters
 
 
 @given(
     first=clusters(), second=clusters(places=CROWDED), conf=confs(), dice=st.randoms(use_true_random=False)
 )
-def test_changes_one_by_one_lead_to_the_same_place(first: Cluster, second: Cluster, conf: Conf, dice) -> None:  # type: ignore[no-untyped-def]
+def test_changes_one_by_one_lead_to_the_same_place(
+    first: RandomCluster, second: RandomCluster, conf: Conf, dice
+) -> None:  # type: ignore[no-untyped-def]
     world = World()
     for manifest in (*first.nodes, *first.others):
         world.put(manifest)
@@ -42,7 +44,7 @@ def test_changes_one_by_one_lead_to_the_same_place(first: Cluster, second: Clust
 
 
 @given(cluster=clusters(), conf=confs())
-def test_decisions_carried_out_are_changes_like_others(cluster: Cluster, conf: Conf) -> None:
+def test_decisions_carried_out_are_changes_like_others(cluster: RandomCluster, conf: Conf) -> None:
     """So that jobs start, come to rest, and are stirred again when pods of theirs end."""
     world = World()
     for manifest in (*cluster.nodes, *cluster.others):
@@ -55,7 +57,7 @@ def test_decisions_carried_out_are_changes_like_others(cluster: Cluster, conf: C
 
 
 @given(cluster=clusters(), conf=confs(), dice=st.randoms(use_true_random=False))
-def test_not_all_that_is_decided_comes_true(cluster: Cluster, conf: Conf, dice) -> None:  # type: ignore[no-untyped-def]
+def test_not_all_that_is_decided_comes_true(cluster: RandomCluster, conf: Conf, dice) -> None:  # type: ignore[no-untyped-def]
     """Pods land elsewhere, late or not at all, nodes go and change, and some pods run only after a while."""
     world = World()
     for manifest in (*cluster.nodes, *cluster.others):
@@ -83,7 +85,7 @@ def test_not_all_that_is_decided_comes_true(cluster: Cluster, conf: Conf, dice) 
 
 
 @given(cluster=medleys(), conf=medley_confs())
-def test_what_is_kept_of_looks_decides_as_the_long_way_does(cluster: Cluster, conf: Conf) -> None:
+def test_what_is_kept_of_looks_decides_as_the_long_way_does(cluster: RandomCluster, conf: Conf) -> None:
     """Standings are kept from cycle to cycle; whoever starts anew and takes no shortcut knows none of it."""
     world = World()
     for manifest in (*cluster.nodes, *cluster.others):
@@ -150,7 +152,7 @@ def test_pods_that_went_where_they_were_put_keep_their_tasks() -> None:
 
 
 @given(cluster=clusters(), conf=confs())
-def test_two_sessions_on_one_snapshot_decide_the_same(cluster: Cluster, conf: Conf) -> None:
+def test_two_sessions_on_one_snapshot_decide_the_same(cluster: RandomCluster, conf: Conf) -> None:
     snapshot = cluster.snapshot()
     first = cycle(snapshot, conf).decisions
     assert cycle(snapshot, conf).decisions == first

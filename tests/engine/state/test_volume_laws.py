@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from world import STARTING, assert_same, world_of
 
 from hekla.cluster.kubernetes.recount import Disks, offered, taken_by_node
-from hekla.cluster.rooms import Rooms
+from hekla.cluster.node_usage import NodeUsage
 from hekla.cluster.store import Store
 from hekla.objects import Manifest, Node, Pod
 from hekla.testing.builders import job, node, queue
@@ -61,7 +61,7 @@ def test_storage_that_changes_leads_to_the_same_place(rounds: list[list[tuple[Ma
 @given(events())
 def test_no_bind_is_held_against_old_storage(rounds: list[list[tuple[Manifest, bool]]]) -> None:
     store = Store()
-    rooms = Rooms(store.get)
+    rooms = NodeUsage(store.get)
     store.watch(rooms.heed)
     for manifest in people():
         store.put(manifest)

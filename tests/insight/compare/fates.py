@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.insight.compare import Against
-from hekla.insight.compare.differences import Tally
+from hekla.insight.compare.differences import CandidateResults
 from hekla.insight.compare.pairs import job_figures, paired
 from hekla.simulation.measures import summarize
 from hekla.simulation.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
@@ -117,21 +117,21 @@ def against(
     names: tuple[str, str] = ("a", "b"),
 ) -> Against:
     """What comes of pairs of runs, one for each seed."""
-    tally = Tally()
+    results = CandidateResults()
     runs = {id(run): run for pair in pairs for run in pair}
     summaries = {key: summarize(run) for key, run in runs.items()}
     for seed, (base, candidate) in enumerate(pairs):
         pair = paired(job_figures(base), job_figures(candidate))
-        tally.add(seed, pair, summaries[id(base)], summaries[id(candidate)])
+        results.add(seed, pair, summaries[id(base)], summaries[id(candidate)])
     is_alone = len(pairs) == 1
     return Against(
         base=names[0],
         name=names[1],
         seeds=tuple(range(len(pairs))),
-        differences=tuple(tally.differences(confidence, is_spread=is_spread, resolution=1.0)),
-        outcome=tally.outcome,
-        is_identical=all(meeting.is_identical for meeting in tally.in_order),
-        blocks=tally.blocks if is_alone else 0,
-        neighbour_correlation=tally.neighbour_correlation if is_alone else 0.0,
-        widening=tally.widening if is_alone else 1.0,
+        differences=tuple(results.differences(confidence, is_spread=is_spread, resolution=1.0)),
+        outcome=results.outcome,
+        is_identical=all(seed.is_identical for seed in results.in_order),
+        blocks=results.blocks if is_alone else 0,
+        neighbour_correlation=results.neighbour_correlation if is_alone else 0.0,
+        widening=results.widening if is_alone else 1.0,
     )

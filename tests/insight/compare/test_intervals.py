@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hekla.insight.compare.intervals import (
+from hekla.insight.compare.pairs import (
     neighbour_correlation,
     over_blocks,
     over_seeds,

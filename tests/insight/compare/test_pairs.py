@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fates import NAN, Fate, against, run_of
 
-from hekla.insight.compare.pairs import Outcome, Pair, job_figures, paired
+from hekla.insight.compare.pairs import Pair, PairOutcome, job_figures, paired
 from hekla.insight.compare.verdict import verdict_of
 from hekla.simulation.run import State
 
@@ -23,7 +23,7 @@ def test_jobs_are_paired_by_name_whatever_their_order() -> None:
     base, candidate = pair.values("wait")
     assert base.tolist() == [10, 30]
     assert candidate.tolist() == [1, 3]
-    assert pair.outcome == Outcome(2, 0, 0, 0, unmatched_base=1, unmatched_candidate=1)
+    assert pair.outcome == PairOutcome(2, 0, 0, 0, unmatched_base=1, unmatched_candidate=1)
 
 
 def test_a_name_that_comes_again_is_paired_by_its_number() -> None:
@@ -42,7 +42,7 @@ def test_only_jobs_that_completed_in_both_have_completion_times() -> None:
     base, candidate = pair.values("completion")
     np.testing.assert_array_equal(base, [110, NAN, NAN, NAN])
     np.testing.assert_array_equal(candidate, [105, NAN, NAN, NAN])
-    assert pair.outcome == Outcome(
+    assert pair.outcome == PairOutcome(
         both=1, only_base=1, only_candidate=1, neither=1, unmatched_base=0, unmatched_candidate=0
     )
 

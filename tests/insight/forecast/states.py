@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import RUN_SECONDS
 from hekla.conf import BUILT_IN_DEFAULT, Conf, read_conf, require
 from hekla.objects import Manifest, Pod, seconds
+from hekla.objects.keys import RUN_SECONDS
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import job
 from hekla.testing.pods import BEGINNING, stamped

@@ -12,7 +12,7 @@ from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf, read_conf, require
 from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError
-from hekla.insight.replay import Recording, Replayed, Scribe, header, replay, travel_to
+from hekla.insight.replay import CycleRecorder, Recording, Replayed, header, replay, travel_to
 from hekla.objects import Manifest
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.loop import Loop
@@ -22,7 +22,7 @@ AS_THEY_STAND = Options(admission=False)
 
 
 class Recorder:
-    """A cluster, a loop on it, and a scribe that looks on; leaving it completes the file."""
+    """A cluster, a loop on it, and a recorder that looks on; leaving it completes the file."""
 
     def __init__(
         self,
@@ -33,19 +33,19 @@ class Recorder:
         registry: Registry = BUILTIN,
         options: Options = AS_THEY_STAND,
         start: float = START,
-        **scribe: Any,
+        **recorder: Any,
     ) -> None:
         self.clock = VirtualClock(start)
         self.cluster = EmbeddedCluster(objects, self.clock, options=options)
-        self.scribe = Scribe(path, header("test"), registry.catalogue(), **scribe)
-        self.scribe.follow(self.cluster.state)
-        self.loop = Loop(self.cluster, conf, self.clock, registry=registry, witness=self.scribe)
+        self.recorder = CycleRecorder(path, header("test"), registry.catalogue(), **recorder)
+        self.recorder.follow(self.cluster.state)
+        self.loop = Loop(self.cluster, conf, self.clock, registry=registry, observer=self.recorder)
 
     def __enter__(self) -> Recorder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.scribe.close()
+        self.recorder.close()
 
     def cycles(self, count: int) -> None:
         """So many cycles, a second apart; those that fail are passed over."""

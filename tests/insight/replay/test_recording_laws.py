@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hekla.conf import Conf
-from hekla.insight.replay.shrinking import fewest
+from hekla.insight.replay.cases import fewest
 from hekla.objects import Manifest, Node
-from hekla.scheduler.load.sources import CPU_USAGE, MEMORY_USAGE
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import medley_confs, medleys
-from hekla.testing.strategies import CROWDED, NOW, Cluster, clusters
+from hekla.testing.strategies import CROWDED, NOW, RandomCluster, clusters
 from insight.replay.recorded import Recorder, assert_identical
 from properties.effort import examples
 
 
-def objects_of(cluster: Cluster) -> list[Manifest]:
+def objects_of(cluster: RandomCluster) -> list[Manifest]:
     """All objects; how busy nodes are stands on them."""
     return [*(_annotated(node, cluster) for node in cluster.nodes), *cluster.others]
 
 
-def _annotated(node: Node, cluster: Cluster) -> Node:
+def _annotated(node: Node, cluster: RandomCluster) -> Node:
     load = cluster.load.get(node.metadata.name)
     if load is None:
         return node
@@ -60,7 +60,9 @@ def test_a_cluster_is_decided_again_as_it_was(world: str, data: st.DataObject) -
 @given(
     first=clusters(), second=clusters(places=CROWDED), conf=confs(), dice=st.randoms(use_true_random=False)
 )
-def test_whatever_changes_between_cycles(first: Cluster, second: Cluster, conf: Conf, dice) -> None:  # type: ignore[no-untyped-def]
+def test_whatever_changes_between_cycles(
+    first: RandomCluster, second: RandomCluster, conf: Conf, dice
+) -> None:  # type: ignore[no-untyped-def]
     """Objects come, change and go, come back under their names, and in any order."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file"

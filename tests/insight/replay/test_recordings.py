@@ -22,8 +22,8 @@ from hekla.engine.state.live import LiveState
 from hekla.errors import InputError
 from hekla.insight.replay import Recording, replay, travel_to
 from hekla.objects import Manifest, Pod
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.scheduler.builtin import BUILTIN
-from hekla.scheduler.load.sources import CPU_USAGE, MEMORY_USAGE
 from hekla.server.recording.recorder import everything_in, put_aside
 from hekla.server.recording.records import FORMAT, Checkpoint, Configuration, Cycle
 from hekla.server.recording.writer import older
@@ -38,26 +38,28 @@ def objects(jobs: int = 3) -> list[Manifest]:
     return stamped([queue("default"), node("n1"), node("n2", cpu=1), *gangs])
 
 
-def record(path: Path, cycles: int = 8, **scribe: object) -> Path:
-    with Recorder(path, objects(), PLAIN, options=Options(admission=False, run_seconds=3.0), **scribe) as one:
+def record(path: Path, cycles: int = 8, **recorder: object) -> Path:
+    with Recorder(
+        path, objects(), PLAIN, options=Options(admission=False, run_seconds=3.0), **recorder
+    ) as one:
         one.cycles(cycles)
     return path
 
 
-def record_unrest(path: Path, cycles: int, **scribe: object) -> Path:
+def record_unrest(path: Path, cycles: int, **recorder: object) -> Path:
     """A job more in every cycle."""
     options = Options(admission=False, run_seconds=2.0)
-    with Recorder(path, objects(12), PLAIN, options=options, **scribe) as one:
+    with Recorder(path, objects(12), PLAIN, options=options, **recorder) as one:
         for at in range(cycles):
             one.cycles(1)
             one.cluster.submit(stamped(job(f"more{at}", tasks=2, cpu=1, phase="Pending").objects))
-            wait_for_the_pen(one)
+            wait_for_the_writer(one)
     return path
 
 
-def wait_for_the_pen(one: Recorder) -> None:
+def wait_for_the_writer(one: Recorder) -> None:
     """Until it is at the last entry: a page is known to be full only once it is written."""
-    while not one.scribe._pen._desk.empty():
+    while not one.recorder._writer._queue.empty():
         time.sleep(0.001)
 
 
@@ -106,9 +108,9 @@ def test_what_plugins_remember_and_what_was_measured_come_back(tmp_path: Path) -
         "enqueue, allocate, shuffle",
         (["tdm", "gang"], ["predicates", plugin("usage", {"thresholds": {"cpu": 80}})]),
     )
-    things = [queue("default"), node("n1", annotations=busy), node("n2")]
+    objects = [queue("default"), node("n1", annotations=busy), node("n2")]
     path = tmp_path / "r"
-    with Recorder(path, stamped([*things, *job("a", tasks=2, cpu=1).objects]), conf) as one:
+    with Recorder(path, stamped([*objects, *job("a", tasks=2, cpu=1).objects]), conf) as one:
         one.cycles(3)
     assert_identical(path)
     replayer, cycle = travel_to(Recording(path), 3, BUILTIN)
@@ -118,9 +120,9 @@ def test_what_plugins_remember_and_what_was_measured_come_back(tmp_path: Path) -
 
 
 def test_another_configuration_goes_by_what_stands_on_nodes_though_nobody_measured(tmp_path: Path) -> None:
-    things = [queue("default"), node("n1", annotations={CPU_USAGE: "95"}), node("n2", cpu=2)]
+    objects = [queue("default"), node("n1", annotations={CPU_USAGE: "95"}), node("n2", cpu=2)]
     packing = conf_of("allocate", ("gang", "predicates, nodeorder"))
-    with Recorder(tmp_path / "r", stamped([*things, *job("a", cpu=1).objects]), packing) as one:
+    with Recorder(tmp_path / "r", stamped([*objects, *job("a", cpu=1).objects]), packing) as one:
         one.cycles(1)
     wary = conf_of("allocate", (["gang"], ["predicates", plugin("usage", {"thresholds": {"cpu": 80}})]))
     (replayed,) = replay(Recording(tmp_path / "r"), BUILTIN, wary)
@@ -130,9 +132,9 @@ def test_another_configuration_goes_by_what_stands_on_nodes_though_nobody_measur
 
 
 def test_a_shard_comes_back(tmp_path: Path) -> None:
-    things = [*objects(), node_shard("volcano", desired=["n2"])]
+    everything = [*objects(), node_shard("volcano", desired=["n2"])]
     options = Options(admission=False, shard_mode="hard")
-    with Recorder(tmp_path / "r", things, PLAIN, options=options) as one:
+    with Recorder(tmp_path / "r", everything, PLAIN, options=options) as one:
         one.cycles(3)
     assert_identical(tmp_path / "r")
     replayer, _ = travel_to(Recording(tmp_path / "r"), 2, BUILTIN)
@@ -289,14 +291,14 @@ def test_a_cycle_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -
 def test_a_missed_cycle_is_bridged_by_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "r"
     with Recorder(path, objects(), PLAIN, is_patient=False) as one:
-        take = one.scribe._pen.take
+        take = one.recorder._writer.take
 
         def busy(entry, *, patiently: bool) -> bool:  # type: ignore[no-untyped-def]
             return entry.number not in (2, 3) and take(entry, patiently=True)
 
-        monkeypatch.setattr(one.scribe._pen, "take", busy)
+        monkeypatch.setattr(one.recorder._writer, "take", busy)
         one.cycles(6)
-        assert one.scribe.missed == 2
+        assert one.recorder.missed == 2
     assert assert_identical(path) == [1, 4, 5, 6]
 
 
@@ -329,19 +331,19 @@ def test_a_disk_that_fills_up_ends_the_recording_and_not_the_run(tmp_path: Path)
     def full(_data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
-    file = one.scribe._pen._file
-    one.scribe._pen._file = SimpleNamespace(write=full, close=file.close)  # type: ignore[assignment]
+    file = one.recorder._writer._file
+    one.recorder._writer._file = SimpleNamespace(write=full, close=file.close)  # type: ignore[assignment]
     one.cycles(80)
     assert one.loop.cycles == 81
     with pytest.raises(InputError, match="No space left on device; the recording ends here"):
-        one.scribe.close()
+        one.recorder.close()
 
 
 def test_what_cannot_be_encoded_ends_the_recording_and_not_the_run(tmp_path: Path) -> None:
     one = Recorder(tmp_path / "r", [*objects(), node("n9", labels={"zone": "\ud800"})], PLAIN)
     one.cycles(80)
     with pytest.raises(InputError, match="UnicodeEncodeError"):
-        one.scribe.close()
+        one.recorder.close()
 
 
 def test_numbers_of_changes_are_those_of_objects(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_another_configuration_on_the_same_inputs(tmp_path: Path) -> None:
     path = record(tmp_path / "r")
     told = hekla("replay", path, "--preset", "basic")
     assert told.exit_code == 0, "that they differ is the answer, not a mistake"
-    assert "pod default/hotfix-fix-0: room promised on node-a -> nothing" in told.stdout
+    assert "pod default/hotfix-fix-0: nominated to node-a -> nothing" in told.stdout
     assert told.stdout.rstrip().endswith("decided alike, 1 not")
 
 
@@ -230,10 +230,10 @@ def test_a_server_is_recorded_while_its_configuration_changes(tmp_path: Path) ->
         'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n'
     )
     path.write_bytes(b"an older recording")
-    things = stamped([queue("root"), queue("default"), node("n1"), *job("a", tasks=2, cpu=1).objects])
+    objects = stamped([queue("root"), queue("default"), node("n1"), *job("a", tasks=2, cpu=1).objects])
 
     async def part() -> None:
-        async with HttpApi(*things) as api, serving(api, record=path, conf_file=conf) as server:
+        async with HttpApi(*objects) as api, serving(api, record=path, conf_file=conf) as server:
             await until(lambda: all(api.find(Pod, f"default/a-{n}")["spec"].get("nodeName") for n in (0, 1)))
             cycles = server.cycles
             conf.write_text(conf.read_text().replace("{name: gang}", "{name: gang}, {name: priority}"))

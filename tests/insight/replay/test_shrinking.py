@@ -19,7 +19,7 @@ from hekla.insight.replay import Budget, Case, Recording, Shrunk, case_of, shrin
 from hekla.insight.replay.problems import (
     HALF_PLACED,
     OVERCOMMITTED,
-    Problem,
+    ReplayProblem,
     breaches,
     confs_differ,
     evident_problem,
@@ -29,10 +29,10 @@ from hekla.insight.replay.problems import (
     says,
 )
 from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE
 from hekla.objects.scenario import read_scenario
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.scheduler.load.sources import CPU_USAGE, MEMORY_USAGE
 from hekla.testing import conf_of, job, node, plugin, priority_class, queue, stamped
 from insight.replay.recorded import Recorder
 
@@ -56,14 +56,14 @@ def case(tmp_path: Path, objects: list[Manifest], conf: Conf = PACKING, registry
     return case_of(*travel_to(Recording(path), 1, registry))
 
 
-def shrunk(one: Case, problem: Problem, budget: Budget | None = None) -> Shrunk:
+def shrunk(one: Case, problem: ReplayProblem, budget: Budget | None = None) -> Shrunk:
     found = shrink(one, problem.shows, budget)
     assert problem.shows(found.case.read_again()), "the file shows it as well"
     return found
 
 
 def kinds(one: Case) -> Counter[str]:
-    return Counter(thing.data["kind"] for thing in one.things)
+    return Counter(one.data["kind"] for one in one.objects)
 
 
 def test_a_job_that_no_node_suits_is_left_with_one_that_does_not(tmp_path: Path) -> None:
@@ -86,8 +86,8 @@ def test_sizes_stay_as_they_were(tmp_path: Path) -> None:
     assert str(problem) == "default/huge waits: not enough cpu (asked #, most free #)"
     found = shrunk(full, problem).case
     assert kinds(found) == {"Node": 1, "PodGroup": 1, "Pod": 1, "Queue": 1}
-    (one,) = [thing.manifest for thing in found.things if isinstance(thing.manifest, Node)]
-    (asking,) = [thing.manifest for thing in found.things if isinstance(thing.manifest, Pod)]
+    (one,) = [one.manifest for one in found.objects if isinstance(one.manifest, Node)]
+    (asking,) = [one.manifest for one in found.objects if isinstance(one.manifest, Pod)]
     assert one.status.allocatable["cpu"] == 4
     assert asking.spec.containers[0].resources.requests["cpu"] == 99
 
@@ -100,7 +100,7 @@ def test_whoever_takes_the_room_stays(tmp_path: Path) -> None:
     late = job("late", tasks=2, cpu=1, phase="Inqueue")
     full = case(tmp_path, [queue("default"), *nodes, *first.objects, *others, *late.objects])
     found = shrunk(full, job_waits(full, "default/late")).case
-    names = sorted(thing.data["metadata"]["name"] for thing in found.things)
+    names = sorted(one.data["metadata"]["name"] for one in found.objects)
     assert [name for name in names if name.startswith("j")] == []
     # One pod in the way leaves room for three: three of four are enough to stop a gang of two.
     assert sum(name.startswith("first-") for name in names) == 3
@@ -112,7 +112,7 @@ def test_a_bound_pod_keeps_its_node(tmp_path: Path) -> None:
     assert fate.startswith("bound to n")
     found = shrunk(full, pod_fares(full, "default/j03-1")).case
     assert fate_of(found.decide(), "default/j03-1") == fate
-    assert len(found.things) <= 6
+    assert len(found.objects) <= 6
 
 
 def test_an_evicted_pod_keeps_whoever_it_makes_way_for(tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_an_evicted_pod_keeps_whoever_it_makes_way_for(tmp_path: Path) -> None:
     others = [one for at in range(6) for one in job(f"j{at}", tasks=2, cpu=1, running={f"o{at}": 2}).objects]
     rooms = [node(f"o{at}", cpu=2) for at in range(6)]
     classes = [priority_class("priority-1", 1), priority_class("priority-100", 100)]
-    things = [queue("default"), *classes, node("n1", cpu=4), *rooms]
-    full = case(tmp_path, [*things, *low.objects, *high.objects, *others], EVICTING)
+    objects = [queue("default"), *classes, node("n1", cpu=4), *rooms]
+    full = case(tmp_path, [*objects, *low.objects, *high.objects, *others], EVICTING)
     evicted = [pod for pod in ("default/low-2", "default/low-3") if "evicted" in fate_of(full.decide(), pod)]
     found = shrunk(full, pod_fares(full, evicted[0])).case
-    names = {thing.data["metadata"]["name"] for thing in found.things}
+    names = {one.data["metadata"]["name"] for one in found.objects}
     assert {"low", "high", "n1"} <= names
     assert not any(name.startswith(("j", "o")) for name in names)
-    assert len(found.things) <= 11
+    assert len(found.objects) <= 11
 
 
 class Careless(Action):
@@ -187,7 +187,7 @@ def test_a_cycle_that_fails_is_shrunk_to_what_makes_it_fail(tmp_path: Path) -> N
     problem = evident_problem(full)
     assert str(problem) == 'the cycle fails: action "stumble" failed: LookupError'
     found = shrunk(full, problem).case
-    (one,) = found.things
+    (one,) = found.objects
     assert one.data["kind"] == "Node"
     assert one.data["metadata"]["labels"] == {"zone": "b"}
 
@@ -196,7 +196,7 @@ def test_two_configurations_that_differ_are_left_with_what_they_differ_on(tmp_pa
     full = case(tmp_path, crowd(), PACKING)
     found = shrunk(full, confs_differ(full, SPREADING)).case
     assert kinds(found)["Node"] == 2
-    assert len(found.things) <= 8
+    assert len(found.objects) <= 8
     with pytest.raises(InputError, match="decide alike on all pods"):
         confs_differ(full, PACKING)
 
@@ -204,7 +204,7 @@ def test_two_configurations_that_differ_are_left_with_what_they_differ_on(tmp_pa
 def test_words_can_be_kept(tmp_path: Path) -> None:
     full = case(tmp_path, crowd())
     found = shrunk(full, says(full, "bound to n03")).case
-    assert len(found.things) <= 8
+    assert len(found.objects) <= 8
     with pytest.raises(InputError, match="is not said of this cycle"):
         says(full, "no such words")
 
@@ -213,9 +213,9 @@ def test_a_limit_ends_the_search_with_the_best_so_far(tmp_path: Path) -> None:
     full = case(tmp_path, crowd())
     some = shrunk(full, pod_fares(full, "default/j00-0"), Budget(tries=4))
     assert (some.tries, some.is_complete) == (4, False)
-    assert len(some.case.things) < len(full.things)
+    assert len(some.case.objects) < len(full.objects)
     none = shrunk(full, pod_fares(full, "default/j00-0"), Budget(seconds=0.0))
-    assert len(none.case.things) == len(full.things)
+    assert len(none.case.objects) == len(full.objects)
 
 
 def test_what_is_no_problem_cannot_be_kept(tmp_path: Path) -> None:
@@ -233,8 +233,8 @@ def test_a_scenario_of_a_whole_cycle_is_decided_as_the_cycle_was(tmp_path: Path)
     busy = {CPU_USAGE: "95.5", MEMORY_USAGE: "10"}
     conf = conf_of("allocate", (["gang"], ["predicates", plugin("usage", {"thresholds": {"cpu": 80}})]))
     gang = job("gang", tasks=2, cpu=1, phase="Inqueue", queue="")
-    things = [queue("default"), node("n1", annotations=busy), node("n2"), *gang.objects]
-    full = case(tmp_path, things, conf)
+    objects = [queue("default"), node("n1", annotations=busy), node("n2"), *gang.objects]
+    full = case(tmp_path, objects, conf)
     path = tmp_path / "cycle.json"
     path.write_bytes(full.scenario("cycle"))
     scenario = read_scenario(path)

@@ -1,4 +1,4 @@
-"""A shadow on a scripted sequence of changes: what it says of another scheduler's deeds, and why."""
+"""A shadow on a scripted sequence of changes: what it says of another scheduler's actions, and why."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hekla.clock import VirtualClock
 from hekla.cluster.conditions import evicted, placed
 from hekla.cluster.store import Store
 from hekla.conf import Conf, read_conf, require
-from hekla.insight.shadow import Kind, Shadow, Verdict
-from hekla.insight.shadow.candidate import Feed, Lane
+from hekla.insight.shadow import Finding, FindingKind, Shadow
+from hekla.insight.shadow.candidate import Candidate, Feed
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import JobObjects, job, node, queue
@@ -52,8 +52,8 @@ class Stage:
         self.clock = VirtualClock(START)
         self.store = Store()
         feed = Feed(self.store, ("volcano",), self.clock)
-        lanes = [Lane(name, conf(text), self.clock, BUILTIN) for name, text in confs.items()]
-        self.shadow = Shadow(feed, lanes)
+        candidates = [Candidate(name, conf(text), self.clock, BUILTIN) for name, text in confs.items()]
+        self.shadow = Shadow(feed, candidates)
         self.add(queue("default"), *objects)
 
     def add(self, *objects: Manifest | JobObjects) -> None:
@@ -78,13 +78,13 @@ class Stage:
     def gone(self, name: str) -> None:
         self.store.remove(self.pod(name))
 
-    def step(self, seconds: float = 1.0) -> list[Verdict]:
+    def step(self, seconds: float = 1.0) -> list[Finding]:
         found = self.shadow.step()
         self.clock.sleep(seconds)
         return found
 
-    def counted(self, lane: str = "current") -> dict[str, int]:
-        tally = self.shadow.tallies[lane]
+    def counted(self, candidate: str = "current") -> dict[str, int]:
+        tally = self.shadow.counts[candidate]
         return {kind.value: count for kind, count in tally.kinds.items() if count}
 
 
@@ -106,10 +106,10 @@ def test_a_pod_on_another_node_is_told_with_both_scores() -> None:
     stage.add(job("one", tasks=1, cpu=1))
     stage.step()
     stage.bind("one-0", "n2")
-    (verdict,) = stage.step()
-    assert (verdict.kind, verdict.node, verdict.own_node) == (Kind.OTHER_NODE, "n2", "n1")
-    assert verdict.reason.startswith("n2 scores ")
-    assert str(verdict).startswith("default/one-0 (queue default): bound to n2, here to n1: n2 scores ")
+    (finding,) = stage.step()
+    assert (finding.kind, finding.node, finding.own_node) == (FindingKind.OTHER_NODE, "n2", "n1")
+    assert finding.reason.startswith("n2 scores ")
+    assert str(finding).startswith("default/one-0 (queue default): bound to n2, here to n1: n2 scores ")
 
 
 def test_a_node_that_refuses_the_pod_is_told_with_the_reason() -> None:
@@ -118,10 +118,10 @@ def test_a_node_that_refuses_the_pod_is_told_with_the_reason() -> None:
     stage.add(job("one", tasks=1, cpu=1))
     stage.step()
     stage.bind("one-0", "n2")
-    (verdict,) = stage.step()
-    assert verdict.kind is Kind.OTHER_NODE
-    assert "n2 refuses it: " in verdict.reason
-    assert "gpu" in verdict.reason
+    (finding,) = stage.step()
+    assert finding.kind is FindingKind.OTHER_NODE
+    assert "n2 refuses it: " in finding.reason
+    assert "gpu" in finding.reason
 
 
 def test_twins_may_swap_their_places() -> None:
@@ -141,8 +141,8 @@ def test_a_pod_that_is_created_and_bound_between_two_cycles_is_judged_by_the_fac
     stage.step()
     stage.add(job("quick", tasks=1, cpu=1))
     stage.bind("quick-0", "n2")
-    (verdict,) = stage.step()
-    assert (verdict.kind, verdict.own_node) == (Kind.OTHER_NODE, "n1")
+    (finding,) = stage.step()
+    assert (finding.kind, finding.own_node) == (FindingKind.OTHER_NODE, "n1")
 
 
 def test_half_a_gang_is_bound_where_we_would_have_waited() -> None:
@@ -150,21 +150,21 @@ def test_half_a_gang_is_bound_where_we_would_have_waited() -> None:
     stage.add(job("gang", tasks=3, cpu=1))
     stage.step()
     stage.bind("gang-0", "n1")
-    (verdict,) = stage.step()
-    assert verdict.kind is Kind.WAITS
-    assert "2 tasks found a place, 3 are needed together" in verdict.reason
-    assert stage.shadow.tallies["current"].as_data()["byQueue"] == {"default": {"would wait": 1}}
+    (finding,) = stage.step()
+    assert finding.kind is FindingKind.WAITS
+    assert "2 tasks found a place, 3 are needed together" in finding.reason
+    assert stage.shadow.counts["current"].as_data()["byQueue"] == {"default": {"would wait": 1}}
 
 
 def test_what_we_would_have_started_earlier_is_told_in_seconds_and_while_it_waits() -> None:
     stage = Stage(*two_nodes(), current=PACKING)
     stage.add(job("late", tasks=1, cpu=1))
-    told = [verdict for _ in range(8) for verdict in stage.step()]
-    assert [verdict.kind for verdict in told] == [Kind.STARTS], "once, however long it waits"
+    told = [finding for _ in range(8) for finding in stage.step()]
+    assert [finding.kind for finding in told] == [FindingKind.STARTS], "once, however long it waits"
     stage.bind("late-0", "n1")
-    (verdict,) = stage.step()
-    assert (verdict.kind, verdict.seconds) == (Kind.EARLIER, 8.0)
-    assert stage.shadow.tallies["current"].as_data()["earlierSeconds"] == {
+    (finding,) = stage.step()
+    assert (finding.kind, finding.seconds) == (FindingKind.EARLIER, 8.0)
+    assert stage.shadow.counts["current"].as_data()["earlierSeconds"] == {
         "total": 8.0,
         "mean": 8.0,
         "most": 8.0,
@@ -184,7 +184,7 @@ def test_evictions_that_we_would_do_as_well_are_agreed_on() -> None:
     stage.bind("high-0", "n1")
     stage.step()
     assert stage.counted() == {"same": 2}
-    assert stage.shadow.tallies["current"].evictions == 1
+    assert stage.shadow.counts["current"].evictions == 1
 
 
 def test_an_eviction_that_we_would_not_do() -> None:
@@ -194,9 +194,9 @@ def test_an_eviction_that_we_would_not_do() -> None:
     stage.add(job("high", tasks=1, cpu=2, priority=10))
     stage.step()
     stage.evict("low-0")
-    (verdict,) = stage.step()
-    assert (verdict.kind, verdict.node, verdict.is_eviction) == (Kind.KEEPS, "n1", True)
-    assert 'evicted because of "preempt"' in verdict.reason
+    (finding,) = stage.step()
+    assert (finding.kind, finding.node, finding.is_eviction) == (FindingKind.KEEPS, "n1", True)
+    assert 'evicted because of "preempt"' in finding.reason
 
 
 def test_an_eviction_that_does_not_happen_is_told_after_a_while() -> None:
@@ -204,8 +204,8 @@ def test_an_eviction_that_does_not_happen_is_told_after_a_while() -> None:
         node("n1", cpu=1), job("low", running={"n1": 1}, cpu=1, priority=1, min_available=0), current=EVICTING
     )
     stage.add(job("high", tasks=1, cpu=1, priority=10))
-    told = [verdict for _ in range(8) for verdict in stage.step()]
-    assert [(verdict.kind, verdict.pod) for verdict in told] == [(Kind.EVICTS, "default/low-0")]
+    told = [finding for _ in range(8) for finding in stage.step()]
+    assert [(finding.kind, finding.pod) for finding in told] == [(FindingKind.EVICTS, "default/low-0")]
     assert "default/high" in told[0].reason
 
 
@@ -214,7 +214,7 @@ def test_pods_that_a_user_deletes_are_nobodys_deed() -> None:
     stage.step()
     stage.gone("low-0")
     stage.step()
-    assert stage.shadow.tallies["current"].seen == 0
+    assert stage.shadow.counts["current"].seen == 0
 
 
 def test_two_configurations_are_judged_apart_on_the_same_facts() -> None:
@@ -223,8 +223,8 @@ def test_two_configurations_are_judged_apart_on_the_same_facts() -> None:
     stage.add(job("one", tasks=1, cpu=1))
     stage.step()
     stage.bind("one-0", "n1")
-    (verdict,) = stage.step()
-    assert (verdict.lane, verdict.kind, verdict.own_node) == ("candidate", Kind.OTHER_NODE, "n2")
+    (finding,) = stage.step()
+    assert (finding.candidate, finding.kind, finding.own_node) == ("candidate", FindingKind.OTHER_NODE, "n2")
     assert stage.counted("current") == {"same": 1}
     summary = stage.shadow.summary()
     assert summary["disagreements"] == 1
@@ -236,7 +236,7 @@ def test_one_difference_does_not_make_all_that_follows_different() -> None:
     stage.step()
     for at in range(4):
         stage.bind(f"gang-{at}", "n2")
-    assert [verdict.kind for verdict in stage.step()] == [Kind.OTHER_NODE]
+    assert [finding.kind for finding in stage.step()] == [FindingKind.OTHER_NODE]
     assert stage.counted() == {"other node": 1, "same": 3}
 
 
@@ -248,7 +248,7 @@ def test_pods_of_other_schedulers_are_load_and_not_judged() -> None:
     stage.step()
     stage.bind("web-0", "n1")
     stage.step()
-    assert stage.shadow.tallies["current"].seen == 0
+    assert stage.shadow.counts["current"].seen == 0
     stage.add(job("one", tasks=1, cpu=2))
     stage.step()
     stage.bind("one-0", "n2")
@@ -259,13 +259,13 @@ def test_pods_of_other_schedulers_are_load_and_not_judged() -> None:
 def test_a_flood_of_news_costs_a_limited_number_of_cycles(rounds: int) -> None:
     stage = Stage(node("n1", cpu=64), current=PACKING)
     stage.step()
-    before = stage.shadow.judges[0].lane.cycles
+    before = stage.shadow.comparators[0].candidate.cycles
     for at in range(rounds):
         stage.add(job(f"j{at}", tasks=1, cpu=1))
         stage.bind(f"j{at}-0", "n1")
     stage.step()
-    spent = stage.shadow.judges[0].lane.cycles - before
+    spent = stage.shadow.comparators[0].candidate.cycles - before
     assert spent == stage.shadow.options.cycles_per_step + 1
-    tally = stage.shadow.tallies["current"]
+    tally = stage.shadow.counts["current"]
     assert tally.seen == rounds
-    assert set(tally.kinds) <= {Kind.SAME, Kind.UNJUDGED}
+    assert set(tally.kinds) <= {FindingKind.SAME, FindingKind.NOT_COMPARED}

@@ -11,10 +11,9 @@ from hekla.conf import read_conf, without_effect
 from hekla.engine.model.node import Node, node_of
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint
-from hekla.scheduler.gauging import Gauge
-from hekla.scheduler.load import Meter, NodeLoad, from_annotations, from_file, read_load
-from hekla.scheduler.load.read import USUAL_SECONDS
-from hekla.scheduler.load.sources import CPU_USAGE, LARGEST_FILE, MEMORY_USAGE, USAGE_AT
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE, USAGE_AT
+from hekla.scheduler.load import LoadCache, NodeLoad, from_annotations, from_file, read_load
+from hekla.scheduler.load.read import LARGEST_FILE, USUAL_SECONDS, LoadReader
 from hekla.testing import node
 
 NOW = 1000.0
@@ -133,7 +132,7 @@ def test_settings_that_make_no_sense_are_told(settings: dict[str, str], said: st
 class TestMeter:
     def test_a_source_is_read_again_once_the_interval_has_passed(self, tmp_path: Path) -> None:
         file = tmp_path / "load.yaml"
-        meter = Meter({"type": "file", "address": str(file), "interval": "10s"})
+        meter = LoadCache({"type": "file", "address": str(file), "interval": "10s"})
         seen = []
         for busy, moment in ((10, NOW), (20, NOW + 9), (30, NOW + 10)):
             file.write_text(f"n1: {{cpu: {busy}}}")
@@ -143,7 +142,7 @@ class TestMeter:
     def test_a_source_that_fails_leaves_the_last_known_load(self, tmp_path: Path) -> None:
         file = tmp_path / "load.yaml"
         file.write_text("n1: {cpu: 10}")
-        meter = Meter({"type": "file", "address": str(file)})
+        meter = LoadCache({"type": "file", "address": str(file)})
         meter.read([], NOW, [])
         file.unlink()
         complaints: list[Complaint] = []
@@ -151,7 +150,7 @@ class TestMeter:
         assert "the last known load stays" in str(complaints[0])
 
     def test_annotations_are_read_every_time(self) -> None:
-        meter = Meter({})
+        meter = LoadCache({})
         loads = [meter.read([noted(cpu=busy)], NOW, [])["n1"].cpu for busy in ("1", "2")]
         assert loads == [1.0, 2.0]
 
@@ -159,7 +158,7 @@ class TestMeter:
     def test_an_interval_that_is_no_time_counts_as_the_usual_one(self, tmp_path: Path, text: str) -> None:
         file = tmp_path / "load.yaml"
         file.write_text("n1: {cpu: 10}")
-        meter = Meter({"type": "file", "address": str(file), "interval": text})
+        meter = LoadCache({"type": "file", "address": str(file), "interval": text})
         assert meter.read([], 0.0, [])["n1"].cpu == 10
         file.write_text("n1: {cpu: 20}")
         assert [meter.read([], now, [])["n1"].cpu for now in (29.9, 30.0)] == [10, 20]
@@ -171,4 +170,4 @@ class TestMeter:
             ("metrics.interval", "warning"),
             ("metrics.timeout", "warning"),
         ]
-        Gauge(conf)
+        LoadReader(conf)

@@ -12,7 +12,7 @@ from hekla.cluster import conditions, volumes
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
 from hekla.cluster.embedded.timeline import Due, Timeline
-from hekla.cluster.rooms import Rooms, is_finished
+from hekla.cluster.node_usage import NodeUsage, is_finished
 from hekla.cluster.store import Store
 from hekla.engine.framework.decisions import (
     Bind,
@@ -35,11 +35,16 @@ class Carrier:
     """Carries out decisions; `evicted` holds the UIDs of pods that the scheduler took off their nodes."""
 
     def __init__(
-        self, store: Store, kubelet: Kubelet, rooms: Rooms, timeline: Timeline[Due], chronicle: Chronicle
+        self,
+        store: Store,
+        kubelet: Kubelet,
+        node_usage: NodeUsage,
+        timeline: Timeline[Due],
+        chronicle: Chronicle,
     ) -> None:
         self._store = store
         self._kubelet = kubelet
-        self._rooms = rooms
+        self._node_usage = node_usage
         self._timeline = timeline
         self._chronicle = chronicle
         self.evicted: set[str] = set()
@@ -105,7 +110,7 @@ class Carrier:
             return "the pod is on its way out" if is_terminating(pod) else "the pod has ended"
         if gates := [gate.name for gate in conditions.ungated(pod).spec.scheduling_gates]:
             return f'the pod waits at gate "{gates[0]}"'
-        shortage = self._rooms.shortage(pod, name)
+        shortage = self._node_usage.shortage(pod, name)
         return f'node "{name}" has {shortage}' if shortage else ""
 
     def _evict(self, decision: Evict) -> None:

@@ -19,10 +19,9 @@ from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.quotas import Quotas
 from hekla.cluster.embedded.timeline import Arrival, Due, PodDue, Timeline
-from hekla.cluster.interest import Interest, is_visible
+from hekla.cluster.node_usage import NodeUsage, is_finished
 from hekla.cluster.reactions import Reactions
-from hekla.cluster.rooms import Rooms, is_finished
-from hekla.cluster.store import M, Store, Watcher
+from hekla.cluster.store import Interest, M, Store, Watcher, is_visible
 from hekla.collector import without_collector
 from hekla.controllers import JobController, JobOptions
 from hekla.controllers.requests import follows, job_owner
@@ -54,7 +53,7 @@ class EmbeddedCluster:
         self._timeline: Timeline[Due] = Timeline(clock.now())
         self._chronicle = Chronicle(self._timeline)
         self._store = Store()
-        self._rooms = Rooms(self._store.get, self._options.ignored_provisioners)
+        self._node_usage = NodeUsage(self._store.get, self._options.ignored_provisioners)
         self._quotas = Quotas(self._store)
         self._interest = Interest(self._store, self._options.scheduler_names)
         parts = (self._store, self._timeline, self._chronicle, self._options)
@@ -64,10 +63,10 @@ class EmbeddedCluster:
         self._reactions = Reactions(
             self._store, self._commands, JobController(job_options), lambda: self._timeline.moment
         )
-        self._carrier = Carrier(self._store, self._kubelet, self._rooms, self._timeline, self._chronicle)
+        self._carrier = Carrier(self._store, self._kubelet, self._node_usage, self._timeline, self._chronicle)
         self._live = LiveState(ignored_provisioners=self._options.ignored_provisioners)
         self._is_settled = False
-        for watcher in (self._rooms, self._quotas, self._kubelet, self._reactions):
+        for watcher in (self._node_usage, self._quotas, self._kubelet, self._reactions):
             self._store.watch(watcher.heed)
         self._store.watch(self._heed)
         self.submit(objects)
@@ -147,7 +146,7 @@ class EmbeddedCluster:
         self._timeline.move_to(to)
 
     def next_event_at(self) -> float | None:
-        """When something happens next, if nobody interferes."""
+        """When something happens next, if nothing is submitted before."""
         times = [
             time for time in (self._next_planned(), _time_of(self._reactions.next_due())) if time is not None
         ]

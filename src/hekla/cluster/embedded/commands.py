@@ -22,9 +22,9 @@ from hekla.controllers import (
     PutQueue,
     RecordEvent,
 )
-from hekla.controllers.keys import OUT_OF_SYNC
 from hekla.objects import Manifest, PersistentVolumeClaim, Pod, PodGroup, Queue
 from hekla.objects.batch import JobStatus
+from hekla.objects.keys import OUT_OF_SYNC
 
 
 class Commands:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hekla.cluster import volumes
 from hekla.cluster.embedded import queues
-from hekla.cluster.embedded.annotations import ARRIVES_AT, read_seconds
+from hekla.cluster.embedded.annotations import read_seconds
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.priorities import with_priority
@@ -31,7 +31,6 @@ from hekla.controllers import (
     warnings_of_hyper_node,
     warnings_of_job,
 )
-from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.objects import (
     HyperNode,
@@ -47,6 +46,7 @@ from hekla.objects import (
     VolcanoJob,
 )
 from hekla.objects.complaint import Complaint
+from hekla.objects.keys import ARRIVES_AT, GROUP_NAME
 from hekla.objects.pod import PodStatus
 
 MOST_REPLICAS = 100_000

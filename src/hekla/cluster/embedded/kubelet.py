@@ -13,16 +13,16 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hekla.cluster import conditions
-from hekla.cluster.embedded.annotations import EXIT_CODE, RUN_SECONDS, read_exit_code, read_seconds
+from hekla.cluster.embedded.annotations import read_exit_code, read_seconds
 from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.timeline import Due, Finish, PodDue, Start, Timeline, Vanish
-from hekla.cluster.rooms import is_finished
+from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
-from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup
 from hekla.objects.complaint import Complaint
+from hekla.objects.keys import EXIT_CODE, GROUP_NAME, RUN_SECONDS
 from hekla.objects.pod import ContainerState, ContainerStatus, Terminated
 
 DEFAULT_GRACE_SECONDS = 30.0

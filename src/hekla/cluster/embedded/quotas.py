@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from hekla.cluster.rooms import is_finished
+from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.usage import Amounts, plus, usage_of, written
 from hekla.errors import InputError

@@ -13,16 +13,16 @@ from typing import TypeVar
 import msgspec
 
 from hekla.cluster.conditions import placed, ungated, with_condition
-from hekla.engine.model.task import EVICTION_REFUSED
 from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
+from hekla.objects.keys import EVICTION_REFUSED, GATE_OF_RESTING_PODS
 from hekla.objects.meta import ResourceList
+from hekla.objects.node import NodeShardStatus
 from hekla.objects.pod import SchedulingGate
 from hekla.objects.scheduling import PodGroupStatus
-from hekla.objects.topology import NodeShardStatus
 
 T = TypeVar("T")
 
-RESTS = SchedulingGate(name="hekla.dev/rests-after-a-failed-bind")
+RESTS = SchedulingGate(name=GATE_OF_RESTING_PODS)
 """Seen by the scheduler alone: pods of a job that rests are not placed."""
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 

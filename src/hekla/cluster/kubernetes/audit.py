@@ -1,6 +1,6 @@
-"""Audit: from time to time, compare what is known with what the API server has, and the books with the pods.
+"""Audit: from time to time, compare what is known with what the API server has, and sums with the pods.
 
-A watch may lose something without anybody noticing. An object that merely changes while it is compared is no
+A watch may lose an event unnoticed. An object that merely changes while it is compared is no
 drift: it is looked at again a little later, when the watch has had its time to tell of it.
 """
 
@@ -19,20 +19,22 @@ from hekla.cluster.kubernetes.api.reflector import ALWAYS, Reflector
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.facts import Facts, is_older
 from hekla.cluster.kubernetes.recount import Disks, differences, offered, taken_by_node
-from hekla.cluster.rooms import Rooms
+from hekla.cluster.node_usage import NodeUsage
 from hekla.engine.state.live import LiveState
 from hekla.errors import ClusterError
 from hekla.objects import CSINode, Manifest, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 
 logger = logging.getLogger("hekla.audit")
-MOST_SUSPECTS = 1000
+MOST_MISMATCHES = 1000
 """More are left for the next time."""
 MOST_TOLD = 5
+SOURCES = {"rooms": "node usage", "engine": "the engine's state"}
+"""By account, as the metric spells it, what it is."""
 DISKS: tuple[type[Manifest], ...] = (PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode)
 
 
 class Engine(Protocol):
-    """Whose books are checked, while no cycle runs."""
+    """Its sums are checked, while no cycle runs."""
 
     lock: asyncio.Lock
     """Held while the engine works on its state."""
@@ -42,7 +44,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Suspect:
+class Mismatch:
     """An object on which the list and the store disagree; None where it is absent."""
 
     key: str
@@ -57,7 +59,7 @@ class Audit:
         self,
         facts: Facts,
         reflectors: Mapping[type[Manifest], Reflector[Any]],
-        rooms: Rooms,
+        node_usage: NodeUsage,
         assumptions: Assumptions,
         engine: Engine,
         *,
@@ -68,7 +70,7 @@ class Audit:
         self._ignored_provisioners = ignored_provisioners
         self._facts = facts
         self._reflectors = reflectors
-        self._rooms = rooms
+        self._node_usage = node_usage
         self._assumptions = assumptions
         self._engine = engine
         self._period = period
@@ -99,7 +101,7 @@ class Audit:
                 await self.compare(kind)
             except ClusterError as error:
                 logger.warning("%s: not audited: %s", kind.__name__.lower(), error)
-        await self.check_books()
+        await self.check_sums()
         self.rounds += 1
         found = self.drift.total() + self.differences.total() - before
         logger.info("audit: %d differences (%.1f s)", found, stopwatch() - began)
@@ -109,71 +111,72 @@ class Audit:
     async def compare(self, kind: type[Manifest]) -> None:
         """A fresh list of the kind against the store."""
         reflector = self._reflectors[kind]
-        pulse = reflector.pulse
-        if pulse.is_absent or pulse.trouble or not pulse.synced.is_set():
+        health = reflector.health
+        if health.is_absent or health.trouble or not health.synced.is_set():
             return  # it is going to be listed anyway
-        suspects = await self._suspects(kind, reflector)
-        if suspects:
+        mismatches = await self._mismatches(kind, reflector)
+        if mismatches:
             await asyncio.sleep(self._grace)
-            for suspect in islice(suspects, MOST_SUSPECTS):
-                found = await reflector.look(suspect.key)
-                self._judge(kind, suspect, found)
+            for mismatch in islice(mismatches, MOST_MISMATCHES):
+                found = await reflector.look(mismatch.key)
+                self._note_drift(kind, mismatch, found)
 
-    async def _suspects(self, kind: type[Manifest], reflector: Reflector[Any]) -> list[Suspect]:
+    async def _mismatches(self, kind: type[Manifest], reflector: Reflector[Any]) -> list[Mismatch]:
         unseen = dict(self._facts.store.by_key(kind))
-        suspects, version = [], ""
+        mismatches, version = [], ""
         async for items, version in reflector.fresh():  # noqa: B007 - the last one counts
             for listed in items:
                 unseen.pop(listed.key, None)
                 known = self._facts.store.get(kind, listed.key)
                 if known is None or (not _same(listed, known) and not is_older(listed, known)):
-                    suspects.append(Suspect(listed.key, listed, known))
+                    mismatches.append(Mismatch(listed.key, listed, known))
         lost = [known for known in unseen.values() if not _is_newer_than(known, version)]
-        return suspects + [Suspect(known.key, None, known) for known in lost]
+        return mismatches + [Mismatch(known.key, None, known) for known in lost]
 
-    def _judge(self, kind: type[Manifest], suspect: Suspect, found: Manifest | None) -> None:
+    def _note_drift(self, kind: type[Manifest], mismatch: Mismatch, found: Manifest | None) -> None:
         """It is drift if neither the server nor the store has moved since, and they still disagree."""
-        known = self._facts.store.get(kind, suspect.key)
-        if not (_same(found, suspect.listed) and _same(known, suspect.known)) or _same(found, known):
+        known = self._facts.store.get(kind, mismatch.key)
+        if not (_same(found, mismatch.listed) and _same(known, mismatch.known)) or _same(found, known):
             return
         word = kind.__name__
         self.drift[word] += 1
         if found is None:
-            logger.warning("%s %s: is gone, and nobody said so; forgotten", word.lower(), suspect.key)
-            self._facts.drop(kind, suspect.key)
+            logger.warning("%s %s: is gone without an event; forgotten", word.lower(), mismatch.key)
+            self._facts.drop(kind, mismatch.key)
         else:
             what = "was not heard of" if known is None else "is not what it was"
-            logger.warning("%s %s: %s; put right", word.lower(), suspect.key, what)
+            logger.warning("%s %s: %s; put right", word.lower(), mismatch.key, what)
             self._facts.put(found, listed_at=ALWAYS)
 
-    # Books
+    # Sums
 
-    async def check_books(self) -> None:
+    async def check_sums(self) -> None:
         """What nodes have given away, by their pods, against what was booked."""
         async with self._engine.lock:
-            # Facts and books are read in one go: nothing may happen in between.
+            # Facts and sums are read in one go: nothing may happen in between.
             pods = [self._assumptions.view(pod) for pod in self._facts.store.all_of(Pod)]
             nodes = list(self._facts.store.all_of(Node))
             stored = [one for kind in DISKS for one in self._facts.store.all_of(kind)]
             disks = Disks(stored, self._ignored_provisioners)
-            booked = self._rooms.used_by_node()
+            booked = self._node_usage.used_by_node()
             state = self._engine.up_to_date()
-            rooms, engine = await asyncio.to_thread(_compared, pods, nodes, disks, booked, state)
-        self._tell("rooms", rooms)
+            usage, engine = await asyncio.to_thread(_compared, pods, nodes, disks, booked, state)
+        self._tell("rooms", usage)
         self._tell("engine", engine)
 
     def _tell(self, account: str, found: list[str]) -> None:
         self.differences[account] += len(found)
+        source = SOURCES[account]
         for line in found[:MOST_TOLD]:
-            logger.error("the books of the %s are wrong on node %s", account, line)
+            logger.error("%s counted wrong on node %s", source, line)
         if len(found) > MOST_TOLD:
-            logger.error("the books of the %s are wrong on %d more nodes", account, len(found) - MOST_TOLD)
+            logger.error("%s counted wrong on %d more nodes", source, len(found) - MOST_TOLD)
 
 
 def _compared(
     pods: list[Manifest], nodes: list[Node], disks: Disks, booked: dict[str, Any], state: LiveState
 ) -> tuple[list[str], list[str]]:
-    """What is wrong with the rooms, and what with the engine; in the engine's place, while it rests."""
+    """What is wrong with the node usage, and what with the engine; in the engine's place, while it rests."""
     state.take_in()
     taken = taken_by_node((pod for pod in pods if isinstance(pod, Pod)), disks)
     ledger, axis = state.nodes, state.axis

@@ -1,12 +1,19 @@
-"""Back-off: what failed rests before it is tried again, longer each time."""
+"""Back-off: what failed rests before it is tried again, longer each time; so do background tasks."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+from hekla.clock import stopwatch
+
 Key = TypeVar("Key", bound=Hashable)
+
+
+logger = logging.getLogger("hekla.cluster")
 
 
 class BackOff(Generic[Key]):
@@ -62,3 +69,33 @@ class BackOff(Generic[Key]):
     def _wake(self, key: Key) -> None:
         self._timers.pop(key, None)
         self._on_wake(key)
+
+
+class Background:
+    """Keeps background tasks running: none ends unnoticed, one that fails is logged, counted and begun again.
+
+    The pause before that doubles, unless it ran for a while.
+    """
+
+    def __init__(self, first_pause: float = 0.25, longest_pause: float = 30.0) -> None:
+        self._first_pause = first_pause
+        self._longest_pause = longest_pause
+        self.failures: Counter[str] = Counter()
+        """By task, how often it failed in a way that was not foreseen."""
+
+    async def keep(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do the work until it is done or cancelled, however often it fails."""
+        pause = self._first_pause
+        while True:
+            began = stopwatch()
+            try:
+                return await work()
+            except Exception:
+                self.failures[name] += 1
+                if stopwatch() - began > self._longest_pause:
+                    pause = self._first_pause
+                logger.exception(
+                    'background task "%s" failed in an unforeseen way; begun again in %.2f s', name, pause
+                )
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, self._longest_pause)

@@ -13,33 +13,28 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hekla.clock import Clock
-from hekla.cluster.interest import Interest, is_visible, says_the_same
 from hekla.cluster.kubernetes.api.client import Client
 from hekla.cluster.kubernetes.api.reflector import Reflector
 from hekla.cluster.kubernetes.api.resources import RESOURCES
-from hekla.cluster.kubernetes.aside import PutAside
 from hekla.cluster.kubernetes.assumptions import Assumptions
 from hekla.cluster.kubernetes.audit import Audit
-from hekla.cluster.kubernetes.background import Background
-from hekla.cluster.kubernetes.backoff import BackOff
-from hekla.cluster.kubernetes.binder import Binder
-from hekla.cluster.kubernetes.binding import Binding, why_not_bind
-from hekla.cluster.kubernetes.carrier import Carrier
-from hekla.cluster.kubernetes.desk import Desk, group_of
-from hekla.cluster.kubernetes.doubts import Doubts
-from hekla.cluster.kubernetes.evictions import Evictions, Victim, why_not_evict
-from hekla.cluster.kubernetes.evictor import Evictor
-from hekla.cluster.kubernetes.facts import Facts
+from hekla.cluster.kubernetes.backoff import Background, BackOff
+from hekla.cluster.kubernetes.binding import Binder, Binds, why_not_bind
+from hekla.cluster.kubernetes.context import WriteContext, group_of
+from hekla.cluster.kubernetes.evictions import Evictions, Evictor, PodIdentity, why_not_evict
+from hekla.cluster.kubernetes.executor import DecisionExecutor
+from hekla.cluster.kubernetes.facts import Facts, MissingObjectCheck
 from hekla.cluster.kubernetes.intents import Attempts
 from hekla.cluster.kubernetes.options import KubernetesOptions
 from hekla.cluster.kubernetes.outbox import Outbox
 from hekla.cluster.kubernetes.partial_gangs import PartialGangs
+from hekla.cluster.kubernetes.put_aside import PutAside
 from hekla.cluster.kubernetes.recorder import Recorder
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.cluster.kubernetes.volumes import Volumes
 from hekla.cluster.kubernetes.writer import Writer
-from hekla.cluster.rooms import Rooms, is_finished
-from hekla.cluster.store import Store
+from hekla.cluster.node_usage import NodeUsage, is_finished
+from hekla.cluster.store import Interest, Store, is_visible, says_the_same
 from hekla.engine.framework.decisions import Decision
 from hekla.engine.model.node import shard_of
 from hekla.engine.state.live import LiveState
@@ -127,8 +122,10 @@ class KubernetesCluster:
         self.attempts = attempts = Attempts(
             client, self.facts, may_write=may_write, patience=self.options.bind_patience
         )
-        self.writer.on_missing = attempts.on_missing = Doubts(self.store, client.tide.fall).missing
-        self.rooms = Rooms(self.store.get, self.options.ignored_provisioners)
+        self.writer.on_missing = attempts.on_missing = MissingObjectCheck(
+            self.store, client.watermark.set_back
+        ).missing
+        self.node_usage = NodeUsage(self.store.get, self.options.ignored_provisioners)
         self._interest = Interest(self.store, self.options.scheduler_names)
         self._live = self._new_state()
         self._inbox = Inbox()
@@ -136,13 +133,15 @@ class KubernetesCluster:
         self._back_off = BackOff[str](
             self.options.first_back_off, self.options.longest_back_off, self._rest, self._wake
         )
-        desk = Desk(self.store, self.assumptions, self.outbox, self.writer, self.recorder, show=self.show)
-        self._desk = desk
-        self.binder = Binder(attempts, partial(why_not_bind, desk, self.rooms))
-        self.statuses = Statuses(desk, self.options.first_back_off, self.options.longest_back_off)
-        self.evictions = self._made_evictions(desk, attempts)
+        context = WriteContext(
+            self.store, self.assumptions, self.outbox, self.writer, self.recorder, show=self.show
+        )
+        self._context = context
+        self.binder = Binder(attempts, partial(why_not_bind, context, self.node_usage))
+        self.statuses = Statuses(context, self.options.first_back_off, self.options.longest_back_off)
+        self.evictions = self._made_evictions(context, attempts)
         self._partial_gangs = PartialGangs(
-            desk,
+            context,
             self.evictions,
             self.statuses,
             self._back_off,
@@ -150,17 +149,17 @@ class KubernetesCluster:
             patience=self.options.gang_patience,
             releases=self.options.releases_gangs,
         )
-        volumes = Volumes(desk, self.options.volume_patience)
-        self.binding = Binding(
-            desk,
-            self.rooms,
+        volumes = Volumes(context, self.options.volume_patience)
+        self.binding = Binds(
+            context,
+            self.node_usage,
             self.binder,
             volumes,
             back_off=self._back_off,
             statuses=self.statuses,
             partial_gangs=self._partial_gangs,
         )
-        self._carrier = Carrier(desk, self.binding, self.evictions, self.statuses)
+        self._executor = DecisionExecutor(context, self.binding, self.evictions, self.statuses)
         self.reflectors = {
             kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
             for kind in (*WATCHED, *also)
@@ -170,7 +169,7 @@ class KubernetesCluster:
         self.audit = Audit(
             self.facts,
             self.reflectors,
-            self.rooms,
+            self.node_usage,
             self.assumptions,
             self,
             period=self.options.audit_period,
@@ -179,20 +178,20 @@ class KubernetesCluster:
         self.store.watch(self._heed)
         self.store.watch(volumes.heed)
 
-    def _made_evictions(self, desk: Desk, attempts: Attempts) -> Evictions:
+    def _made_evictions(self, context: WriteContext, attempts: Attempts) -> Evictions:
         options = self.options
-        self._spared = BackOff[Victim](
+        self._spared = BackOff[PodIdentity](
             options.first_eviction_back_off,
             options.longest_eviction_back_off,
-            on_rest=lambda victim: desk.assume(*victim, is_spared=True),
+            on_rest=lambda victim: context.assume(*victim, is_spared=True),
             on_wake=self._no_longer_spare,
         )
-        why_not = partial(why_not_evict, desk)
+        why_not = partial(why_not_evict, context)
         evictor = Evictor(attempts, self.writer, why_not, keeps_budgets=options.keeps_budgets)
-        return Evictions(desk, evictor, self.statuses, self._spared)
+        return Evictions(context, evictor, self.statuses, self._spared)
 
-    def _no_longer_spare(self, victim: Victim) -> None:
-        self._desk.assume(*victim, is_spared=False)
+    def _no_longer_spare(self, victim: PodIdentity) -> None:
+        self._context.assume(*victim, is_spared=False)
         self.changed.set()
 
     async def run(self) -> None:
@@ -206,7 +205,7 @@ class KubernetesCluster:
 
     async def synced(self) -> None:
         """Wait until every kind has been listed: no cycle sees half a cluster."""
-        await asyncio.gather(*(reflector.pulse.synced.wait() for reflector in self.reflectors.values()))
+        await asyncio.gather(*(reflector.health.synced.wait() for reflector in self.reflectors.values()))
 
     @property
     def state(self) -> LiveState:
@@ -249,11 +248,11 @@ class KubernetesCluster:
 
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Take for granted what was decided, and have it written."""
-        self._carrier.carry_out_all(decisions)
+        self._executor.carry_out_all(decisions)
 
     async def carry_out(self, decisions: Sequence[Decision]) -> None:
-        """The same, with a pause for others now and then."""
-        await self._carrier.carry_out_in_turns(decisions)
+        """The same, with pauses for other tasks on the event loop."""
+        await self._executor.carry_out_in_turns(decisions)
 
     def show(self, manifest: Manifest) -> None:
         """What is expected of the object has changed: let the engine know."""
@@ -290,20 +289,20 @@ class KubernetesCluster:
                 self._back_off.forget(manifest.key)
                 self._partial_gangs.forget(manifest.key)
             case Pod():
-                self._spared.forget(Victim(manifest.key, manifest.metadata.uid))
+                self._spared.forget(PodIdentity(manifest.key, manifest.metadata.uid))
             case Namespace():
-                self._desk.reopen_namespace(manifest.key)
+                self._context.reopen_namespace(manifest.key)
 
     def _heed_namespace(self, namespace: Namespace) -> None:
         if namespace.metadata.deletion_timestamp is not None:
-            self._desk.end_namespace(namespace.key)
+            self._context.end_namespace(namespace.key)
         else:
-            self._desk.reopen_namespace(namespace.key)
+            self._context.reopen_namespace(namespace.key)
 
     def _pass_on(self, before: Manifest | None, after: Manifest | None) -> None:
         """Let the engine know of a change, as far as it concerns it."""
         view = self._view(after) if after is not None else None
-        self.rooms.heed(before, view)
+        self.node_usage.heed(before, view)
         seen = self.aside.view(view) if view is not None else None
         if seen is not None and self._interest.concerns(seen):
             self._inbox.put(seen, is_there=True)

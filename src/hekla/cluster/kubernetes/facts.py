@@ -1,13 +1,17 @@
 """Facts: the objects as the API server told of them last.
 
 Events may come twice, late, or in another order than things happened: by version, what is older than what
-is known changes nothing.
+is known changes nothing. Where the server does not know an object that is known here, mostly the event that
+it is gone is on its way. If it does not come, the server has another history than was heard of, restored from
+a backup perhaps: then everything is listed anew.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 
 from hekla.cluster.store import Store
 from hekla.objects import Manifest
@@ -74,3 +78,27 @@ def version_of(manifest: Manifest) -> int:
     """0 where it has none that can be compared."""
     version = manifest.metadata.resource_version
     return int(version) if version.isdecimal() else 0
+
+
+class MissingObjectCheck:
+    """Calls `start_over` once an object proves to be missing and no event has said so."""
+
+    def __init__(self, store: Store, start_over: Callable[[], None], grace: float = 3.0) -> None:
+        self._store = store
+        self._start_over = start_over
+        self._grace = grace
+        self._timer: asyncio.TimerHandle | None = None
+
+    def missing(self, kind: type[Manifest], key: str) -> None:
+        """The server says that there is no such object; one check at a time is enough."""
+        known = self._store.get(kind, key)
+        if known is not None and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._grace, self._look_again, known)
+
+    def _look_again(self, known: Manifest) -> None:
+        self._timer = None
+        if self._store.get(type(known), known.key) is known:
+            word = type(known).__name__.lower()
+            logger.warning("%s %s: is gone without an event; everything is listed anew", word, known.key)
+            self._start_over()

@@ -1,4 +1,4 @@
-"""Following: a cluster kept up to date that nobody writes to. It has nothing to write with."""
+"""Following: a cluster that is kept up to date and never written to. It has nothing to write with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hekla.cluster.kubernetes.api.client import Client
 from hekla.cluster.kubernetes.api.reading import INDISPENSABLE
-from hekla.cluster.kubernetes.api.reflector import Patience, Reflector
+from hekla.cluster.kubernetes.api.reflector import Reflector, WatchPatience
 from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.cluster import WATCHED
 from hekla.cluster.kubernetes.facts import Facts
@@ -22,7 +22,11 @@ class Follower:
     """The objects behind the client, in `store`, for as long as `run` runs."""
 
     def __init__(
-        self, client: Client, kinds: Sequence[type[Manifest]] = WATCHED, *, patience: Patience | None = None
+        self,
+        client: Client,
+        kinds: Sequence[type[Manifest]] = WATCHED,
+        *,
+        patience: WatchPatience | None = None,
     ) -> None:
         self.store = Store()
         self.facts = Facts(self.store)
@@ -51,21 +55,21 @@ class Follower:
         except TimeoutError:
             pass
         for kind, reflector in self.reflectors.items():
-            pulse = reflector.pulse
-            if kind in INDISPENSABLE and (pulse.is_absent or not pulse.synced.is_set()):
-                trouble = "not defined on this cluster" if pulse.is_absent else pulse.trouble
+            health = reflector.health
+            if kind in INDISPENSABLE and (health.is_absent or not health.synced.is_set()):
+                trouble = "not defined on this cluster" if health.is_absent else health.trouble
                 raise ClusterError(f"{RESOURCES[kind].plural}: {trouble or 'no answer in time'}")
-        return [f"{RESOURCES[kind].plural}: {self.reflectors[kind].pulse.trouble}" for kind in lacking]
+        return [f"{RESOURCES[kind].plural}: {self.reflectors[kind].health.trouble}" for kind in lacking]
 
     def _is_there(self, kind: type[Manifest]) -> bool:
-        return self.reflectors[kind].pulse.synced.is_set()
+        return self.reflectors[kind].health.synced.is_set()
 
     def _is_hopeless(self, lacking: set[type[Manifest]]) -> bool:
-        """All that is lacking was refused twice; waiting longer helps nobody."""
-        return all(self.reflectors[kind].pulse.breaks >= 2 for kind in lacking)
+        """All that is lacking was refused twice; waiting longer does not help."""
+        return all(self.reflectors[kind].health.breaks >= 2 for kind in lacking)
 
     def trouble(self, after: float) -> str:
         """Why the server has not been heard of for so many seconds, if it has not."""
-        pulses = [self.reflectors[kind].pulse for kind in self.reflectors if self._is_there(kind)]
-        silent = [pulse.trouble for pulse in pulses if pulse.is_stale(after)]
+        health_by_kind = [self.reflectors[kind].health for kind in self.reflectors if self._is_there(kind)]
+        silent = [health.trouble for health in health_by_kind if health.is_stale(after)]
         return silent[0] if silent else ""

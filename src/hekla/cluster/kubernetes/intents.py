@@ -26,7 +26,7 @@ LONGEST_PAUSE = 5.0
 PODS = RESOURCES[Pod]
 
 
-class Outcome(Enum):
+class WriteOutcome(Enum):
     """How an intent ended; each ends in exactly one way."""
 
     CONFIRMED = "confirmed"
@@ -43,7 +43,7 @@ class Outcome(Enum):
     """This scheduler may not write any more, or what it was decided on has changed."""
 
 
-TO_REST = (Outcome.REFUSED, Outcome.FORBIDDEN, Outcome.EXPIRED)
+TO_REST = (WriteOutcome.REFUSED, WriteOutcome.FORBIDDEN, WriteOutcome.EXPIRED)
 """Ends after which trying again at once would end the same way."""
 
 
@@ -51,19 +51,19 @@ TO_REST = (Outcome.REFUSED, Outcome.FORBIDDEN, Outcome.EXPIRED)
 class End:
     """What came of an intent; `retry_after` is how long the server wants to be left alone with it."""
 
-    outcome: Outcome
+    outcome: WriteOutcome
     message: str = ""
     retry_after: float = 0.0
     is_namespace_ending: bool = False
 
 
 @dataclass(frozen=True)
-class Attempt:
+class WriteAttempt:
     """How an intent is sent, and how its end is read off the pod; None where it has none yet."""
 
     pod: str
     send: Callable[[], Awaitable[object]]
-    verdict: Callable[[Pod], End | None]
+    end_shown_by: Callable[[Pod], End | None]
     why_not: Callable[[], str]
     """What the newest facts have against it, or nothing."""
 
@@ -93,36 +93,36 @@ class Attempts:
         self.on_forbidden: Callable[[], None] = lambda: None
         """Hears when a permission is missing."""
 
-    async def end_of(self, attempt: Attempt) -> End:
+    async def end_of(self, attempt: WriteAttempt) -> End:
         end = await self._end_of(attempt)
-        if end.outcome is Outcome.FORBIDDEN:
+        if end.outcome is WriteOutcome.FORBIDDEN:
             self.on_forbidden()
         return end
 
-    async def _end_of(self, attempt: Attempt) -> End:
+    async def _end_of(self, attempt: WriteAttempt) -> End:
         deadline, pause = stopwatch() + self._patience, self._first_pause
         while True:
             if not self._may_write():
-                return End(Outcome.SUPERSEDED, "this replica does not lead any more")
+                return End(WriteOutcome.SUPERSEDED, "this replica does not lead any more")
             if why_not := attempt.why_not():
-                return End(Outcome.SUPERSEDED, why_not)
+                return End(WriteOutcome.SUPERSEDED, why_not)
             try:
                 await attempt.send()
             except Refused as refusal:
-                end = await self._judge(attempt, refusal)
+                end = await self._end_after(attempt, refusal)
                 wait = refusal.retry_after
             except ClusterError:
                 end, wait = await self._look(attempt), 0.0
             else:
-                return End(Outcome.CONFIRMED)
+                return End(WriteOutcome.CONFIRMED)
             if end is not None:
                 return end
             if stopwatch() > deadline:
-                return End(Outcome.EXPIRED, "the API server put it off for too long")
+                return End(WriteOutcome.EXPIRED, "the API server put it off for too long")
             await asyncio.sleep(max(wait, pause) * (1 + 0.2 * self._dice.random()))
             pause = min(2 * pause, self._longest_pause)
 
-    async def _judge(self, attempt: Attempt, refusal: Refused) -> End | None:
+    async def _end_after(self, attempt: WriteAttempt, refusal: Refused) -> End | None:
         """What the refusal comes to; None where it is worth trying again."""
         if refusal.is_busy:
             return None
@@ -134,9 +134,9 @@ class Attempts:
             self.on_missing(Pod, attempt.pod)
         return end_by(refusal)
 
-    async def _look(self, attempt: Attempt) -> End | None:
+    async def _look(self, attempt: WriteAttempt) -> End | None:
         found = await self.read(attempt.pod)
-        return found if isinstance(found, End) else attempt.verdict(found)
+        return found if isinstance(found, End) else attempt.end_shown_by(found)
 
     async def read(self, key: str) -> Pod | End:
         """The pod as the server has it, however long that takes; an end where it has none to show.
@@ -164,6 +164,6 @@ class Attempts:
 def end_by(refusal: Refused) -> End:
     """The end that a refusal is, where it is final."""
     if refusal.status == 404 or refusal.is_namespace_ending:
-        return End(Outcome.GONE, str(refusal), is_namespace_ending=refusal.is_namespace_ending)
-    outcome = Outcome.FORBIDDEN if refusal.lacks_permission else Outcome.REFUSED
+        return End(WriteOutcome.GONE, str(refusal), is_namespace_ending=refusal.is_namespace_ending)
+    outcome = WriteOutcome.FORBIDDEN if refusal.lacks_permission else WriteOutcome.REFUSED
     return End(outcome, str(refusal), refusal.retry_after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hekla.cluster.kubernetes.api.reflector import Patience
+from hekla.cluster.kubernetes.api.reflector import WatchPatience
 from hekla.engine.model.node import DEFAULT_NAME
 from hekla.engine.model.queue import DEFAULT_QUEUE
 
@@ -39,7 +39,7 @@ class KubernetesOptions:
     """How long such a gang has to become whole."""
     audit_period: float = 300.0
     """How often the state is compared with a fresh list; 0: never."""
-    patience: Patience = field(default_factory=Patience)
+    patience: WatchPatience = field(default_factory=WatchPatience)
 
     @property
     def component(self) -> str:

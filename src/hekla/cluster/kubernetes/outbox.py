@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from itertools import count
 
-from hekla.cluster.kubernetes.background import Background
+from hekla.cluster.kubernetes.backoff import Background
 
 logger = logging.getLogger("hekla.cluster")
 MOST_EVENTS = 50_000
 """Events that wait; when there are more, new ones are dropped and counted."""
 
 
-class Rank(IntEnum):
+class WriteRank(IntEnum):
     BIND = 0
     EVICTION = 1
     OBJECT = 2
@@ -39,22 +39,22 @@ class Outbox:
     def __init__(self, in_flight: int, background: Background | None = None) -> None:
         self._in_flight = in_flight
         self._background = background or Background()
-        self._line: asyncio.PriorityQueue[tuple[Rank, int, str]] = asyncio.PriorityQueue()
+        self._line: asyncio.PriorityQueue[tuple[WriteRank, int, str]] = asyncio.PriorityQueue()
         self._writes: dict[str, Write] = {}
         self._numbers = count()
         self._busy: set[str] = set()
-        self._again: dict[str, Rank] = {}
+        self._again: dict[str, WriteRank] = {}
         """What is to be written once the write of it that is under way has ended: the latest comes last."""
-        self.waiting: Counter[Rank] = Counter()
-        self.dropped: Counter[Rank] = Counter()
-        self.under_way: Counter[Rank] = Counter()
+        self.waiting: Counter[WriteRank] = Counter()
+        self.dropped: Counter[WriteRank] = Counter()
+        self.under_way: Counter[WriteRank] = Counter()
 
-    def put(self, rank: Rank, key: str, write: Write) -> None:
+    def put(self, rank: WriteRank, key: str, write: Write) -> None:
         """Have it written in its turn, in place of what waits under this key."""
         if key in self._writes:
             self._writes[key] = write
             return
-        if rank is Rank.EVENT and self.waiting[rank] >= MOST_EVENTS:
+        if rank is WriteRank.EVENT and self.waiting[rank] >= MOST_EVENTS:
             self.dropped[rank] += 1
             return
         self._writes[key] = write
@@ -95,8 +95,12 @@ class Outbox:
 
     @property
     def has_only_events(self) -> bool:
-        """Nothing waits that anybody depends on."""
-        return all(not self.waiting[rank] and not self.under_way[rank] for rank in Rank if rank < Rank.EVENT)
+        """Nothing waits but events, on which nothing depends."""
+        return all(
+            not self.waiting[rank] and not self.under_way[rank]
+            for rank in WriteRank
+            if rank < WriteRank.EVENT
+        )
 
     async def drain(self, seconds: float) -> bool:
         """Wait until all that matters is written, for so long at most; whether it was."""

@@ -1,7 +1,7 @@
-"""Partial gangs: some pods of a gang are bound, and binds of others were refused.
+"""Partial gangs: some pods of a gang are bound, and binds of other pods were refused.
 
 Below its minimum a gang holds room and cannot work. It has some time to become whole; then its bound pods
-are released, so that others have the room, or kept, as is configured. Either is told on its PodGroup.
+are released, so that other jobs have the room, or kept, as is configured. Either is told on its PodGroup.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from hekla.clock import Clock
 from hekla.cluster.kubernetes.backoff import BackOff
-from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.kubernetes.context import WriteContext
 from hekla.cluster.kubernetes.evictions import Evictions
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.engine.framework.decisions import Evict
@@ -28,7 +28,7 @@ class PartialGangs:
 
     def __init__(
         self,
-        desk: Desk,
+        context: WriteContext,
         evictions: Evictions,
         statuses: Statuses,
         back_off: BackOff[str],
@@ -37,7 +37,7 @@ class PartialGangs:
         patience: float,
         releases: bool,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._clock = clock
         self._evictions = evictions
         self._statuses = statuses
@@ -48,7 +48,7 @@ class PartialGangs:
 
     def refused(self, job: str, why: str) -> None:
         """No bind of it is under way, and one was refused: it has some time to become whole."""
-        group = self._desk.store.pod_group(job)
+        group = self._context.store.pod_group(job)
         if group is None or job in self._timers or not self._is_partial(job):
             return
         loop = asyncio.get_running_loop()
@@ -58,7 +58,7 @@ class PartialGangs:
 
     def confirmed(self, job: str) -> None:
         """A bind was confirmed: it may have been the one that was missing."""
-        group = self._desk.store.pod_group(job)
+        group = self._context.store.pod_group(job)
         if group is None or not self._is_told(group) or self._is_partial(job):
             return
         self.forget(job)
@@ -72,18 +72,18 @@ class PartialGangs:
 
     def _is_told(self, group: PodGroup) -> bool:
         """Whether its PodGroup says that it is incomplete."""
-        status = self._desk.assumptions.of_group(group.key) or group.status
+        status = self._context.assumptions.of_group(group.key) or group.status
         return any(one.type == INCOMPLETE and one.status == "True" for one in status.conditions)
 
     def _is_partial(self, job: str) -> bool:
-        return 0 < len(self._desk.placed(job)) < self._desk.minimum(job)
+        return 0 < len(self._context.placed(job)) < self._context.minimum(job)
 
     def _count(self, job: str) -> str:
-        return f"{len(self._desk.placed(job))} of at least {self._desk.minimum(job)}"
+        return f"{len(self._context.placed(job))} of at least {self._context.minimum(job)}"
 
     def _give_up(self, job: str, why: str) -> None:
         del self._timers[job]
-        group = self._desk.store.pod_group(job)
+        group = self._context.store.pod_group(job)
         if group is None or not self._is_partial(job):
             return
         count = self._count(job)
@@ -93,13 +93,13 @@ class PartialGangs:
         self._tell(group, f"{count} pods were bound for {self._patience:.0f} s and are released: {why}")
         # What is made in their place must not be bound into the same trouble at once.
         self._back_off.rest(job, self._patience)
-        for pod in self._desk.placed(job):
+        for pod in self._context.placed(job):
             if pod.spec.node_name:
                 self._evictions.start(Evict(pod.key, pod.metadata.uid, pod.spec.node_name, REASON))
 
     def _tell(self, group: PodGroup, message: str) -> None:
         logger.warning("podgroup %s: %s", group.key, message)
-        self._desk.recorder.tell(group, "Warning", INCOMPLETE, message)
+        self._context.recorder.tell(group, "Warning", INCOMPLETE, message)
         self._note(group, status="True", reason="BindRefused", message=message)
 
     def _note(self, group: PodGroup, *, status: str, reason: str, message: str = "") -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from hekla.clock import Clock
 from hekla.cluster.kubernetes.api.client import Client, Refused
 from hekla.cluster.kubernetes.api.resources import RESOURCES
-from hekla.cluster.kubernetes.outbox import Outbox, Rank
+from hekla.cluster.kubernetes.outbox import Outbox, WriteRank
 from hekla.errors import ClusterError
 from hekla.objects import Manifest
 
@@ -55,7 +55,7 @@ class Recorder:
             self._counts.popitem(last=False)
         body = self._body(manifest, name, component or self._component)
         body |= {"type": type_, "reason": reason, "message": message[:LONGEST_MESSAGE]}
-        self._outbox.put(Rank.EVENT, f"event {name}", partial(self._write, body, is_new=count == 0))
+        self._outbox.put(WriteRank.EVENT, f"event {name}", partial(self._write, body, is_new=count == 0))
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

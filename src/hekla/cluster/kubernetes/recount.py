@@ -1,6 +1,6 @@
 """Recount: what is taken of every node, added up anew from the objects alone.
 
-This is not how the engine counts, and on purpose: books are checked by somebody who did not keep them.
+This is not how the engine counts, and on purpose: sums are checked by code that did not keep them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 from hekla.engine.model.resources import canonical, is_counted
 from hekla.errors import InputError
 from hekla.objects import CSINode, Manifest, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from hekla.objects.keys import OVERSUBSCRIBED_CPU, OVERSUBSCRIBED_MEMORY, STORAGE_CLASS
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import Container, ContainerStatus
 from hekla.objects.quantity import read_count
 
 Sums = Counter[str]
-EXTRA = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
+EXTRA = (("cpu", OVERSUBSCRIBED_CPU), ("memory", OVERSUBSCRIBED_MEMORY))
 
 
 class Disks:
@@ -51,7 +52,7 @@ class Disks:
         if volume is not None:
             return volume.spec.csi.driver if volume.spec.csi is not None else ""
         usual = claim.spec.storage_class_name or ""
-        named = claim.metadata.annotations.get("volume.beta.kubernetes.io/storage-class", usual)
+        named = claim.metadata.annotations.get(STORAGE_CLASS, usual)
         entry = self._by_kind.get(StorageClass, {}).get(named)
         return entry.provisioner if entry is not None else ""
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.backoff import BackOff
-from hekla.cluster.kubernetes.desk import Desk
-from hekla.cluster.kubernetes.outbox import Rank
+from hekla.cluster.kubernetes.context import WriteContext
+from hekla.cluster.kubernetes.outbox import WriteRank
 from hekla.cluster.kubernetes.writer import NotLeading
 from hekla.engine.framework.decisions import OpenGate, UpdatePodGroup, UpdateQueue, UpdateShard
 from hekla.engine.model.benefit import Stage, told_futile
@@ -34,7 +34,7 @@ Write = Callable[[], Awaitable[None]]
 class Subject(NamedTuple):
     """What is written on: the status of an object, or the gate of a pod."""
 
-    rank: Rank
+    rank: WriteRank
     kind: type[Manifest]
     key: str
     uid: str = ""
@@ -45,14 +45,14 @@ class Subject(NamedTuple):
 
     @property
     def is_gate(self) -> bool:
-        return self.kind is Pod and self.rank is Rank.OBJECT
+        return self.kind is Pod and self.rank is WriteRank.OBJECT
 
 
 class Statuses:
     """Writes statuses of pods, PodGroups, queues and shards."""
 
-    def __init__(self, desk: Desk, first_back_off: float, longest_back_off: float) -> None:
-        self._desk = desk
+    def __init__(self, context: WriteContext, first_back_off: float, longest_back_off: float) -> None:
+        self._context = context
         self._back_off = BackOff[Subject](first_back_off, longest_back_off, lambda _: None, self._send)
         self._notes: dict[str, Condition] = {}
         """By PodGroup a condition that no cycle knows of, and that none may take away."""
@@ -64,32 +64,32 @@ class Statuses:
         """Why the pod waits, or which node it is promised; both may be waiting to be written at once."""
         key, uid = pod.key, pod.metadata.uid
         if condition is not None:
-            self._desk.assume(key, uid, condition=condition)
+            self._context.assume(key, uid, condition=condition)
         if nominated is not None:
-            self._desk.assume(key, uid, nominated=nominated)
-        self._send(Subject(Rank.POD, Pod, key, uid))
+            self._context.assume(key, uid, nominated=nominated)
+        self._send(Subject(WriteRank.POD, Pod, key, uid))
 
     def open_gate(self, decision: OpenGate) -> None:
-        if self._desk.pod(decision.pod, decision.uid) is not None:
-            self._desk.assume(decision.pod, decision.uid, is_open=True)
-            self._send(Subject(Rank.OBJECT, Pod, decision.pod, decision.uid))
+        if self._context.pod(decision.pod, decision.uid) is not None:
+            self._context.assume(decision.pod, decision.uid, is_open=True)
+            self._send(Subject(WriteRank.OBJECT, Pod, decision.pod, decision.uid))
 
     def update_pod_group(self, decision: UpdatePodGroup) -> None:
-        group = self._desk.store.pod_group(decision.pod_group)
+        group = self._context.store.pod_group(decision.pod_group)
         if group is None:
             return
-        if not self._desk.is_leaving(group):
+        if not self._context.is_leaving(group):
             self._announce(group, decision.status)
         self._put_group(group, decision.status)
 
     def note(self, group: PodGroup, condition: Condition) -> None:
         """Write a condition that no cycle knows of."""
         self._notes[group.key] = condition
-        self._put_group(group, self._desk.assumptions.of_group(group.key) or group.status)
+        self._put_group(group, self._context.assumptions.of_group(group.key) or group.status)
 
     def withdraw(self, group: PodGroup, type_: str) -> None:
         """Take back the condition of this type: what it says has not come true."""
-        status = self._desk.assumptions.of_group(group.key) or group.status
+        status = self._context.assumptions.of_group(group.key) or group.status
         for condition in status.conditions:
             if condition.type == type_:
                 self._withdrawn[group.key] = condition
@@ -101,39 +101,39 @@ class Statuses:
         if note is not None:
             kept = (*(one for one in kept if one.type != note.type), note)
         status = replace(status, conditions=kept)
-        self._desk.assumptions.expect_group(group.key, status)
-        self._desk.show(group)
-        self._send(Subject(Rank.POD_GROUP, PodGroup, group.key))
+        self._context.assumptions.expect_group(group.key, status)
+        self._context.show(group)
+        self._send(Subject(WriteRank.POD_GROUP, PodGroup, group.key))
 
     def _announce(self, group: PodGroup, status: PodGroupStatus) -> None:
         if message := told_futile(group.status, status):
-            self._desk.recorder.tell(group, "Warning", Stage.FUTILE.value, message)
+            self._context.recorder.tell(group, "Warning", Stage.FUTILE.value, message)
         if status.phase not in WAITING_PHASES:
             if group.status.phase != status.phase:
-                self._desk.recorder.tell(group, "Normal", "Scheduled", "pod group is ready")
+                self._context.recorder.tell(group, "Normal", "Scheduled", "pod group is ready")
             return
         for condition in status.conditions:
             if condition.type == "Unschedulable":
-                self._desk.recorder.tell(group, "Warning", "Unschedulable", condition.message)
+                self._context.recorder.tell(group, "Warning", "Unschedulable", condition.message)
 
     def update_queue(self, decision: UpdateQueue) -> None:
-        queue = self._desk.store.queue(decision.queue)
+        queue = self._context.store.queue(decision.queue)
         if queue is not None:
-            self._desk.assumptions.expect_queue(decision.queue, as_quantities(decision.allocated))
-            self._desk.show(queue)
-            self._send(Subject(Rank.QUEUE, Queue, decision.queue))
+            self._context.assumptions.expect_queue(decision.queue, as_quantities(decision.allocated))
+            self._context.show(queue)
+            self._send(Subject(WriteRank.QUEUE, Queue, decision.queue))
 
     def update_shard(self, decision: UpdateShard) -> None:
-        shard = self._desk.store.get(NodeShard, decision.shard)
+        shard = self._context.store.get(NodeShard, decision.shard)
         if shard is not None:
-            self._desk.assumptions.expect_shard(decision.shard, decision.status)
-            self._desk.show(shard)
-            self._send(Subject(Rank.QUEUE, NodeShard, decision.shard))
+            self._context.assumptions.expect_shard(decision.shard, decision.status)
+            self._context.show(shard)
+            self._send(Subject(WriteRank.QUEUE, NodeShard, decision.shard))
 
     def forget(self, manifest: Manifest) -> None:
         """The object is gone."""
         uid = manifest.metadata.uid if isinstance(manifest, Pod) else ""
-        for rank in (Rank.OBJECT, Rank.POD, Rank.POD_GROUP, Rank.QUEUE):
+        for rank in (WriteRank.OBJECT, WriteRank.POD, WriteRank.POD_GROUP, WriteRank.QUEUE):
             self._back_off.forget(Subject(rank, type(manifest), manifest.key, uid))
         if isinstance(manifest, PodGroup):
             self._notes.pop(manifest.key, None)
@@ -144,8 +144,8 @@ class Statuses:
     def _send(self, subject: Subject) -> None:
         """Have it written; what rests is written when its rest is over."""
         known = self._known(subject)
-        if known is not None and not self._desk.is_leaving(known) and not self._back_off.rests(subject):
-            self._desk.outbox.put(subject.rank, _name(subject), partial(self._write, subject))
+        if known is not None and not self._context.is_leaving(known) and not self._back_off.rests(subject):
+            self._context.outbox.put(subject.rank, _name(subject), partial(self._write, subject))
 
     async def _write(self, subject: Subject) -> None:
         write = self._what_is_expected(subject)
@@ -160,12 +160,12 @@ class Statuses:
                 self._rest(subject, error)
                 return
             logger.debug("%s: status not written: %s", subject, error)
-        if not self._desk.outbox.holds(_name(subject)):
+        if not self._context.outbox.holds(_name(subject)):
             self._let_facts_speak(subject)
 
     def _what_is_expected(self, subject: Subject) -> Write | None:
-        known, key, writer = self._known(subject), subject.key, self._desk.writer
-        assumptions = self._desk.assumptions
+        known, key, writer = self._known(subject), subject.key, self._context.writer
+        assumptions = self._context.assumptions
         match known:
             case Pod() if subject.is_gate:
                 return partial(writer.open_gate, key)
@@ -185,11 +185,11 @@ class Statuses:
         return None
 
     def _let_facts_speak(self, subject: Subject) -> None:
-        assumptions, key = self._desk.assumptions, subject.key
+        assumptions, key = self._context.assumptions, subject.key
         if subject.is_gate:
-            self._desk.assume(key, subject.uid, is_open=False)
+            self._context.assume(key, subject.uid, is_open=False)
         elif subject.kind is Pod:
-            self._desk.assume(key, subject.uid, condition=None, nominated=None)
+            self._context.assume(key, subject.uid, condition=None, nominated=None)
         elif subject.kind is PodGroup:
             assumptions.expect_group(key, None)
         elif subject.kind is Queue:
@@ -197,7 +197,7 @@ class Statuses:
         else:
             assumptions.expect_shard(key, None)
         if subject.kind is not Pod:
-            self._desk.show_again(subject.kind, key)
+            self._context.show_again(subject.kind, key)
 
     def _rest(self, subject: Subject, error: ClusterError) -> None:
         """What was expected stays so: no cycle has to say it again."""
@@ -210,14 +210,14 @@ class Statuses:
         """Whether there is nothing left to write on."""
         known = self._known(subject)
         is_missing = isinstance(error, Refused) and error.status == 404
-        return is_missing or known is None or self._desk.is_leaving(known)
+        return is_missing or known is None or self._context.is_leaving(known)
 
     def _known(self, subject: Subject) -> Manifest | None:
         if subject.uid:
-            return self._desk.pod(subject.key, subject.uid)
-        return self._desk.store.get(subject.kind, subject.key)
+            return self._context.pod(subject.key, subject.uid)
+        return self._context.store.get(subject.kind, subject.key)
 
 
 def _name(subject: Subject) -> str:
-    """How the outbox tells it from others."""
+    """The key of its write in the outbox."""
     return f"{subject.rank.name} {subject} {subject.uid}"

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from msgspec import to_builtins
 
@@ -25,24 +25,28 @@ from hekla.cluster.kubernetes.api.client import (
 from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.api.wire import Wire
 from hekla.cluster.kubernetes.facts import Facts
-from hekla.controllers.keys import QUEUE_ALLOCATION_GATE
 from hekla.errors import ClusterError
 from hekla.objects import (
     Condition,
     Manifest,
     NodeShard,
+    OwnerReference,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     PodGroup,
     Queue,
 )
+from hekla.objects.keys import QUEUE_ALLOCATION_GATE
 from hekla.objects.meta import ResourceList
-from hekla.objects.scheduling import PodGroupStatus
-from hekla.objects.topology import NodeShardStatus
+from hekla.objects.node import NodeShardStatus
+from hekla.objects.scheduling import PodGroupSpec, PodGroupStatus
 
 TRIES = 4
 PAUSE = 0.3
+
+
+Body = dict[str, Any]
 
 
 class NotLeading(ClusterError):
@@ -128,7 +132,7 @@ class Writer:
         await self._patch(Pod, pod, body, "status", STRATEGIC_PATCH)
 
     async def give_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Name the claim on the volume, unless somebody was quicker; the cluster does the rest."""
+        """Name the claim on the volume, unless another claim was quicker; the cluster does the rest."""
         meta = claim.metadata
         reference = {
             "apiVersion": "v1",
@@ -250,3 +254,40 @@ def suppress_refusals(*statuses: int) -> Iterator[None]:
     except Refused as refusal:
         if refusal.status not in statuses:
             raise
+
+
+def merge_patch(before: Body, after: Body) -> Body:
+    """What turns one into the other, as a merge patch: what is gone is null."""
+    patch: Body = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        known = before.get(key)
+        if isinstance(known, dict) and isinstance(value, dict):
+            if inner := merge_patch(known, value):
+                patch[key] = inner
+        elif known != value or key not in before:
+            patch[key] = value
+    return patch
+
+
+def meta_body(manifest: Manifest) -> Body:
+    """Name, labels, annotations and owners of an object that is to be made."""
+    meta = manifest.metadata
+    body: Body = {"name": meta.name, "namespace": meta.namespace}
+    if meta.labels:
+        body["labels"] = dict(meta.labels)
+    if meta.annotations:
+        body["annotations"] = dict(meta.annotations)
+    if meta.owner_references:
+        body["ownerReferences"] = [owner_body(owner) for owner in meta.owner_references]
+    return body
+
+
+def owner_body(owner: OwnerReference) -> Body:
+    """A controller is not to vanish before what it owns: foreground deletion waits for that."""
+    body = cast("Body", to_builtins(owner))
+    return body | {"blockOwnerDeletion": True} if owner.controller else body
+
+
+def group_spec_body(spec: PodGroupSpec) -> Body:
+    """The spec of a PodGroup; a minimum of 0 is said, for the server would take silence as 1."""
+    return cast("Body", to_builtins(spec)) | {"minMember": spec.min_member}

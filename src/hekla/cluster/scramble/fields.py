@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hekla.cluster.scramble.names import Names
+from hekla.cluster.scramble.names import ScrambledNames
 
 Data = Any
-Rule = Callable[[Data, Names], Data]
+Rule = Callable[[Data, ScrambledNames], Data]
 Rules = Mapping[str, Any]
 """By field a rule, or the rules of what is inside; lists are looked into."""
 
 
-def scrambled(rules: Rules, data: Mapping[str, Any], names: Names) -> dict[str, Any]:
+def scrambled(rules: Rules, data: Mapping[str, Any], names: ScrambledNames) -> dict[str, Any]:
     """The fields that rules speak of, and all numbers."""
     found: dict[str, Any] = {}
     for field, value in data.items():
@@ -33,14 +33,14 @@ def scrambled(rules: Rules, data: Mapping[str, Any], names: Names) -> dict[str, 
     return found
 
 
-def as_it_is(value: Data, _: Names) -> Data:
+def as_it_is(value: Data, _: ScrambledNames) -> Data:
     return value
 
 
 def name_of(what: str) -> Rule:
     """A name, or a list of names."""
 
-    def rename(value: Data, names: Names) -> Data:
+    def rename(value: Data, names: ScrambledNames) -> Data:
         return [names.of(what, name) for name in value] if isinstance(value, list) else names.of(what, value)
 
     return rename
@@ -50,15 +50,15 @@ def names_in_keys(what: str) -> Rule:
     return lambda value, names: {names.of(what, name): amount for name, amount in value.items()}
 
 
-def labels(value: Data, names: Names) -> Data:
+def labels(value: Data, names: ScrambledNames) -> Data:
     return {names.key(key): names.value(key, text) for key, text in value.items()}
 
 
-def label_key(value: Data, names: Names) -> Data:
+def label_key(value: Data, names: ScrambledNames) -> Data:
     return [names.key(key) for key in value] if isinstance(value, list) else names.key(value)
 
 
-def requirement(value: Data, names: Names) -> Data:
+def requirement(value: Data, names: ScrambledNames) -> Data:
     """A key with an operator and values; or several of them."""
     if isinstance(value, list):
         return [requirement(item, names) for item in value]
@@ -74,11 +74,11 @@ def requirement(value: Data, names: Names) -> Data:
 SELECTOR: Rules = {"matchLabels": labels, "matchExpressions": requirement}
 
 
-def notes(value: Data, names: Names) -> Data:
+def notes(value: Data, names: ScrambledNames) -> Data:
     return names.annotations(value)
 
 
-def images(value: Data, names: Names) -> Data:
+def images(value: Data, names: ScrambledNames) -> Data:
     """An image, or all names of one; the tag that is meant where none is written is written."""
     if isinstance(value, list):
         return [f"{names.of('image', _tagged(name))}:v" for name in value]
@@ -89,12 +89,12 @@ def _tagged(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def quota(value: Data, _: Names) -> Data:
+def quota(value: Data, _: ScrambledNames) -> Data:
     """Amounts by resource; quotas of a storage class bear its name, and no plugin reads them."""
     return {name: amount for name, amount in value.items() if ".storageclass." not in name}
 
 
-def members(value: Data, names: Names) -> Data:
+def members(value: Data, names: ScrambledNames) -> Data:
     """Members of a HyperNode; regular expressions become the nodes that they mean."""
     found = []
     for member in value:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from hekla.cluster.scramble.fields import (
     SELECTOR,
@@ -17,7 +18,10 @@ from hekla.cluster.scramble.fields import (
     notes,
     quota,
     requirement,
+    scrambled,
 )
+from hekla.cluster.scramble.names import ScrambledNames
+from hekla.objects import Manifest
 
 NODE_TERM: Rules = {"matchExpressions": requirement, "matchFields": requirement}
 NODE_SELECTOR: Rules = {"nodeSelectorTerms": NODE_TERM}
@@ -238,3 +242,44 @@ RULES: Mapping[str, Rules] = {
         "status": {"disruptedPods": names_in_keys("pod")},
     },
 }
+
+
+def scramble(
+    manifests: Collection[Manifest], objects: Iterable[dict[str, Any]], seed: int, *, conf: str = ""
+) -> tuple[list[dict[str, Any]], ScrambledNames]:
+    """The objects, which are these manifests as plain data, under other names; and who knows the names."""
+    objects = with_uids(objects)
+    names = ScrambledNames(manifests, seed, conf=conf, compared=set(_compared_keys(objects)))
+    for data in objects:
+        _renamed(data, names)
+    names.settle()
+    return [_renamed(data, names) for data in objects], names
+
+
+def _renamed(data: dict[str, Any], names: ScrambledNames) -> dict[str, Any]:
+    rest = scrambled(RULES[data["kind"]], data, names)
+    return {"apiVersion": data["apiVersion"], "kind": data["kind"], **rest}
+
+
+def _compared_keys(data: object) -> Iterator[str]:
+    """The labels and taints that something is said of in numbers: more than, less than."""
+    if isinstance(data, list):
+        for item in data:
+            yield from _compared_keys(item)
+    elif isinstance(data, dict):
+        if data.get("operator") in ("Gt", "Lt"):
+            yield data.get("key", "")
+        for value in data.values():
+            yield from _compared_keys(value)
+
+
+def with_uids(manifests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Pods without a UID are told apart by their names, which change: they get one that says the same."""
+    found = []
+    for data in manifests:
+        meta = data.get("metadata", {})
+        if data["kind"] == "Pod" and not meta.get("uid"):
+            uid = f"{meta.get('namespace', '')}-{meta.get('name', '')}"
+            data = {**data, "metadata": {**meta, "uid": uid}}  # noqa: PLW2901 - the pod as it goes on
+        found.append(data)
+    return found

@@ -37,8 +37,9 @@ from hekla.engine.ledger.domains import Domain
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import PREEMPTABLE, Task, flag
+from hekla.engine.model.task import Task, flag
 from hekla.lazy import lazy
+from hekla.objects.keys import PREEMPTABLE
 
 GoesFirst = Callable[[Bundle, Bundle], bool | None]
 """Which of two bundles of one kind is evicted first; None where it does not matter."""

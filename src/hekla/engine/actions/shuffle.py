@@ -9,7 +9,8 @@ from hekla.engine.framework import points
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import EVICTION_REFUSED, Task
+from hekla.engine.model.task import Task
+from hekla.objects.keys import EVICTION_REFUSED
 
 
 @dataclass(frozen=True)

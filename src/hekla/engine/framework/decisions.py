@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from hekla.engine.model.resources import Resources
+from hekla.objects.node import NodeShardStatus
 from hekla.objects.scheduling import PodGroupStatus
-from hekla.objects.topology import NodeShardStatus
 
 
 class Bind(msgspec.Struct, frozen=True, eq=False):

@@ -19,7 +19,7 @@ from hekla.lazy import lazy
 from hekla.objects import HyperNode
 from hekla.objects.complaint import Complaint
 from hekla.objects.meta import is_empty
-from hekla.objects.topology import Member
+from hekla.objects.node import Member
 
 TOP = "<cluster-top-hypernode>"
 

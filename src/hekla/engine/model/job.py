@@ -13,8 +13,9 @@ from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.resources import Resources, read_resources
 from hekla.engine.model.roster import Roster
 from hekla.engine.model.status import READY_SET, VALID_SET, Status
-from hekla.engine.model.task import PREEMPTABLE, Task, flag
+from hekla.engine.model.task import Task, flag
 from hekla.objects import PodGroup, seconds
+from hekla.objects.keys import PREEMPTABLE
 from hekla.objects.meta import Amount, matches
 from hekla.objects.quantity import read_count
 from hekla.objects.scheduling import NetworkTopology, SubGroupPolicy

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from hekla.engine.model.requests import offered_attachments
 from hekla.engine.model.resources import CPU, MEMORY, PODS, Resources, add, countable, read_resources
-from hekla.objects import CSINode
+from hekla.objects import CSINode, NodeShard
 from hekla.objects import node as manifest
+from hekla.objects.keys import OVERSUBSCRIBED_CPU, OVERSUBSCRIBED_MEMORY
+from hekla.objects.node import NodeShardStatus
 from hekla.objects.quantity import read_count
-from hekla.objects.topology import NodeShard, NodeShardStatus
 
 DEFAULT_NAME = "volcano"
 """Of a shard."""
-OVERSUBSCRIBED = {CPU: "volcano.sh/oversubscription-cpu", MEMORY: "volcano.sh/oversubscription-memory"}
+OVERSUBSCRIBED = {CPU: OVERSUBSCRIBED_CPU, MEMORY: OVERSUBSCRIBED_MEMORY}
 
 
 @dataclass(eq=False, slots=True)

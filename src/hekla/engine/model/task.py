@@ -12,17 +12,16 @@ from hekla.engine.model.requests import Scored, demand_of
 from hekla.engine.model.resources import Resources, add, is_empty
 from hekla.engine.model.status import Status, status_of
 from hekla.objects import seconds
+from hekla.objects.keys import (
+    EVICTION_REFUSED,
+    GROUP_NAME,
+    PREEMPTABLE,
+    QUEUE_ALLOCATION_GATE,
+    TASK_PRIORITY,
+    TASK_SPEC,
+)
 from hekla.objects.pod import Pod
 from hekla.objects.quantity import read_integer
-
-GROUP_NAME = "scheduling.k8s.io/group-name"
-TASK_SPEC = "volcano.sh/task-spec"
-TASK_PRIORITY = "volcano.sh/task-priority"
-PREEMPTABLE = "volcano.sh/preemptable"
-EVICTION_REFUSED = "hekla.dev/eviction-refused"
-"""Laid over a pod by the cluster, for the scheduler alone: the API server does not let it go, for now."""
-REVOCABLE_ZONE = "volcano.sh/revocable-zone"
-QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 DEFAULT_PRIORITY = 1
 NOWHERE = -1
@@ -175,8 +174,8 @@ def task_of(pod: Pod, attachments: Resources | None = None) -> Task:
         is_best_effort=is_empty(request),
         is_preemptable=flag(notes, meta.labels, PREEMPTABLE, default=True) and EVICTION_REFUSED not in notes,
         is_gated=bool(gates),
-        has_only_queue_gate=len(gates) == 1 and gates[0].name == QUEUE_GATE,
-        opens_queue_gate=notes.get(QUEUE_GATE) == "true",
+        has_only_queue_gate=len(gates) == 1 and gates[0].name == QUEUE_ALLOCATION_GATE,
+        opens_queue_gate=notes.get(QUEUE_ALLOCATION_GATE) == "true",
         status=status_of(pod),
         node_name=spec.node_name,
         vector=_UNPLACED,

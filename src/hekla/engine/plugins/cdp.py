@@ -9,9 +9,8 @@ from hekla.engine.framework.points import PREEMPTABLE, RECLAIMABLE, answers
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
 from hekla.objects import Pod, seconds
-from hekla.objects.duration import read_seconds
-
-COOLDOWN = "volcano.sh/cooldown-time"
+from hekla.objects.keys import COOLDOWN_TIME
+from hekla.objects.quantity import read_seconds
 
 
 class Cdp(Plugin):
@@ -39,7 +38,7 @@ def is_cooling(pod: Pod, now: float) -> bool:
 def cooldown_of(pod: Pod) -> float | None:
     """The pod's cooldown in seconds, from its label, else its annotation; None where that says none."""
     meta = pod.metadata
-    text = meta.labels.get(COOLDOWN, meta.annotations.get(COOLDOWN))
+    text = meta.labels.get(COOLDOWN_TIME, meta.annotations.get(COOLDOWN_TIME))
     try:
         return None if text is None else read_seconds(text)
     except InputError:

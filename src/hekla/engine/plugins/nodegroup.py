@@ -24,11 +24,10 @@ from hekla.engine.model.resources import read_resources
 from hekla.engine.model.status import ALLOCATED_SET
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
+from hekla.objects.keys import NODE_GROUP, NODE_GROUP_LIMITS
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import NodeGroupAffinity, QueueAffinity
 
-GROUP = "volcano.sh/nodegroup-name"
-LIMITS = "volcano.sh/nodegroup-resource-limits"
 REQUIRED_SCORE, PREFERRED_SCORE, DISLIKED_SCORE = 100.0, 50.0, -1.0
 
 NOT_IN_GROUP = "node(s) were in no node group of the queue"
@@ -89,12 +88,12 @@ class NodeGroup(Plugin):
 
     def on_open(self) -> None:
         session = self.session
-        self._groups = session.nodes.labels.column(GROUP)
+        self._groups = session.nodes.labels.column(NODE_GROUP)
         self._wishes = {queue.name: self._wishes_of(queue) for queue in session.queues.values()}
         self._limits: dict[str, Limits | None] = {
             queue.name: limits_of(queue, session.axis)
             for queue in session.queues.values()
-            if queue.annotations.get(LIMITS)
+            if queue.annotations.get(NODE_GROUP_LIMITS)
         }
         shape = (self._groups.size, len(session.axis))
         self._held = {name: np.zeros(shape, dtype=np.int64) for name in self._limits}
@@ -191,7 +190,9 @@ def affinity_of(queue: Queue) -> QueueAffinity | None:
 def limits_of(queue: Queue, axis: Axis) -> Limits | None:
     """What a queue may hold per group, as its annotation says; None where that cannot be read."""
     try:
-        by_group = msgspec.json.decode(queue.annotations[LIMITS], type=dict[str, ResourceList] | None)
+        by_group = msgspec.json.decode(
+            queue.annotations[NODE_GROUP_LIMITS], type=dict[str, ResourceList] | None
+        )
         amounts = {group: read_resources(listed) for group, listed in (by_group or {}).items()}
     except (msgspec.MsgspecError, RecursionError, InputError):
         return None

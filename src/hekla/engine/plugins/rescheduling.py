@@ -18,7 +18,7 @@ from hekla.engine.model.resources import CPU, MEMORY
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
 from hekla.objects import Pod
-from hekla.objects.duration import read_seconds
+from hekla.objects.quantity import read_seconds
 
 LOW_NODE_UTILIZATION = "lowNodeUtilization"
 LAST_RUN = "rescheduling.last-run"

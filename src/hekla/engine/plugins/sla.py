@@ -12,10 +12,10 @@ from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ORDER, JOB_PIPELI
 from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job
 from hekla.errors import InputError
-from hekla.objects.duration import read_seconds
+from hekla.objects.keys import VOLCANO_WAITING_TIME, WAITING_TIME
+from hekla.objects.quantity import read_seconds
 
-WAITING_TIME = "sla-waiting-time"
-ANNOTATIONS = ("volcano.sh/sla-waiting-time", WAITING_TIME)
+ANNOTATIONS = (VOLCANO_WAITING_TIME, WAITING_TIME)
 
 
 def patience(text: str) -> float:

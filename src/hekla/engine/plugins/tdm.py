@@ -32,12 +32,11 @@ from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import NOWHERE, REVOCABLE_ZONE, Task, parse_bool
-from hekla.engine.model.task import PREEMPTABLE as PREEMPTABLE_NOTE
-from hekla.objects.duration import read_seconds
+from hekla.engine.model.task import NOWHERE, Task, parse_bool
+from hekla.objects.keys import BUDGET_MAX_UNAVAILABLE, BUDGET_MIN_AVAILABLE, REVOCABLE_ZONE
+from hekla.objects.keys import PREEMPTABLE as PREEMPTABLE_NOTE
+from hekla.objects.quantity import read_seconds
 
-MIN_AVAILABLE = "volcano.sh/jdb-min-available"
-MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
 ANY_ZONE = "*"
 MAX_NODE_SCORE = 100.0
 USUAL_VICTIMS = 1
@@ -176,10 +175,10 @@ def is_within(window: str, now: float) -> bool:
 def most_victims(job: Job) -> int:
     """How many running tasks of a job may be sent away at once, by its disruption budget."""
     notes, running = job.pod_group.metadata.annotations, len(job.roster.having(Status.RUNNING))
-    if at_least := notes.get(MIN_AVAILABLE):
+    if at_least := notes.get(BUDGET_MIN_AVAILABLE):
         surplus = running - read_budget(at_least, len(job.roster))
         return surplus if surplus >= 0 else USUAL_VICTIMS
-    if at_most := notes.get(MAX_UNAVAILABLE):
+    if at_most := notes.get(BUDGET_MAX_UNAVAILABLE):
         over = job.roster.count((Status.SUCCEEDED, Status.FAILED))
         return max(read_budget(at_most, len(job.roster)) - (len(job.roster) - over - running), 0)
     return USUAL_VICTIMS

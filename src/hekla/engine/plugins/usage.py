@@ -23,9 +23,8 @@ from hekla.engine.model.status import Status
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.errors import InputError
 from hekla.objects import Pod, seconds
-from hekla.objects.duration import read_seconds
 from hekla.objects.pod import Container, PodStatus, ResourceRequirements
-from hekla.objects.quantity import milli, whole
+from hekla.objects.quantity import milli, read_seconds, whole
 
 MAX_NODE_SCORE = 100.0
 LONGEST_MEMORY = 300.0

@@ -17,12 +17,17 @@ from __future__ import annotations
 
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
 from hekla.insight.compare.compare import Against, Comparison, RunSummary, compare
-from hekla.insight.compare.differences import Difference, Judgement
-from hekla.insight.compare.intervals import Estimate
-from hekla.insight.compare.records import comparison_data, form_of, save_comparison, write_comparison_report
-from hekla.insight.compare.text import comparison_lines
+from hekla.insight.compare.differences import FigureDifference, Judgement
+from hekla.insight.compare.pairs import Estimate
+from hekla.insight.compare.records import (
+    comparison_data,
+    comparison_lines,
+    form_of,
+    save_comparison,
+    write_comparison_report,
+)
 from hekla.insight.compare.trials import Chance, Entrant
-from hekla.insight.compare.verdict import Verdict, verdict_of
+from hekla.insight.compare.verdict import ComparisonVerdict, verdict_of
 
 __all__ = [
     "Against",
@@ -30,14 +35,14 @@ __all__ = [
     "AsTheyAre",
     "Chance",
     "Comparison",
-    "Difference",
+    "ComparisonVerdict",
     "Entrant",
     "Estimate",
+    "FigureDifference",
     "Jittered",
     "Judgement",
     "Resampled",
     "RunSummary",
-    "Verdict",
     "compare",
     "comparison_data",
     "comparison_lines",

@@ -9,16 +9,16 @@ from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre
-from hekla.insight.compare.differences import Difference, Tally
-from hekla.insight.compare.pairs import Outcome, paired
+from hekla.insight.compare.differences import CandidateResults, FigureDifference
+from hekla.insight.compare.pairs import PairOutcome, paired
 from hekla.insight.compare.trials import (
     Chance,
+    ComparedTrial,
     Entrant,
-    Listed,
+    ListedWorkload,
     OnProgress,
-    Result,
     Setup,
-    Trial,
+    TrialResult,
     WorkloadOf,
     chance_of,
     in_processes,
@@ -50,8 +50,8 @@ class Against:
     name: str
     seeds: tuple[int, ...]
     """Those of which both runs are there."""
-    differences: tuple[Difference, ...]
-    outcome: Outcome
+    differences: tuple[FigureDifference, ...]
+    outcome: PairOutcome
     is_identical: bool
     """Whether no job fared otherwise under any seed."""
     blocks: int
@@ -61,7 +61,7 @@ class Against:
     widening: float
     """What the intervals were multiplied by for that."""
 
-    def difference(self, key: str, queue: str = "", size: str = "") -> Difference:
+    def difference(self, key: str, queue: str = "", size: str = "") -> FigureDifference:
         """One of them, by the key of its measure."""
         for each in self.differences:
             if (each.measure.key, each.queue, each.size) == (key, queue, size):
@@ -97,14 +97,14 @@ class Collection:
     """Results as they come in, and pairs of them as soon as both are there."""
 
     setup: Setup
-    results: dict[Trial, Result] = field(default_factory=dict)
+    results: dict[ComparedTrial, TrialResult] = field(default_factory=dict)
     """Jobs are forgotten with the last pair that needs them."""
-    tallies: dict[int, Tally] = field(default_factory=dict)
+    by_candidate: dict[int, CandidateResults] = field(default_factory=dict)
     summaries: dict[tuple[int, int], RunSummary] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
     account: Account = field(default_factory=Account)
 
-    def add(self, result: Result) -> None:
+    def add(self, result: TrialResult) -> None:
         trial = result.trial
         name = self.setup.entrants[trial.entrant].name
         self.results[trial] = result
@@ -115,39 +115,41 @@ class Collection:
         self._pair_up(trial.seed)
 
     def _pair_up(self, seed: int) -> None:
-        base = self.results.get(Trial(0, seed))
+        base = self.results.get(ComparedTrial(0, seed))
         if base is None:
             return
         candidates = range(1, len(self.setup.entrants))
         for candidate in candidates:
-            result = self.results.pop(Trial(candidate, seed), None)
+            result = self.results.pop(ComparedTrial(candidate, seed), None)
             if result is not None:
                 pair = paired(base.jobs, result.jobs)
-                self.tallies.setdefault(candidate, Tally()).add(seed, pair, base.summary, result.summary)
-        if all(seed in self.tallies.get(each, Tally()).meetings for each in candidates):
+                self.by_candidate.setdefault(candidate, CandidateResults()).add(
+                    seed, pair, base.summary, result.summary
+                )
+        if all(seed in self.by_candidate.get(each, CandidateResults()).by_seed for each in candidates):
             del self.results[base.trial]
 
     def against(self, chance: Chance, confidence: float) -> list[Against]:
-        return [self._against(number, chance, confidence) for number in sorted(self.tallies)]
+        return [self._against(number, chance, confidence) for number in sorted(self.by_candidate)]
 
     def _against(self, number: int, chance: Chance, confidence: float) -> Against:
-        tally = self.tallies[number]
-        differences = tally.differences(
+        compared = self.by_candidate[number]
+        differences = compared.differences(
             confidence,
             is_spread=chance is Chance.RESAMPLED,
             resolution=self.setup.options.period,
         )
-        is_alone = len(tally.meetings) == 1
+        is_alone = len(compared.by_seed) == 1
         return Against(
             base=self.setup.entrants[0].name,
             name=self.setup.entrants[number].name,
-            seeds=tuple(sorted(tally.meetings)),
+            seeds=tuple(sorted(compared.by_seed)),
             differences=tuple(differences),
-            outcome=tally.outcome,
-            is_identical=all(meeting.is_identical for meeting in tally.in_order),
-            blocks=tally.blocks if is_alone else 0,
-            neighbour_correlation=tally.neighbour_correlation if is_alone else 0.0,
-            widening=tally.widening if is_alone else 1.0,
+            outcome=compared.outcome,
+            is_identical=all(meeting.is_identical for meeting in compared.in_order),
+            blocks=compared.blocks if is_alone else 0,
+            neighbour_correlation=compared.neighbour_correlation if is_alone else 0.0,
+            widening=compared.widening if is_alone else 1.0,
         )
 
 
@@ -170,7 +172,7 @@ def compare(
     on_progress: OnProgress = _no_progress,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Comparison:
-    """Every configuration with every seed; the first one is the base that the others are held against.
+    """Every configuration with every seed; the first one is the base that the rest is compared with.
 
     A workload as a function of the seed brings other arrivals with every seed, and all configurations see the
     same. `registry` is that of configurations given by name; an `Entrant` brings its own, so that two
@@ -237,7 +239,7 @@ def _workload_of(workload: Workload | WorkloadOf, processes: int) -> WorkloadOf:
     if not isinstance(workload, Workload):
         return workload
     if processes > 1:
-        return Listed.of(workload)
+        return ListedWorkload.of(workload)
     return lambda _seed: workload
 
 
@@ -251,8 +253,8 @@ def _checked_seeds(seeds: Sequence[int]) -> Sequence[int]:
 
 def _check_jobs(collection: Collection) -> None:
     """That nothing differs is no news where there is nothing."""
-    tallies = collection.tallies.values()
-    if tallies and not any(any(tally.outcome.counts) for tally in tallies):
+    by_candidate = collection.by_candidate.values()
+    if by_candidate and not any(any(compared.outcome.counts) for compared in by_candidate):
         dropped = collection.account.dropped
         why = "".join(f"; left out: {count:,} x {reason}" for reason, count in dropped.items())
         raise InputError(f"no job to compare: nothing was handed in under any configuration{why}")

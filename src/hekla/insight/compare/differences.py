@@ -12,23 +12,24 @@ import numpy as np
 from hekla.insight.compare.figures import (
     ALL,
     Figures,
+    FigureUnit,
     Group,
     Measure,
     PairFigures,
-    Unit,
     measures_for,
     run_figures,
     wanted_resources,
 )
-from hekla.insight.compare.intervals import (
+from hekla.insight.compare.pairs import (
     FEWEST_BLOCKS,
     Estimate,
+    Pair,
+    PairOutcome,
     neighbour_correlation,
     over_blocks,
     over_seeds,
     widening_for,
 )
-from hekla.insight.compare.pairs import Outcome, Pair
 from hekla.simulation.measures.rounding import PARTS, number
 from hekla.simulation.measures.spans import Rows, totals
 from hekla.simulation.measures.summary import Summary
@@ -37,7 +38,7 @@ from hekla.simulation.run import Floats
 MOST_BLOCKS = 20
 FEWEST_JOBS_OF_BLOCK = 5
 NEGLIGIBLE_PART = 0.01
-"""Of the base: nobody changes a configuration for less."""
+"""Of the base: no reason to change a configuration."""
 NEGLIGIBLE_POINTS = 0.005
 """Of utilisation and of Jain's index."""
 
@@ -46,7 +47,7 @@ class Judgement(Enum):
     BETTER = "better"
     WORSE = "worse"
     SAME = "same"
-    """Equal, or so near that nobody would care, and that surely."""
+    """Equal, or negligibly different, and that with confidence."""
     UNSURE = "unsure"
     """It may be chance."""
     UNKNOWN = "unknown"
@@ -54,7 +55,7 @@ class Judgement(Enum):
 
 
 @dataclass(frozen=True)
-class Difference:
+class FigureDifference:
     """One figure under two configurations; means over seeds where there are several."""
 
     measure: Measure
@@ -74,8 +75,8 @@ class Difference:
 
     @property
     def is_nothing(self) -> bool:
-        """Nobody evicted, no work lost, on either side: no news."""
-        return self.measure.unit in (Unit.WORK, Unit.COUNT) and self.base == self.candidate == 0
+        """No pod evicted, no work lost, on either side: nothing to report."""
+        return self.measure.unit in (FigureUnit.WORK, FigureUnit.COUNT) and self.base == self.candidate == 0
 
     @property
     def part(self) -> float:
@@ -88,10 +89,10 @@ class Difference:
     @property
     def negligible(self) -> float:
         """Up to here a difference is none."""
-        if self.measure.unit in (Unit.PART, Unit.INDEX):
+        if self.measure.unit in (FigureUnit.PART, FigureUnit.INDEX):
             return NEGLIGIBLE_POINTS
         part = NEGLIGIBLE_PART * abs(self.base)
-        return max(self.resolution, part) if self.measure.unit is Unit.SECONDS else part
+        return max(self.resolution, part) if self.measure.unit is FigureUnit.SECONDS else part
 
     @property
     def judgement(self) -> Judgement:
@@ -129,23 +130,23 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SeedResult:
     """What one seed says about a candidate."""
 
     figures: Figures
     groups: list[Group]
     base: dict[str, float]
     candidate: dict[str, float]
-    outcome: Outcome
+    outcome: PairOutcome
     is_identical: bool
     resources: list[str]
 
 
 @dataclass
-class Tally:
+class CandidateResults:
     """A candidate against the base, seed by seed."""
 
-    meetings: dict[int, Meeting] = field(default_factory=dict)
+    by_seed: dict[int, SeedResult] = field(default_factory=dict)
     """By seed."""
     first: tuple[int, PairFigures, Pair] | None = None
     """The jobs of the lowest seed, in case that it stays the only one."""
@@ -153,7 +154,7 @@ class Tally:
     def add(self, seed: int, pair: Pair, base: Summary, candidate: Summary) -> None:
         resources = wanted_resources(base, candidate)
         figures = PairFigures(pair, resources)
-        self.meetings[seed] = Meeting(
+        self.by_seed[seed] = SeedResult(
             figures.of(),
             figures.groups,
             run_figures(base, pair.makespans[0]),
@@ -166,21 +167,21 @@ class Tally:
             self.first = seed, figures, pair
 
     @property
-    def in_order(self) -> list[Meeting]:
-        return [self.meetings[seed] for seed in sorted(self.meetings)]
+    def in_order(self) -> list[SeedResult]:
+        return [self.by_seed[seed] for seed in sorted(self.by_seed)]
 
     @property
-    def outcome(self) -> Outcome:
-        first, *others = (meeting.outcome for meeting in self.in_order)
+    def outcome(self) -> PairOutcome:
+        first, *others = (seed.outcome for seed in self.in_order)
         return sum(others, first)
 
-    def differences(self, confidence: float, *, is_spread: bool, resolution: float) -> list[Difference]:
+    def differences(self, confidence: float, *, is_spread: bool, resolution: float) -> list[FigureDifference]:
         """Over seeds where there are several, else over blocks."""
-        resources = dict.fromkeys(name for meeting in self.in_order for name in meeting.resources)
-        is_alone = len(self.meetings) == 1
+        resources = dict.fromkeys(name for seed in self.in_order for name in seed.resources)
+        is_alone = len(self.by_seed) == 1
         without = self._without_blocks() if is_alone else []
         widening = self.widening if is_alone else 1.0
-        found: list[Difference] = []
+        found: list[FigureDifference] = []
         for measure in measures_for(list(resources)):
             for group, values in self._values(measure.key).items():
                 if is_alone:
@@ -193,18 +194,18 @@ class Tally:
 
     def _values(self, key: str) -> dict[Group, Floats]:
         """(3, seeds) Base, candidate and jobs, of every group that has jobs under any seed; else NaN."""
-        meetings = self.in_order
-        if key in meetings[0].base:
-            pairs = [(one.base.get(key, math.nan), one.candidate.get(key, math.nan), 0) for one in meetings]
+        by_seed = self.in_order
+        if key in by_seed[0].base:
+            pairs = [(one.base.get(key, math.nan), one.candidate.get(key, math.nan), 0) for one in by_seed]
             return {ALL: np.array(pairs, np.float64).T}
         values: dict[Group, Floats] = {}
-        for place, meeting in enumerate(meetings):
-            if key not in meeting.figures:
+        for place, seed in enumerate(by_seed):
+            if key not in seed.figures:
                 continue
-            for column, group in enumerate(meeting.groups):
-                figures = meeting.figures[key][:, column]
+            for column, group in enumerate(seed.groups):
+                figures = seed.figures[key][:, column]
                 if figures[2] > 0:
-                    values.setdefault(group, np.full((3, len(meetings)), np.nan))[:, place] = figures
+                    values.setdefault(group, np.full((3, len(by_seed)), np.nan))[:, place] = figures
         return values
 
     def _without_blocks(self) -> list[Figures]:
@@ -249,10 +250,10 @@ def _left(without: Sequence[Figures], key: str, column: int, jobs: float) -> lis
 
 def _difference(
     measure: Measure, group: Group, values: Floats, estimate: Estimate, resolution: float
-) -> Difference:
+) -> FigureDifference:
     is_known = ~np.isnan(values[1] - values[0])
     base, candidate = (float(side[is_known].mean()) if is_known.any() else math.nan for side in values[:2])
-    return Difference(measure, *group, int(np.nansum(values[2])), base, candidate, estimate, resolution)
+    return FigureDifference(measure, *group, int(np.nansum(values[2])), base, candidate, estimate, resolution)
 
 
 def block_count(jobs: int) -> int:
@@ -264,8 +265,8 @@ def blocks_of(jobs: int) -> Rows:
     return np.arange(jobs) * block_count(jobs) // max(jobs, 1)
 
 
-def of_queues_and_sizes(differences: Sequence[Difference], key: str) -> list[Difference]:
-    """Of one measure, those of each queue and each size; a group that is everybody is left out."""
+def of_queues_and_sizes(differences: Sequence[FigureDifference], key: str) -> list[FigureDifference]:
+    """Of one measure, those of each queue and each size; a group that is all_jobs is left out."""
     its = [each for each in differences if each.measure.key == key]
-    everybody = max((each.jobs for each in its), default=0)
-    return [each for each in its if bool(each.queue) != bool(each.size) and each.jobs < everybody]
+    all_jobs = max((each.jobs for each in its), default=0)
+    return [each for each in its if bool(each.queue) != bool(each.size) and each.jobs < all_jobs]

@@ -28,7 +28,7 @@ Figures = dict[str, Floats]
 """By the key of a measure: (3, G) of the base, of the candidate, and of how many jobs."""
 
 
-class Unit(Enum):
+class FigureUnit(Enum):
     SECONDS = "seconds"
     TIMES = "times"
     PART = "part"
@@ -43,28 +43,28 @@ class Measure:
 
     key: str
     label: str
-    unit: Unit
+    unit: FigureUnit
     is_less_better: bool = True
     resource: str = ""
 
     @property
     def digits(self) -> int:
-        return PARTS if self.unit in (Unit.PART, Unit.INDEX) else MILLISECONDS
+        return PARTS if self.unit in (FigureUnit.PART, FigureUnit.INDEX) else MILLISECONDS
 
     def spoken(self, value: float) -> str:
         """In words; work without its unit, which the label has."""
         if math.isnan(value):
             return "-"
         match self.unit:
-            case Unit.SECONDS:
+            case FigureUnit.SECONDS:
                 return spoken_seconds(value)
-            case Unit.PART:
+            case FigureUnit.PART:
                 return spoken_part(value)
-            case Unit.INDEX:
+            case FigureUnit.INDEX:
                 return f"{value:.3f}"
-            case Unit.WORK:
+            case FigureUnit.WORK:
                 return spoken_work(self.resource, value).partition(" ")[0]
-            case Unit.TIMES | Unit.COUNT:
+            case FigureUnit.TIMES | FigureUnit.COUNT:
                 return spoken_number(value)
 
 
@@ -73,19 +73,21 @@ def measures_for(resources: Sequence[str]) -> list[Measure]:
     return [
         *(
             Measure(f"{quantity}.{statistic}", f"{quantity}, {statistic}", unit)
-            for quantity, unit in zip(SPREAD_OUT, (Unit.SECONDS, Unit.SECONDS, Unit.TIMES), strict=True)
+            for quantity, unit in zip(
+                SPREAD_OUT, (FigureUnit.SECONDS, FigureUnit.SECONDS, FigureUnit.TIMES), strict=True
+            )
             for statistic in STATISTICS
         ),
-        Measure("completed", "completed jobs", Unit.COUNT, is_less_better=False),
-        Measure("makespan", "makespan", Unit.SECONDS),
+        Measure("completed", "completed jobs", FigureUnit.COUNT, is_less_better=False),
+        Measure("makespan", "makespan", FigureUnit.SECONDS),
         *(
-            Measure(f"utilisation.{name}", f"utilisation, {plain_name(name)}", Unit.PART, False, name)
+            Measure(f"utilisation.{name}", f"utilisation, {plain_name(name)}", FigureUnit.PART, False, name)
             for name in resources
         ),
-        Measure("jain", "Jain's index", Unit.INDEX, is_less_better=False),
-        Measure("evictions", "evicted pods", Unit.COUNT),
+        Measure("jain", "Jain's index", FigureUnit.INDEX, is_less_better=False),
+        Measure("evictions", "evicted pods", FigureUnit.COUNT),
         *(
-            Measure(f"lost.{name}", f"lost {unit_of(name)}-hours", Unit.WORK, True, name)
+            Measure(f"lost.{name}", f"lost {unit_of(name)}-hours", FigureUnit.WORK, True, name)
             for name in resources
         ),
     ]
@@ -152,10 +154,10 @@ class PairFigures:
 
     def of(self, keep: Mask | None = None) -> Figures:
         """Of the jobs to keep; sums are those of all jobs, as these let expect."""
-        everybody = np.ones(len(self._pair), np.bool_)
-        keep = everybody if keep is None else keep
+        all_jobs = np.ones(len(self._pair), np.bool_)
+        keep = all_jobs if keep is None else keep
         figures = dict(self._spread_out(keep))
-        counts, all_counts = self._per_group(keep), self._per_group(everybody)
+        counts, all_counts = self._per_group(keep), self._per_group(all_jobs)
         scale = np.divide(all_counts, counts, out=np.full(len(counts), np.nan), where=counts > 0)
         for key, (base, other) in self._summed.items():
             sums = [self._per_group(np.where(keep, values, 0.0)) * scale for values in (base, other)]

@@ -56,16 +56,16 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Trial:
+class ComparedTrial:
     entrant: int
     seed: int
 
 
 @dataclass(frozen=True)
-class Result:
+class TrialResult:
     """What is kept of a run."""
 
-    trial: Trial
+    trial: ComparedTrial
     summary: Summary
     jobs: JobFigures
     account: Account
@@ -73,7 +73,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedWorkload:
     """A workload with all its jobs at hand, the same for every seed: it can be sent to another process."""
 
     workload: Workload
@@ -81,9 +81,9 @@ class Listed:
     account: Account = field(default_factory=Account)
 
     @staticmethod
-    def of(workload: Workload) -> Listed:
+    def of(workload: Workload) -> ListedWorkload:
         submissions = tuple(workload.jobs())
-        return Listed(replace(workload, jobs=_none, account=Account()), submissions, workload.account)
+        return ListedWorkload(replace(workload, jobs=_none, account=Account()), submissions, workload.account)
 
     def __call__(self, seed: int) -> Workload:  # noqa: ARG002 - a workload of its own has none
         def jobs() -> Iterator[Submission]:
@@ -98,10 +98,10 @@ def _none() -> Iterator[Submission]:
 
 def play(
     setup: Setup,
-    trial: Trial,
+    trial: ComparedTrial,
     on_progress: Callable[[Progress], None],
     is_stopped: Callable[[], bool],
-) -> Result | None:
+) -> TrialResult | None:
     """The trial's result; none if it was stopped. What goes wrong says in which trial."""
     entrant = setup.entrants[trial.entrant]
     try:
@@ -119,16 +119,16 @@ def play(
         )
     except HeklaError as error:
         raise InputError(f"{entrant.name}, seed {trial.seed}: {error}") from error
-    # A run that nobody limited and that did not come to its end was interrupted from within.
+    # A run without a limit that did not come to its end was interrupted from within.
     if not run.is_complete and (is_stopped() or math.isinf(setup.options.until)):
         return None
     kept = run if trial.seed == setup.kept_seed else None
-    return Result(trial, summarize(run), job_figures(run), workload.account, kept)
+    return TrialResult(trial, summarize(run), job_figures(run), workload.account, kept)
 
 
-def trials_of(entrants: Sequence[Entrant], seeds: Sequence[int]) -> list[Trial]:
+def trials_of(entrants: Sequence[Entrant], seeds: Sequence[int]) -> list[ComparedTrial]:
     """Seed by seed, so that pairs are complete early."""
-    return [Trial(entrant, seed) for seed in seeds for entrant in range(len(entrants))]
+    return [ComparedTrial(entrant, seed) for seed in seeds for entrant in range(len(entrants))]
 
 
 class Chance(Enum):
@@ -167,14 +167,14 @@ UNKNOWN = -1.0
 
 OnProgress = Callable[[int, Progress], None]
 """The number of the trial, and how far it has come."""
-Board = Any
+SharedProgress = Any
 """Shared numbers: first whether to stop, then five for every trial; ctypes has no type for it."""
 _FIELDS = 5
 
 
 def in_turn(
-    setup: Setup, trials: Sequence[Trial], on_progress: OnProgress, is_stopped: Callable[[], bool]
-) -> Iterator[Result]:
+    setup: Setup, trials: Sequence[ComparedTrial], on_progress: OnProgress, is_stopped: Callable[[], bool]
+) -> Iterator[TrialResult]:
     """One trial after the other, here."""
     for number, trial in enumerate(trials):
         result = play(setup, trial, lambda progress, at=number: on_progress(at, progress), is_stopped)  # type: ignore[misc]
@@ -185,20 +185,20 @@ def in_turn(
 
 def in_processes(
     setup: Setup,
-    trials: Sequence[Trial],
+    trials: Sequence[ComparedTrial],
     on_progress: OnProgress,
     is_stopped: Callable[[], bool],
     *,
     processes: int,
     plugins: Sequence[str] = (),
-) -> Iterator[Result]:
+) -> Iterator[TrialResult]:
     """As they end; once stopped, those that had ended. The first error ends all of them."""
-    board = get_context("spawn").RawArray(c_double, 1 + _FIELDS * len(trials))
-    given = (board, _packed(setup), tuple(plugins))
+    shared = get_context("spawn").RawArray(c_double, 1 + _FIELDS * len(trials))
+    given = (shared, _packed(setup), tuple(plugins))
     try:
         with process_pool(min(processes, len(trials)), _begin, *given) as pool:
             pending = {pool.submit(_play, number, trial) for number, trial in enumerate(trials)}
-            yield from _collected(pending, board, on_progress, is_stopped)
+            yield from _collected(pending, shared, on_progress, is_stopped)
     except BrokenProcessPool as error:
         raise HeklaError(
             "a process that simulated ended at once, killed or out of memory; try with fewer at a time"
@@ -206,21 +206,21 @@ def in_processes(
 
 
 def _collected(
-    pending: set[Future[Result | None]],
-    board: Board,
+    pending: set[Future[TrialResult | None]],
+    shared: SharedProgress,
     on_progress: OnProgress,
     is_stopped: Callable[[], bool],
-) -> Iterator[Result]:
+) -> Iterator[TrialResult]:
     while pending:
         done = wait(pending, POLL_SECONDS, FIRST_COMPLETED).done
-        pending -= done  # nobody else holds them: large results are gone as soon as they are used
-        _tell(board, on_progress)
+        pending -= done  # no other reference is left: large results are freed as soon as they are used
+        _tell(shared, on_progress)
         for future in done:
             result = None if future.cancelled() else future.result()
             if result is not None:
                 yield result
-        if is_stopped() and not board[0]:
-            board[0] = 1.0
+        if is_stopped() and not shared[0]:
+            shared[0] = 1.0
             for future in pending:
                 future.cancel()
 
@@ -234,34 +234,34 @@ def _packed(setup: Setup) -> bytes:
         ) from error
 
 
-def _tell(board: Board, on_progress: OnProgress) -> None:
-    for number in range(len(board) // _FIELDS):
-        now, submitted, finished, known, cycles = board[1 + number * _FIELDS : 1 + (number + 1) * _FIELDS]
+def _tell(shared: SharedProgress, on_progress: OnProgress) -> None:
+    for number in range(len(shared) // _FIELDS):
+        now, submitted, finished, known, cycles = shared[1 + number * _FIELDS : 1 + (number + 1) * _FIELDS]
         if cycles:
             total = None if known == UNKNOWN else int(known)
             on_progress(number, Progress(now, int(submitted), int(finished), total, int(cycles)))
 
 
-_given: tuple[Board, bytes, Sequence[str]] | None = None
+_given: tuple[SharedProgress, bytes, Sequence[str]] | None = None
 _setup: Setup | None = None
 
 
-def _begin(board: Board, packed: bytes, plugins: Sequence[str]) -> None:
+def _begin(shared: SharedProgress, packed: bytes, plugins: Sequence[str]) -> None:
     """The first that a worker does. The setup is unpacked in the first trial: errors come back from there."""
     global _given  # noqa: PLW0603 - the one thing that a process is given
-    _given = board, packed, plugins
+    _given = shared, packed, plugins
 
 
-def _play(number: int, trial: Trial) -> Result | None:
+def _play(number: int, trial: ComparedTrial) -> TrialResult | None:
     assert _given is not None
-    board = _given[0]
+    shared = _given[0]
 
     def show(progress: Progress) -> None:
         known = UNKNOWN if progress.count is None else progress.count
         told = (progress.now, progress.submitted, progress.finished, known, progress.cycles)
-        board[1 + number * _FIELDS : 1 + (number + 1) * _FIELDS] = told
+        shared[1 + number * _FIELDS : 1 + (number + 1) * _FIELDS] = told
 
-    return play(_opened(), trial, show, lambda: bool(board[0]) or is_told_to_stop())
+    return play(_opened(), trial, show, lambda: bool(shared[0]) or is_told_to_stop())
 
 
 def _opened() -> Setup:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hekla.insight.compare.compare import Against
-from hekla.insight.compare.differences import Difference, Judgement, of_queues_and_sizes
-from hekla.insight.compare.figures import ALL, Group, Unit, plain_name
+from hekla.insight.compare.differences import FigureDifference, Judgement, of_queues_and_sizes
+from hekla.insight.compare.figures import ALL, FigureUnit, Group, plain_name
+from hekla.text import counted
 
 MOST_GROUPS = 4
 """Queues and sizes that are named for one thing; the rest is counted."""
@@ -36,7 +37,7 @@ _PLAIN = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ComparisonVerdict:
     """What is to be said about a candidate."""
 
     name: str
@@ -79,7 +80,7 @@ class Verdict:
         }
 
 
-def verdict_of(against: Against) -> Verdict:
+def verdict_of(against: Against) -> ComparisonVerdict:
     overall = list(_headlines(against.differences))
     of_groups = list(_of_groups(against.differences))
     better, worse = (
@@ -89,7 +90,7 @@ def verdict_of(against: Against) -> Verdict:
     same = [plain(each) for each in overall if each.judgement is Judgement.SAME]
     unsure = [_doubtful(each) for each in overall if each.judgement is Judgement.UNSURE]
     unjudged = [_as_seen(each) for each in overall if each.judgement is Judgement.UNKNOWN]
-    return Verdict(
+    return ComparisonVerdict(
         name=against.name,
         headline=_headline(against, better, worse),
         better=better,
@@ -101,7 +102,7 @@ def verdict_of(against: Against) -> Verdict:
     )
 
 
-def considered(against: Against) -> list[Difference]:
+def considered(against: Against) -> list[FigureDifference]:
     """The differences that a verdict looks at."""
     return [*_headlines(against.differences), *_of_groups(against.differences)]
 
@@ -122,7 +123,7 @@ def _headline(against: Against, better: Sequence[str], worse: Sequence[str]) -> 
     return said
 
 
-def _headlines(differences: Sequence[Difference]) -> Iterator[Difference]:
+def _headlines(differences: Sequence[FigureDifference]) -> Iterator[FigureDifference]:
     """What is told of all jobs and of the whole cluster."""
     for each in differences:
         key = each.measure.key
@@ -133,19 +134,19 @@ def _headlines(differences: Sequence[Difference]) -> Iterator[Difference]:
             yield each
 
 
-def _of_groups(differences: Sequence[Difference]) -> Iterator[Difference]:
+def _of_groups(differences: Sequence[FigureDifference]) -> Iterator[FigureDifference]:
     """What is told of queues and of sizes."""
     for key in OF_GROUPS:
         yield from of_queues_and_sizes(differences, key)
 
 
-def _told(differences: Sequence[Difference], judgement: Judgement) -> Iterator[str]:
+def _told(differences: Sequence[FigureDifference], judgement: Judgement) -> Iterator[str]:
     return (told(each) for each in differences if each.judgement is judgement)
 
 
-def _told_of_groups(differences: Sequence[Difference], judgement: Judgement) -> Iterator[str]:
+def _told_of_groups(differences: Sequence[FigureDifference], judgement: Judgement) -> Iterator[str]:
     """The largest differences first; a group whose waits are told need not be told again."""
-    found: dict[Group, Difference] = {}
+    found: dict[Group, FigureDifference] = {}
     for each in differences:
         if each.judgement is judgement:
             found.setdefault(each.group, each)
@@ -155,7 +156,7 @@ def _told_of_groups(differences: Sequence[Difference], judgement: Judgement) -> 
         yield f"and so for {len(ordered) - MOST_GROUPS} more queues and sizes"
 
 
-def told(difference: Difference) -> str:
+def told(difference: FigureDifference) -> str:
     """`jobs of queue research wait 34 % less (12 to 51 %)`."""
     key = difference.measure.key
     is_less = difference.estimate.difference < 0
@@ -165,7 +166,7 @@ def told(difference: Difference) -> str:
     if key in _SUBJECTS:
         subject, less, more = _SUBJECTS[key]
         return f"{subject} {_amount(difference, less if is_less else more)}"
-    if difference.measure.unit in (Unit.PART, Unit.INDEX):
+    if difference.measure.unit in (FigureUnit.PART, FigureUnit.INDEX):
         return _points(difference)
     return f"{plain(difference)}: {_amount(difference, 'fewer' if is_less else 'more')}"
 
@@ -177,7 +178,7 @@ def whose(group: Group) -> str:
     return f"jobs of queue {queue}" if queue else "jobs"
 
 
-def plain(difference: Difference) -> str:
+def plain(difference: FigureDifference) -> str:
     """The measure in passing."""
     measure = difference.measure
     if measure.key.startswith("utilisation."):
@@ -185,7 +186,7 @@ def plain(difference: Difference) -> str:
     return _PLAIN.get(measure.key, measure.label)
 
 
-def _amount(difference: Difference, comparative: str) -> str:
+def _amount(difference: FigureDifference, comparative: str) -> str:
     """`34 % less (12 to 51 %)`, or amounts where a part says nothing."""
     estimate = difference.estimate
     near, far = sorted((abs(estimate.low), abs(estimate.high)))
@@ -199,9 +200,9 @@ def _amount(difference: Difference, comparative: str) -> str:
     return f"{middle} {comparative} ({low} to {high})"
 
 
-def _points(difference: Difference) -> str:
+def _points(difference: FigureDifference) -> str:
     """`utilisation of cpu falls by 3.2 points to 74.2% (1.0 to 5.4 points)`."""
-    estimate, is_part = difference.estimate, difference.measure.unit is Unit.PART
+    estimate, is_part = difference.estimate, difference.measure.unit is FigureUnit.PART
     near, far = sorted((abs(estimate.low), abs(estimate.high)))
     middle, low, high = (
         f"{amount * 100:.1f}" if is_part else f"{amount:.3f}"
@@ -212,11 +213,11 @@ def _points(difference: Difference) -> str:
     return f"{plain(difference)} {verb} by {middle}{unit} to {reached} ({low} to {high}{unit})"
 
 
-def _doubtful(difference: Difference) -> str:
+def _doubtful(difference: FigureDifference) -> str:
     """`mean wait -12 % (-30 to +5 %)`."""
     estimate = difference.estimate
     amounts = (estimate.difference, estimate.low, estimate.high)
-    if difference.measure.unit not in (Unit.PART, Unit.INDEX) and difference.base:
+    if difference.measure.unit not in (FigureUnit.PART, FigureUnit.INDEX) and difference.base:
         parts = [difference.as_part(amount) for amount in amounts]
         if max(map(abs, parts)) <= LARGEST_PART:
             # Less than nothing is no wait and no work: the interval is cut there.
@@ -226,7 +227,7 @@ def _doubtful(difference: Difference) -> str:
     return f"{plain(difference)} {middle} ({low} to {high})"
 
 
-def _as_seen(difference: Difference) -> str:
+def _as_seen(difference: FigureDifference) -> str:
     """`makespan 2.5 d instead of 2.7 d`; nothing where there is nothing, or where it reads the same."""
     base, candidate = (difference.measure.spoken(side) for side in (difference.base, difference.candidate))
     if base == candidate:
@@ -234,7 +235,7 @@ def _as_seen(difference: Difference) -> str:
     return f"{plain(difference)} {candidate} instead of {base}"
 
 
-def signed(difference: Difference, amount: float) -> str:
+def signed(difference: FigureDifference, amount: float) -> str:
     text = difference.measure.spoken(amount)
     return f"+{text}" if amount > 0 else text
 
@@ -255,7 +256,3 @@ def _apart(against: Against) -> Iterator[str]:
     ):
         if count:
             yield f"{counted(count, 'job')} handed in under {where} alone"
-
-
-def counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

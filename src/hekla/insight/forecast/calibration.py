@@ -17,7 +17,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from hekla.cluster.embedded.annotations import FOREVER, RUN_SECONDS
+from hekla.cluster.embedded.annotations import FOREVER
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
@@ -26,6 +26,7 @@ from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
 from hekla.insight.forecast.history import Past, ended_by
 from hekla.insight.forecast.standing import Known
 from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.objects.keys import RUN_SECONDS
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.jobs import SimPod
 from hekla.simulation.measures.rounding import PARTS, number

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hekla.cluster.rooms import is_finished
-from hekla.controllers.keys import GROUP_NAME
+from hekla.cluster.node_usage import is_finished
 from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, seconds
 from hekla.objects.complaint import spoken
-from hekla.objects.duration import read_seconds
+from hekla.objects.keys import GROUP_NAME
+from hekla.objects.quantity import read_seconds
 from hekla.simulation.measures.waits import LARGEST_OF_SIZE
 from hekla.simulation.run import Run, State
 from hekla.simulation.workloads import Submission, read_workload

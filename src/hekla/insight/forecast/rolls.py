@@ -18,7 +18,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from hekla.clock import stopwatch
-from hekla.cluster.embedded.annotations import RUN_SECONDS
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError
@@ -26,6 +25,7 @@ from hekla.insight.forecast.arrivals import Arrivals
 from hekla.insight.forecast.run_times import Prospect
 from hekla.insight.forecast.standing import Standing, StandingJob, group_key, has_run
 from hekla.objects import Manifest, Pod, PodGroup, seconds
+from hekla.objects.keys import RUN_SECONDS
 from hekla.objects.pod import PodStatus
 from hekla.processes import is_told_to_stop, process_pool
 from hekla.simulation.options import START, Options

@@ -14,18 +14,17 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import RUN_SECONDS
 from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.interest import relevant
-from hekla.cluster.rooms import is_finished
+from hekla.cluster.node_usage import is_finished
+from hekla.cluster.store import relevant
 from hekla.controllers import default_job, default_pod, default_pod_group, pod_group_for, problems_of_job
 from hekla.controllers.expand import pod_group_key, pod_group_of, pods_of
-from hekla.controllers.keys import GROUP_NAME, JOB_NAME
 from hekla.controllers.queue import standing_queues
 from hekla.errors import InputError
 from hekla.insight.forecast.history import likeness_of, span_of
 from hekla.insight.forecast.run_times import Question
 from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, VolcanoJob, seconds
+from hekla.objects.keys import GROUP_NAME, JOB_NAME, RUN_SECONDS
 from hekla.simulation.options import START
 from hekla.simulation.residents import stated
 from hekla.simulation.workloads.manifests import ENDED_JOBS, SCHEDULERS

@@ -20,8 +20,7 @@ from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.cluster.embedded.chronicle import called
 from hekla.cluster.embedded.intake import MOST_REPLICAS
 from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.interest import relevant
-from hekla.cluster.store import Store
+from hekla.cluster.store import Store, relevant
 from hekla.controllers import (
     Problem,
     default_pod,
@@ -33,7 +32,6 @@ from hekla.controllers import (
     problems_of_pod_group,
 )
 from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, pod_of
-from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.insight.plan.request import GroupRequest, JobRequest, Request
 from hekla.insight.plan.stage import Stage
@@ -54,6 +52,7 @@ from hekla.objects import (
 )
 from hekla.objects.batch import JobStatus
 from hekla.objects.complaint import Complaint, did_you_mean
+from hekla.objects.keys import GROUP_NAME
 from hekla.objects.pod import PodSpec, PodStatus
 from hekla.objects.scheduling import PodGroupStatus
 

@@ -14,10 +14,10 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from hekla.controllers import default_job
-from hekla.controllers.keys import QUEUE_OF_POD, TASK_SPEC
 from hekla.controllers.usage import Amounts, amounts, plus, usage_of, written
 from hekla.objects import Pod, PodGroup, VolcanoJob
 from hekla.objects.batch import PartitionPolicy, TaskSpec
+from hekla.objects.keys import QUEUE_OF_POD, TASK_SPEC
 from hekla.objects.meta import ResourceList
 from hekla.objects.pod import PodSpec
 from hekla.objects.scheduling import NetworkTopology

@@ -27,7 +27,7 @@ from hekla.objects.pod import PodStatus
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.gauging import Gauge
+from hekla.scheduler.load.read import LoadReader
 
 M = TypeVar("M", bound=Manifest)
 
@@ -65,7 +65,7 @@ class Stage:
     def _first_look(self) -> Snapshot:
         """Load is measured once: a plan is about one moment."""
         snapshot = snapshot_of(self._state, self.setting.shard)
-        Gauge(self.setting.conf).put_into(snapshot, self.setting.now)
+        LoadReader(self.setting.conf).put_into(snapshot, self.setting.now)
         self._load = snapshot.load
         self._leaving = {
             key for key, pod in self.by_key(Pod).items() if pod.metadata.deletion_timestamp is not None

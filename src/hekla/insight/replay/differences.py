@@ -28,7 +28,7 @@ TELLING = (Bind, Evict, Nominate, OpenGate)
 
 
 @dataclass(frozen=True)
-class Difference:
+class DecisionDifference:
     """One pod, pod group or queue: what was decided about it first, and second."""
 
     subject: str
@@ -44,13 +44,13 @@ class Difference:
 
 def differences(
     before: Sequence[Decision], after: Sequence[Decision], *, only_pods: bool = False
-) -> list[Difference]:
+) -> list[DecisionDifference]:
     """By subject, in the order of the first list; the same decisions in another order are one difference."""
     if only_pods:
         before, after = _about_pods(before), _about_pods(after)
     first, second = _by_subject(before), _by_subject(after)
     found = [
-        Difference(subject, first.get(subject, NOTHING), second.get(subject, NOTHING))
+        DecisionDifference(subject, first.get(subject, NOTHING), second.get(subject, NOTHING))
         for subject in {**first, **second}
         if first.get(subject) != second.get(subject)
     ]
@@ -76,12 +76,14 @@ def _by_subject(decisions: Sequence[Decision]) -> dict[str, str]:
     return {subject: ", ".join(texts) for subject, texts in said.items()}
 
 
-def _order(before: Sequence[Decision], after: Sequence[Decision]) -> Iterator[Difference]:
+def _order(before: Sequence[Decision], after: Sequence[Decision]) -> Iterator[DecisionDifference]:
     for number, (one, other) in enumerate(zip(before, after, strict=False), start=1):
         if one != other:
-            yield Difference(f"decision {number} in order", " ".join(spoken(one)), " ".join(spoken(other)))
+            yield DecisionDifference(
+                f"decision {number} in order", " ".join(spoken(one)), " ".join(spoken(other))
+            )
     # Whatever is left is equal but for what no comparison looks at.
-    yield Difference("decisions", "as recorded", "equal, but written otherwise")
+    yield DecisionDifference("decisions", "as recorded", "equal, but written otherwise")
 
 
 def spoken(decision: Decision) -> tuple[str, str]:
@@ -93,7 +95,7 @@ def spoken(decision: Decision) -> tuple[str, str]:
             purpose = f" for {decision.beneficiary}" if decision.beneficiary else ""
             return f"pod {decision.pod}", f"evicted from {decision.node}{purpose} ({decision.reason})"
         case Nominate():
-            where = f"room promised on {decision.node}" if decision.node else "promise withdrawn"
+            where = f"nominated to {decision.node}" if decision.node else "nomination withdrawn"
             return f"pod {decision.pod}", where
         case OpenGate():
             return f"pod {decision.pod}", "gate opened"
@@ -125,7 +127,7 @@ ADMITTING, CLOSING = "enqueue", "close"
 
 
 @dataclass(frozen=True)
-class Act:
+class ActionReport:
     """One action of a cycle, or its closing."""
 
     action: str
@@ -137,10 +139,10 @@ class Act:
         return {"action": self.action, "decided": list(self.decided), "remarks": list(self.remarks)}
 
 
-def acts_of(report: CycleReport) -> list[Act]:
+def action_reports(report: CycleReport) -> list[ActionReport]:
     """The actions in the order they ran; at the end, what closing the session made of it all."""
     acts = [
-        Act(
+        ActionReport(
             action,
             (*(_admitted(report) if action == ADMITTING else ()), *map(_said, decided)),
             tuple(_remarks(report, action)),
@@ -150,7 +152,7 @@ def acts_of(report: CycleReport) -> list[Act]:
     shown = {id(decision) for decided in report.by_action.values() for decision in decided}
     rest = [one for one in report.decisions if isinstance(one, TELLING) and id(one) not in shown]
     said = (*map(_said, rest), *_phases(report))
-    return [*acts, Act(CLOSING, said, ())]
+    return [*acts, ActionReport(CLOSING, said, ())]
 
 
 def _admitted(report: CycleReport) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 Numbers change when a cluster shrinks, so that reasons are compared without them. A cycle breaks an invariant
 when a pod that it placed asks for more than its node has, or when it started fewer pods of a gang than start
-together; that is judged from manifests and decisions alone, not from the engine's own accounts.
+together; that is checked by manifests and decisions alone, not by the engine's own sums.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hekla.engine.model.resources import Resources
 from hekla.engine.model.status import READY_SET, Status, status_of
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
-from hekla.insight.replay.cases import Case, Ending
+from hekla.insight.replay.cases import Case, CaseResult
 from hekla.insight.replay.differences import NOTHING, differences, fates, spoken
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations
@@ -100,7 +100,7 @@ LEFT_ALONE = "left alone"
 WAITS = "waits"
 
 
-class Problem(Protocol):
+class ReplayProblem(Protocol):
     """Something that one cycle shows and another does not; `str` says what."""
 
     def shows(self, case: Case) -> bool: ...
@@ -222,8 +222,8 @@ def skeleton(text: str) -> str:
     return _NUMBER.sub("#", text)
 
 
-def fate_of(ending: Ending, pod: str) -> str:
-    """What becomes of the pod; empty where nobody knows it, or the cycle failed."""
+def fate_of(ending: CaseResult, pod: str) -> str:
+    """What becomes of the pod; empty where it is unknown, or the cycle failed."""
     if ending.report is None:
         return ""
     task = ending.report.session.tasks.get(pod)
@@ -233,11 +233,11 @@ def fate_of(ending: Ending, pod: str) -> str:
     return decided or (WAITS if task.status in (Status.PENDING, Status.PIPELINED) else LEFT_ALONE)
 
 
-def breaches_of(ending: Ending) -> list[Breach]:
+def breaches_of(ending: CaseResult) -> list[Breach]:
     return [] if ending.report is None else breaches(ending.report)
 
 
-def account_of(ending: Ending) -> str:
+def account_of(ending: CaseResult) -> str:
     """Everything that is told of a cycle."""
     if ending.report is None:
         return ending.error
@@ -259,7 +259,7 @@ def _differing(case: Case, other: Conf) -> set[str]:
 # What a case shows
 
 
-def job_waits(case: Case, job: str, text: str = "") -> Problem:
+def job_waits(case: Case, job: str, text: str = "") -> ReplayProblem:
     """That the job waits for its main reason, or for one with these words in it."""
     report = case.decide().report
     found = None if report is None else report.session.jobs.get(job)
@@ -274,7 +274,7 @@ def job_waits(case: Case, job: str, text: str = "") -> Problem:
     return JobWaits(job, found.is_pending, ground)
 
 
-def pod_fares(case: Case, pod: str) -> Problem:
+def pod_fares(case: Case, pod: str) -> ReplayProblem:
     """That the same becomes of the pod."""
     fate = fate_of(case.decide(), pod)
     if not fate:
@@ -282,7 +282,7 @@ def pod_fares(case: Case, pod: str) -> Problem:
     return PodFares(pod, fate)
 
 
-def confs_differ(case: Case, other: Conf, pod: str = "") -> Problem:
+def confs_differ(case: Case, other: Conf, pod: str = "") -> ReplayProblem:
     """That another configuration decides otherwise."""
     problem = ConfsDiffer(other, pod)
     if not problem.shows(case):
@@ -290,7 +290,7 @@ def confs_differ(case: Case, other: Conf, pod: str = "") -> Problem:
     return problem
 
 
-def says(case: Case, text: str) -> Problem:
+def says(case: Case, text: str) -> ReplayProblem:
     """That these words are told of the cycle."""
     problem = Says(text)
     if not problem.shows(case):
@@ -298,7 +298,7 @@ def says(case: Case, text: str) -> Problem:
     return problem
 
 
-def evident_problem(case: Case) -> Problem:
+def evident_problem(case: Case) -> ReplayProblem:
     """What is plainly wrong: the cycle fails, or breaks a rule."""
     ending = case.decide()
     if ending.report is None:

@@ -19,10 +19,9 @@ from hekla.engine.model.node import NodeLoad, Shard
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError
-from hekla.insight.replay.differences import Difference, differences
+from hekla.insight.replay.differences import DecisionDifference, differences
 from hekla.scheduler.cycle import CycleReport, run_cycle
-from hekla.scheduler.gauging import Gauge
-from hekla.scheduler.load.read import ANNOTATIONS
+from hekla.scheduler.load.read import ANNOTATIONS, LoadReader
 from hekla.server.recording.reader import Recording
 from hekla.server.recording.records import (
     Batches,
@@ -68,11 +67,11 @@ class Replayed:
     def evictions(self) -> int:
         return sum(isinstance(decision, Evict) for decision in self.decisions)
 
-    def differences(self, *, only_pods: bool = False) -> list[Difference]:
+    def differences(self, *, only_pods: bool = False) -> list[DecisionDifference]:
         """What is otherwise than it was recorded."""
         found = differences(self.recorded, self.decisions, only_pods=only_pods)
         if self.error != self.cycle.error:
-            found.insert(0, Difference("cycle", _ending(self.cycle.error), _ending(self.error)))
+            found.insert(0, DecisionDifference("cycle", _ending(self.cycle.error), _ending(self.error)))
         return found
 
 
@@ -94,7 +93,7 @@ class Replayer:
         """The cycle whose inputs these are."""
         self.default_queue = header.default_queue
         self.registry = _without_others(registry)
-        """What may run here: nobody else is asked."""
+        """What may run here: no other process is asked."""
         self._catalogue = registry.catalogue()
         self.ignored_provisioners = header.ignored_provisioners
         self._state = self._empty_state()
@@ -129,8 +128,8 @@ class Replayer:
             raise InputError(f"the recording has no configuration for cycle {cycle.number}")
         snapshot = self.snapshot()
         if conf is not None and not self.load and reads_annotations(conf):
-            # Nobody measured, for nobody asked; but what stands on the nodes is known.
-            Gauge(conf).put_into(snapshot, cycle.now)
+            # Load was not measured, for it was not asked for; but what stands on the nodes is known.
+            LoadReader(conf).put_into(snapshot, cycle.now)
         try:
             report = run_cycle(
                 snapshot,

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.clock import Clock
-from hekla.cluster.interest import Interest, is_visible
-from hekla.cluster.rooms import is_finished
-from hekla.cluster.store import Store
+from hekla.cluster.node_usage import is_finished
+from hekla.cluster.store import Interest, Store, is_visible
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Decision
 from hekla.engine.framework.explain import explain
@@ -36,7 +35,7 @@ EVICTED_BY_SCHEDULER = ("Evict", "PreemptionByScheduler")
 
 
 @dataclass(frozen=True)
-class Deed:
+class ObservedAction:
     """The other scheduler put a pod on a node, or took it off."""
 
     pod: Pod
@@ -48,35 +47,35 @@ class Deed:
 
 
 @dataclass(frozen=True)
-class Change:
+class FeedChange:
     """An object as it is now, or one that is gone."""
 
     manifest: Manifest
     is_there: bool
     is_news: bool
-    """Whether a cycle might decide differently from now on, for another reason than a deed."""
-    deed: Deed | None = None
+    """Whether a cycle might decide differently from now on, for another cause than an action."""
+    action: ObservedAction | None = None
 
 
 class Feed:
-    """Watches a store; changes wait here until somebody takes them, which may be another thread."""
+    """Watches a store; changes wait here until they are taken, perhaps by another thread."""
 
     def __init__(self, store: Store, scheduler_names: Collection[str], clock: Clock) -> None:
         self._store = store
         self._interest = Interest(store, scheduler_names)
         self._clock = clock
-        self._changes: deque[Change] = deque()
+        self._changes: deque[FeedChange] = deque()
         store.watch(self.heed)
 
     def __len__(self) -> int:
         return len(self._changes)
 
-    def next(self) -> Change | None:
+    def next(self) -> FeedChange | None:
         return self._changes.popleft() if self._changes else None
 
     def heed(self, before: Manifest | None, after: Manifest | None) -> None:
-        deed = self._deed(before, after)
-        self._pass_on(before, after, is_news=deed is None and _is_news(before, after), deed=deed)
+        action = self._action(before, after)
+        self._pass_on(before, after, is_news=action is None and _is_news(before, after), action=action)
         group = after or before
         if isinstance(group, PodGroup) and (before is None or after is None):
             # Whether ended pods count depends on whether their group is there.
@@ -84,29 +83,34 @@ class Feed:
                 self._pass_on(pod, pod, is_news=False)
 
     def _pass_on(
-        self, before: Manifest | None, after: Manifest | None, *, is_news: bool, deed: Deed | None = None
+        self,
+        before: Manifest | None,
+        after: Manifest | None,
+        *,
+        is_news: bool,
+        action: ObservedAction | None = None,
     ) -> None:
         if after is not None and self._interest.concerns(after):
-            self._changes.append(Change(after, True, is_news, deed))
+            self._changes.append(FeedChange(after, True, is_news, action))
         elif before is not None:
-            self._changes.append(Change(before, False, is_news, deed))
+            self._changes.append(FeedChange(before, False, is_news, action))
 
-    def _deed(self, before: Manifest | None, after: Manifest | None) -> Deed | None:
+    def _action(self, before: Manifest | None, after: Manifest | None) -> ObservedAction | None:
         if not isinstance(before, Pod) or not self._interest.serves(before):
             return None
         now = self._clock.now()
         if isinstance(after, Pod) and after.spec.node_name and not before.spec.node_name:
-            return Deed(before, after.spec.node_name, now)
+            return ObservedAction(before, after.spec.node_name, now)
         leaves = after is None or (isinstance(after, Pod) and after.metadata.deletion_timestamp is not None)
         if leaves and before.metadata.deletion_timestamp is None and not is_finished(before):
             said = _eviction(after if isinstance(after, Pod) else before)
             if said is not None:
-                return Deed(before, before.spec.node_name, now, said.message or said.reason)
+                return ObservedAction(before, before.spec.node_name, now, said.message or said.reason)
         return None
 
 
 def _eviction(pod: Pod) -> Condition | None:
-    """The condition by which a scheduler says that it evicts the pod; pods that others delete have none."""
+    """The condition by which a scheduler says that it evicts the pod; pods deleted otherwise have none."""
     found = [condition for condition in pod.status.conditions if condition.reason in EVICTED_BY_SCHEDULER]
     return found[0] if found else None
 
@@ -127,7 +131,7 @@ def _starts(before: Pod, after: Pod) -> bool:
     )
 
 
-class Lane:
+class Candidate:
     """A configuration under a name; `report` is what its latest cycle came to."""
 
     def __init__(
@@ -148,7 +152,7 @@ class Lane:
         self.seconds = 0.0
         """How long all cycles took."""
 
-    def take(self, change: Change) -> None:
+    def take(self, change: FeedChange) -> None:
         """Seen from the next cycle on; what the latest one left behind can be asked until then."""
         if change.is_there:
             self._live.note(change.manifest)
@@ -173,7 +177,7 @@ class Lane:
 
     @property
     def session(self) -> Session:
-        assert self.report is not None, "a lane is asked before its first cycle"
+        assert self.report is not None, "a candidate is asked before its first cycle"
         return self.report.session
 
     def task_of(self, pod: Pod) -> Task | None:

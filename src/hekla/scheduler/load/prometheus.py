@@ -57,11 +57,11 @@ class Prometheus:
                 found[name] = row.figure
         return found
 
-    def ask(self, query: str) -> list[Row]:
+    def ask(self, query: str) -> list[PrometheusSample]:
         """The rows that an instant query comes to."""
         url = f"{self.address.rstrip('/')}/api/v1/query?{urlencode({'query': query})}"
         try:
-            answer = msgspec.json.decode(self._fetch(url), type=Answer)
+            answer = msgspec.json.decode(self._fetch(url), type=PrometheusAnswer)
         except msgspec.MsgspecError as problem:
             raise InputError(f"{self.address}: not an answer of Prometheus: {problem}") from problem
         if answer.status != "success" or answer.data is None:
@@ -92,7 +92,7 @@ def node_named_in(labels: Mapping[str, str], nodes: Collection[str]) -> str | No
     return next((name for name in names if name in nodes), None)
 
 
-class Row(msgspec.Struct, frozen=True):
+class PrometheusSample(msgspec.Struct, frozen=True):
     """One series and its value at the moment of asking."""
 
     metric: dict[str, str]
@@ -106,11 +106,11 @@ class Row(msgspec.Struct, frozen=True):
             return math.nan
 
 
-class Result(msgspec.Struct, frozen=True):
-    result: list[Row]
+class PrometheusData(msgspec.Struct, frozen=True):
+    result: list[PrometheusSample]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class PrometheusAnswer(msgspec.Struct, frozen=True):
     status: str
-    data: Result | None = None
+    data: PrometheusData | None = None
     error: str = ""

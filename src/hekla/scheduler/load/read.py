@@ -13,19 +13,28 @@ metrics:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
+from hekla.conf import Conf
+from hekla.conf.without_effect import GOES_BY_LOAD
 from hekla.engine.model.node import Node, NodeLoad
+from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import InputError
-from hekla.objects.complaint import Complaint, did_you_mean, quoted
-from hekla.objects.duration import positive_seconds
+from hekla.objects.complaint import Complaint, did_you_mean, quoted, spoken
+from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
+from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE, USAGE_AT
+from hekla.objects.quantity import positive_seconds
 from hekla.scheduler.load.prometheus import CPU_QUERY, MEMORY_QUERY, Prometheus
-from hekla.scheduler.load.sources import from_annotations, from_file
 
 ANNOTATIONS, FILE, PROMETHEUS = "annotations", "file", "prometheus"
 USUAL_SECONDS = {"interval": 30.0, "timeout": 10.0}
 
 Settings = Mapping[str, str]
 Load = dict[str, NodeLoad]
+
+
+LARGEST_FILE = 10 * 1024 * 1024
+LARGEST_FIGURE = 1e12
 
 
 def read_load(
@@ -83,7 +92,7 @@ SOURCES: Mapping[str, Callable[[Settings, Collection[Node], float, list[Complain
 }
 
 
-class Meter:
+class LoadCache:
     """Reads the load again once the interval has passed, and goes on with the old one where that fails."""
 
     def __init__(self, settings: Settings) -> None:
@@ -118,3 +127,85 @@ def seconds_of(settings: Settings, key: str) -> float:
     """What the setting says; as in Volcano, the usual time where it says none. Reading the file tells so."""
     seconds = positive_seconds(settings.get(key, ""))
     return USUAL_SECONDS[key] if seconds is None else seconds
+
+
+def from_annotations(node: Node, now: float) -> NodeLoad | None:
+    """What the node's annotations say, in percent; None where they say nothing.
+
+    Without `hekla.dev/usage-at` (seconds since 1970) the figures are of this moment.
+    """
+    notes = node.manifest.metadata.annotations
+    if CPU_USAGE not in notes and MEMORY_USAGE not in notes:
+        return None
+    return NodeLoad(
+        cpu=_number(notes.get(CPU_USAGE, "0"), CPU_USAGE),
+        memory=_number(notes.get(MEMORY_USAGE, "0"), MEMORY_USAGE),
+        at=_number(notes.get(USAGE_AT, str(now)), USAGE_AT),
+    )
+
+
+def _number(text: str, key: str) -> float:
+    try:
+        return _sound(float(text))
+    except ValueError:
+        raise InputError(f"{key}: expected a number from 0, got {quoted(text)}") from None
+
+
+def from_file(path: str | Path, now: float) -> dict[str, NodeLoad]:
+    """What a JSON or YAML file says: node -> {cpu: percent, memory: percent, at: seconds since 1970}."""
+    document = _document(path)
+    data = document.data
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: expected a map from node to load, got {spoken(data)}")
+    return {name: _load(document, path, name, entry, now) for name, entry in data.items()}
+
+
+def _document(path: str | Path) -> Document:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"{path}: larger than {LARGEST_FILE // 2**20} MB")
+    try:
+        found = next(yaml_documents(decoded(content)), Document({}))
+    except Unreadable as problem:
+        found = problem
+    if isinstance(found, Unreadable):
+        raise InputError(f"{path}: {found}") from found
+    return found
+
+
+def _load(document: Document, path: str | Path, name: str, entry: object, now: float) -> NodeLoad:
+    if not isinstance(entry, dict):
+        line = document.line_of((name,))
+        raise InputError(f"{path}:{line}: {name}: expected cpu and memory in percent, got {spoken(entry)}")
+    figures = {"cpu": 0.0, "memory": 0.0, "at": now}
+    for key in figures.keys() & entry.keys():
+        try:
+            figures[key] = _sound(entry[key])
+        except ValueError:
+            where, got = f"{path}:{document.line_of((name, key))}", spoken(entry[key])
+            raise InputError(f"{where}: {name}.{key}: expected a number from 0, got {got}") from None
+    return NodeLoad(**figures)
+
+
+def _sound(value: object) -> float:
+    """The value, if it is a number that a gauge can show."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_FIGURE:
+        raise ValueError(value)
+    return float(value)
+
+
+class LoadReader:
+    """Reads load for one configuration, as often as its `metrics` section says, where a plugin goes by it."""
+
+    def __init__(self, conf: Conf) -> None:
+        self._is_wanted = bool(conf.metrics) or any(entry.name in GOES_BY_LOAD for entry in conf.plugins)
+        self._cache = LoadCache(conf.metrics)
+
+    def put_into(self, snapshot: Snapshot, now: float) -> None:
+        """Measure, and tell what cannot be measured among the snapshot's complaints."""
+        if self._is_wanted:
+            snapshot.load = self._cache.read(snapshot.nodes, now, snapshot.complaints)

@@ -10,7 +10,7 @@ from hekla.cluster.kubernetes.api.client import APPLY_PATCH, Client, Refused
 from hekla.errors import ClusterError
 from hekla.server.deploy.manifests import Object
 
-# Whoever applies is noted beside every field; what others have set in fields of ours is overwritten.
+# The field manager is noted at every field; what other managers have set in fields of ours is overwritten.
 MANNER = {"fieldManager": "hekla-install", "force": "true"}
 BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
 
@@ -55,7 +55,7 @@ def change(before: Object | None, after: Object) -> str:
 
 
 def essence(thing: Object) -> Object:
-    """The object without its status, which others write, and without what changes by looking at it."""
+    """The object without its status, which controllers write, and without what changes by looking at it."""
     metadata = {key: value for key, value in thing["metadata"].items() if key not in BOOKKEEPING}
     return {**thing, "metadata": metadata, "status": None}
 

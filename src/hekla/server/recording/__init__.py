@@ -4,12 +4,12 @@
 """
 
 from hekla.server.recording.reader import Recording
-from hekla.server.recording.recorder import Scribe
+from hekla.server.recording.recorder import CycleRecorder
 from hekla.server.recording.records import Header, header
 
 __all__ = [
+    "CycleRecorder",
     "Header",
     "Recording",
-    "Scribe",
     "header",
 ]

@@ -1,10 +1,12 @@
-"""Scribe: looks on while cycles run, and has everything written down that they go by.
+"""Recorder: observes the cycles of a loop, and has everything written down that they go by.
 
-On the engine's thread that is a matter of keeping references; the work is the pen's.
+On the engine's thread that is a matter of keeping references; the work is the writer's. In `hekla serve` the
+two go on whatever happens to the other: a recording that fails ends, and scheduling goes on.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +16,20 @@ from hekla.engine.framework.decisions import Decision
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.manifests import Changes, Noted
 from hekla.engine.state.snapshot import Snapshot
-from hekla.errors import InputError
+from hekla.errors import InputError, said_by
 from hekla.objects import Manifest
 from hekla.private_files import OWNER_ONLY
 from hekla.server.recording.records import Header
-from hekla.server.recording.writer import Entry, Pen, older
+from hekla.server.recording.writer import CycleEntry, RecordingWriter, older
 
 CHECKPOINT_EVERY = 100
 
 
-class Scribe:
-    """A witness of a loop's cycles; `limit` is how many bytes may lie on the disk, in two files.
+logger = logging.getLogger("hekla.serve")
+
+
+class CycleRecorder:
+    """An observer of a loop's cycles; `limit` is how many bytes may lie on the disk, in two files.
 
     A patient one has the engine wait rather than miss a cycle.
     """
@@ -48,16 +53,16 @@ class Scribe:
         self._limit = limit
         self._every = checkpoint_every
         self._tell = on_trouble
-        self._pen = Pen(path, header, catalogue, self._note_trouble)
+        self._writer = RecordingWriter(path, header, catalogue, self._note_trouble)
         self._number = 0
         self._state: LiveState | None = None
         self._batches: list[Noted] = []
-        self._entry: Entry | None = None
+        self._entry: CycleEntry | None = None
         self._checkpoint_at = 1
         self._changes_since = 0
         self._lacks_cycles = False
         self._turns = 0
-        """How often the pen was asked to turn the page; it may not have come to that yet."""
+        """How often the writer was asked for another file; it may not have begun that yet."""
 
     def follow(self, state: LiveState) -> None:
         """Hear of all changes to the state; before its first cycle, or some are missing."""
@@ -89,9 +94,9 @@ class Scribe:
         self._number += 1
         batches, self._batches = self._batches, []
         self._changes_since += sum(len(changes) for noted in batches for changes in noted.values())
-        turns = self._is_page_full()
+        turns = self._is_file_full()
         is_due = turns or self._lacks_cycles or self._is_checkpoint_due(snapshot.state)
-        self._entry = Entry(
+        self._entry = CycleEntry(
             number=self._number,
             uid=uid,
             now=now,
@@ -101,7 +106,7 @@ class Scribe:
             load=snapshot.load,
             memory=dict(memory),
             everything=everything_in(snapshot.state) if is_due else None,
-            turns_the_page=turns,
+            begins_a_file=turns,
         )
         if is_due or self._number == 1:  # the first cycle hears of everything
             self._checkpoint_at, self._changes_since = self._number, 0
@@ -113,8 +118,8 @@ class Scribe:
         self._hand_in(error=str(error))
 
     def close(self) -> None:
-        """Everything is written; raises InputError where something could not be, and nobody was told."""
-        self._pen.close()
+        """Everything is written; raises InputError where that failed and `on_trouble` is not given."""
+        self._writer.close()
         if self.trouble and self._tell is None:
             raise InputError(self.trouble)
 
@@ -122,17 +127,17 @@ class Scribe:
         if self._entry is None:
             return
         entry, self._entry = replace(self._entry, decisions=decisions, error=error), None
-        is_taken = self._pen.take(entry, patiently=self._is_patient)
+        is_taken = self._writer.take(entry, patiently=self._is_patient)
         self._lacks_cycles = not is_taken
-        self._turns += is_taken and entry.turns_the_page
+        self._turns += is_taken and entry.begins_a_file
         self.missed += not is_taken
 
-    def _is_page_full(self) -> bool:
-        """Half the limit is used, and turning the page gains something: it is more than one checkpoint."""
-        pen = self._pen
-        if self._limit is None or pen.turned < self._turns:
+    def _is_file_full(self) -> bool:
+        """Half the limit is used, and another file gains something: it is more than one checkpoint."""
+        writer = self._writer
+        if self._limit is None or writer.files < self._turns:
             return False
-        return pen.size > self._limit // 2 and pen.size > 2 * pen.page_size > 0
+        return writer.size > self._limit // 2 and writer.size > 2 * writer.first_size > 0
 
     def _is_checkpoint_due(self, state: LiveState) -> bool:
         """From time to time, but not while next to nothing changes: a checkpoint is as long as the state."""
@@ -159,3 +164,32 @@ def put_aside(path: Path) -> None:
 def everything_in(state: LiveState) -> dict[type[Manifest], Changes]:
     """All objects of a state as changes that lead to it, in the order in which they arrived."""
     return {kind: dict(known) for kind, known in state.manifests.items()}
+
+
+class RecordingGuard:
+    """An observer that hands everything on to the recorder, until that fails."""
+
+    def __init__(self, recorder: CycleRecorder) -> None:
+        self._recorder = recorder
+        self._is_over = False
+
+    def cycle_begins(
+        self, snapshot: Snapshot, conf: Conf, *, now: float, uid: str, memory: Mapping[str, float]
+    ) -> None:
+        self._guarded(lambda: self._recorder.cycle_begins(snapshot, conf, now=now, uid=uid, memory=memory))
+
+    def cycle_ends(self, decisions: Sequence[Decision]) -> None:
+        self._guarded(lambda: self._recorder.cycle_ends(decisions))
+
+    def cycle_fails(self, error: Exception) -> None:
+        self._guarded(lambda: self._recorder.cycle_fails(error))
+
+    def _guarded(self, tell: Callable[[], None]) -> None:
+        if self._is_over:
+            return
+        try:
+            tell()
+        except Exception as error:
+            self._is_over = True
+            logger.exception("the recording failed in an unforeseen way")
+            self._recorder.give_up(f"{said_by(error)}; the recording ends here")

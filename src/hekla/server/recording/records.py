@@ -2,7 +2,7 @@
 
 A header, then for every cycle what changed before it, the rest of its inputs where that differs from the
 cycle before, and what was decided. A configuration stands before the first cycle that goes by it. Now and
-then a checkpoint holds everything that is there, so that nobody has to begin at the beginning.
+then a checkpoint holds everything that is there, so that reading may begin there.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Configuration(Record, frozen=True, kw_only=True, tag="configuration"):
     text: str
 
 
-class Sharding(msgspec.Struct, frozen=True):
+class RecordedShard(msgspec.Struct, frozen=True):
     """A Shard, its nodes in order."""
 
     mode: str
@@ -91,7 +91,7 @@ class Sharding(msgspec.Struct, frozen=True):
     name: str
 
     @classmethod
-    def of(cls, shard: Shard) -> Sharding:
+    def of(cls, shard: Shard) -> RecordedShard:
         return cls(shard.mode, tuple(sorted(shard.nodes)), shard.name)
 
     def shard(self) -> Shard:
@@ -103,7 +103,7 @@ class Checkpoint(Record, frozen=True, kw_only=True, tag="checkpoint"):
 
     number: int
     objects: Batches
-    sharding: Sharding
+    sharding: RecordedShard
     load: dict[str, NodeLoad]
     memory: dict[str, float]
 
@@ -117,7 +117,7 @@ class Cycle(Record, frozen=True, kw_only=True, tag="cycle"):
     changes: Batches = NOTHING
     count: int = 0
     """How many objects changed."""
-    sharding: Sharding | None = None
+    sharding: RecordedShard | None = None
     load: dict[str, NodeLoad] | None = None
     memory: dict[str, float] | None = None
     decisions: msgspec.Raw = NOTHING

@@ -1,7 +1,7 @@
-"""Pen: writes the records of a recording in a thread of its own, compressed, to the disk after every cycle.
+"""Writer: writes the records of a recording in a thread of its own, compressed, to disk after every cycle.
 
-A process that is killed loses at most the cycle it was at. Whoever hands in entries never waits for the
-disk, unless asked to: entries that find the desk full are refused, and a checkpoint bridges the gap.
+A process that is killed loses at most the cycle it was at. The engine never waits for the disk, unless asked
+to: entries that find the queue full are refused, and a checkpoint bridges the gap.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hekla.server.recording.records import (
     Configuration,
     Cycle,
     Header,
-    Sharding,
+    RecordedShard,
     written,
     written_batches,
     written_decisions,
@@ -39,7 +39,7 @@ MOST_WAITING = 64
 
 
 @dataclass(frozen=True)
-class Entry:
+class CycleEntry:
     """A cycle as it was seen; nothing in here changes any more."""
 
     number: int
@@ -54,27 +54,27 @@ class Entry:
     error: str | None = None
     everything: Noted | None = None
     """All objects, where a checkpoint is due."""
-    turns_the_page: bool = False
+    begins_a_file: bool = False
     """Whether another file begins here."""
 
 
-class Pen:
-    """Writes to one file; with a second one beside it, `NAME.1`, where pages are turned."""
+class RecordingWriter:
+    """Writes to one file; with a second one beside it, `NAME.1`, where files are limited."""
 
     def __init__(
         self, path: Path, header: Header, catalogue: Catalogue, on_trouble: Callable[[str], None]
     ) -> None:
         self.size = 0
         """How many bytes the file has."""
-        self.page_size = 0
+        self.first_size = 0
         """How many it had after its first cycle."""
-        self.turned = 0
-        """How often the page was turned."""
+        self.files = 0
+        """How many files were completed before this one."""
         self._path = path
         self._header = header
         self._catalogue = catalogue
         self._on_trouble = on_trouble
-        self._desk: queue.Queue[Entry | None] = queue.Queue(MOST_WAITING)
+        self._queue: queue.Queue[CycleEntry | None] = queue.Queue(MOST_WAITING)
         self._conf: Conf | None = None
         self._shard = Shard()
         self._load: Mapping[str, NodeLoad] = {}
@@ -85,23 +85,23 @@ class Pen:
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._thread.start()
 
-    def take(self, entry: Entry, *, patiently: bool) -> bool:
+    def take(self, entry: CycleEntry, *, patiently: bool) -> bool:
         """Have the entry written; False where so many wait already that it is not going to be."""
         try:
-            self._desk.put(entry, block=patiently)
+            self._queue.put(entry, block=patiently)
         except queue.Full:
             return False
         return True
 
     def close(self) -> None:
         """Everything that was taken is written; the file is complete."""
-        self._desk.put(None)
+        self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         """Trouble ends the recording, and nothing else: later entries are taken and thrown away."""
         try:
-            while (entry := self._desk.get()) is not None:
+            while (entry := self._queue.get()) is not None:
                 self._write(entry)
             self._end()
         except Exception as error:
@@ -109,12 +109,12 @@ class Pen:
             self._on_trouble(f'cannot write "{self._path}": {reason}; the recording ends here')
             with suppress(OSError):
                 self._file.close()
-            while self._desk.get() is not None:
+            while self._queue.get() is not None:
                 pass
 
-    def _write(self, entry: Entry) -> None:
-        if entry.turns_the_page:
-            self._turn_the_page()
+    def _write(self, entry: CycleEntry) -> None:
+        if entry.begins_a_file:
+            self._begin_another_file()
         if entry.everything is not None:
             self._end_member()
         if entry.conf is not self._conf:
@@ -124,9 +124,9 @@ class Pen:
             self._put(written(checkpoint_of(entry, entry.everything)))
         self._put(written(self._cycle_of(entry)))
         self._flush()
-        self.page_size = self.page_size or self.size
+        self.first_size = self.first_size or self.size
 
-    def _cycle_of(self, entry: Entry) -> Cycle:
+    def _cycle_of(self, entry: CycleEntry) -> Cycle:
         decisions, digest = written_decisions(entry.decisions)
         cycle = Cycle(
             number=entry.number,
@@ -134,7 +134,7 @@ class Pen:
             now=entry.now,
             changes=written_batches(entry.batches),
             count=sum(len(changes) for noted in entry.batches for changes in noted.values()),
-            sharding=None if entry.shard == self._shard else Sharding.of(entry.shard),
+            sharding=None if entry.shard == self._shard else RecordedShard.of(entry.shard),
             load=None if entry.load == self._load else dict(entry.load),
             memory=None if entry.memory == self._memory else dict(entry.memory),
             decisions=decisions,
@@ -150,12 +150,12 @@ class Pen:
         except OSError as error:
             raise InputError(f'cannot write "{self._path}": {error.strerror}') from error
 
-    def _turn_the_page(self) -> None:
+    def _begin_another_file(self) -> None:
         self._end()
         self._path.replace(older(self._path))
         self._file = open_private(self._path)
-        self.size = self.page_size = 0
-        self.turned += 1
+        self.size = self.first_size = 0
+        self.files += 1
         self._conf = None
         self._begin()
 
@@ -181,11 +181,11 @@ class Pen:
         self._file.close()
 
 
-def checkpoint_of(entry: Entry, everything: Noted) -> Checkpoint:
+def checkpoint_of(entry: CycleEntry, everything: Noted) -> Checkpoint:
     return Checkpoint(
         number=entry.number,
         objects=written_batches([everything]),
-        sharding=Sharding.of(entry.shard),
+        sharding=RecordedShard.of(entry.shard),
         load=dict(entry.load),
         memory=dict(entry.memory),
     )

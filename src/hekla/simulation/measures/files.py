@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hekla.errors import InputError
-from hekla.safe_text import escaped
 from hekla.simulation.measures.records import (
     Column,
     Columns,
@@ -25,6 +24,7 @@ from hekla.simulation.measures.records import (
 )
 from hekla.simulation.measures.summary import Summary
 from hekla.simulation.run import Run
+from hekla.text import escaped
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,6 +12,7 @@ from hekla.simulation.measures.summary import Fairness, Summary, summarize
 from hekla.simulation.measures.waits import Group, Spread
 from hekla.simulation.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
 from hekla.simulation.run import Run
+from hekla.text import aligned, counted, shortened
 
 WIDTH = 100
 LABEL = 15
@@ -90,9 +91,9 @@ def _about_the_cluster(summary: Summary) -> Iterator[tuple[str, str]]:
 def _disturbed(summary: Summary) -> str:
     overall = summary.overall
     counts = [(overall.evictions, "pod", "evicted"), (overall.failures, "pod", "failed")]
-    told = [f"{_counted(count, thing)} {what}" for count, thing, what in counts if count]
+    told = [f"{counted(count, thing)} {what}" for count, thing, what in counts if count]
     if overall.restarts:
-        told.append(_counted(overall.restarts, "restart"))
+        told.append(counted(overall.restarts, "restart"))
     lost = [spoken_work(use.name, use.lost) for use in summary.resources if use.lost and use.name != PODS]
     return ", ".join(told or ["nobody"]) + (f"; lost {', '.join(lost)}" if lost else "")
 
@@ -108,7 +109,7 @@ def _spoken_chain(chains: Chains) -> str:
 
 
 def _beside_room(summary: Summary) -> str:
-    gangs, waited = _counted(summary.beside_room_gangs, "gang"), spoken_seconds(summary.beside_room_seconds)
+    gangs, waited = counted(summary.beside_room_gangs, "gang"), spoken_seconds(summary.beside_room_seconds)
     return f"{gangs} waited {waited} in all while there was room for a part of them"
 
 
@@ -118,12 +119,12 @@ def queue_table(summary: Summary) -> list[str]:
     fairness = {one.queue: one for one in summary.fairness}
     shown = sorted(summary.by_queue, key=lambda group: -group.jobs)[:MOST_QUEUES]
     rows = [
-        (_shortened(group.queue), *_group_cells(group), *_fairness_cells(fairness[group.queue]))
+        (shortened(group.queue, LONGEST_NAME), *_group_cells(group), *_fairness_cells(fairness[group.queue]))
         for group in summary.by_queue
         if group in shown
     ]
     beyond = len(summary.by_queue) - len(rows)
-    more = [f"and {_counted(beyond, 'queue')} with fewer jobs"] if beyond else []
+    more = [f"and {counted(beyond, 'queue')} with fewer jobs"] if beyond else []
     return aligned(heads, rows) + more if rows else []
 
 
@@ -155,33 +156,15 @@ def left_behind(summary: Summary) -> Iterator[str]:
     """A sentence about jobs that never started, and one about those that were refused."""
     overall, waited = summary.overall, summary.overall.wait_so_far
     if overall.never_started:
-        text = f"{_counted(overall.never_started, 'job')} never started"
+        text = f"{counted(overall.never_started, 'job')} never started"
         if waited.count:
             mean, most = spoken_seconds(waited.mean), spoken_seconds(waited.most)
             text += f"; waits so far: mean {mean}, longest {most}"
         yield text
     if overall.refused:
-        yield f"{_counted(overall.refused, 'job')} refused: queue missing or closed, or not sound"
-
-
-def aligned(headers: Cells, rows: Sequence[Cells]) -> list[str]:
-    """Upper-case headers; the first column is text, all others are figures and end below each other."""
-    cells = [[header.upper() for header in headers], *rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
-    return [
-        "  ".join((row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))))
-        for row in cells
-    ]
+        yield f"{counted(overall.refused, 'job')} refused: queue missing or closed, or not sound"
 
 
 def _labelled(label: str, text: str) -> list[str]:
     first, *others = wrap(text, WIDTH - LABEL) or [""]
     return [f"{label:{LABEL}}{first}", *(" " * LABEL + other for other in others)]
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

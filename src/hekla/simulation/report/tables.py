@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hekla.safe_text import escaped
 from hekla.simulation.run import Floats, Run
+from hekla.text import escaped
 
 
 @dataclass(frozen=True)

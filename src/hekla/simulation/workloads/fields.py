@@ -14,11 +14,10 @@ from hekla.errors import InputError
 from hekla.objects import Manifest
 from hekla.objects.complaint import did_you_mean, quoted, spoken
 from hekla.objects.documents import Document, Path
-from hekla.objects.duration import LONGEST, read_long_span
 from hekla.objects.meta import ResourceList
+from hekla.objects.quantity import LONGEST, read_long_span
 from hekla.objects.read import in_its_namespace
-from hekla.objects.soundness import check_struct, problem_with_amount
-from hekla.objects.typed import Misfit, fault_of, kind_of, written_path
+from hekla.objects.typed import Misfit, check_struct, fault_of, kind_of, problem_with_amount, written_path
 
 FOREVER = "forever"
 

@@ -12,11 +12,10 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import ARRIVES_AT, RUN_SECONDS
-from hekla.controllers import keys
 from hekla.controllers.podgroup import group_name_for, new_pod_group
-from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, VolcanoJob, seconds
+from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, VolcanoJob, keys, seconds
 from hekla.objects.batch import PodTemplate
+from hekla.objects.keys import ARRIVES_AT, RUN_SECONDS
 from hekla.simulation.workloads.fields import Spot
 from hekla.simulation.workloads.model import Restart, Role, Submission
 from hekla.simulation.workloads.shapes import Shapes

@@ -13,7 +13,7 @@ from hekla.objects import Node, ObjectMeta, Taint
 from hekla.objects.complaint import quoted
 from hekla.objects.meta import ResourceList
 from hekla.objects.node import NodeSpec, NodeStatus
-from hekla.objects.soundness import problem_with_amount
+from hekla.objects.typed import problem_with_amount
 from hekla.simulation.workloads.shapes import GPU
 from hekla.simulation.workloads.tolerance import taint_of
 

@@ -11,7 +11,7 @@ import msgspec
 
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint, did_you_mean, quoted
-from hekla.objects.read import Place, Reader
+from hekla.objects.read import ObjectPlace, Reader
 from hekla.simulation.workloads import openb, pai, swf
 from hekla.simulation.workloads.fields import Spot
 from hekla.simulation.workloads.lines import read_lines
@@ -70,7 +70,7 @@ def _take(source: Source, reader: Reader) -> str:
             raise InputError(f"{source.name}: not JSON: {error}; is the file whole?") from error
         return ""
     for index, raw in enumerate(scenario.objects):
-        reader.raw(raw, Place(source.name, path=("objects", index)))
+        reader.raw(raw, ObjectPlace(source.name, path=("objects", index)))
     return scenario.name
 
 

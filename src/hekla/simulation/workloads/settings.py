@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.errors import InputError
-from hekla.objects.duration import DAY
+from hekla.objects.quantity import DAY
 from hekla.simulation.workloads.model import Restart
 from hekla.simulation.workloads.shapes import GPU, Requests
 

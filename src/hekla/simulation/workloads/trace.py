@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.objects import Manifest, ObjectMeta, PriorityClass, Queue
-from hekla.objects.duration import DAY
+from hekla.objects.quantity import DAY
 from hekla.simulation.workloads.model import Account, Submission
 from hekla.simulation.workloads.selection import Content, Options
 from hekla.simulation.workloads.source import Piece, Source

@@ -8,18 +8,13 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import (
-    ARRIVES_AT,
-    EXIT_CODE,
-    RUN_SECONDS,
-    read_exit_code,
-    read_seconds,
-)
+from hekla.cluster.embedded.annotations import read_exit_code, read_seconds
 from hekla.controllers import Action, Event, default_job, problems_of_job
 from hekla.controllers.policy import events_of
 from hekla.errors import InputError
 from hekla.objects import VolcanoJob
-from hekla.objects.duration import read_seconds as read_span
+from hekla.objects.keys import ARRIVES_AT, EXIT_CODE, RUN_SECONDS
+from hekla.objects.quantity import read_seconds as read_span
 from hekla.simulation.workloads.fields import Spot, bounded
 from hekla.simulation.workloads.model import Restart, Submission
 from hekla.simulation.workloads.shapes import Shapes

@@ -17,7 +17,6 @@ from hekla.errors import InputError
 from hekla.objects import Manifest, Node, PriorityClass, Queue
 from hekla.objects.batch import PodTemplate
 from hekla.objects.quantity import exact, whole
-from hekla.safe_text import escaped_json
 from hekla.simulation.workloads.cluster_form import queue_of
 from hekla.simulation.workloads.fields import FOREVER, Spot
 from hekla.simulation.workloads.model import (
@@ -32,6 +31,7 @@ from hekla.simulation.workloads.model import (
 )
 from hekla.simulation.workloads.nodes import in_words
 from hekla.simulation.workloads.shapes import GPU, Choice, new_template
+from hekla.text import escaped_json
 
 UNKNOWN = -1
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hekla.controllers.keys import JOB_API_VERSION
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup, VolcanoJob
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
+from hekla.objects.keys import JOB_API_VERSION
 from hekla.objects.read import files_in
 from hekla.simulation.workloads.checks import (
     Names,

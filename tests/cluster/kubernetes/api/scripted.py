@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from hekla.cluster.kubernetes.api.client import Refused
-from hekla.cluster.kubernetes.api.tide import Tide
+from hekla.cluster.kubernetes.api.versions import VersionWatermark
 
 Answer = dict[str, Any] | bytes | Exception
 
@@ -18,7 +18,7 @@ class ScriptedClient:
     server = "https://scripted"
 
     def __init__(self, *answers: Answer, by_path: Mapping[str, Answer] | None = None) -> None:
-        self.tide = Tide()
+        self.watermark = VersionWatermark()
         self._answers = list(answers)
         self._by_path = dict(by_path or {})
         self.asked: list[tuple[str, str]] = []

@@ -12,13 +12,13 @@ import msgspec
 
 from cluster.kubernetes.api.scripted import ScriptedClient
 from hekla.cluster.kubernetes.api.client import Refused, Unreachable
-from hekla.cluster.kubernetes.api.reflector import Patience, Reflector
+from hekla.cluster.kubernetes.api.reflector import Reflector, WatchPatience
 from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.kubernetes.facts import Facts
 from hekla.cluster.store import Store
 from hekla.objects import Pod, PodGroup
 
-QUICK = Patience(watch=1.0, first_pause=0.001, longest_pause=0.002)
+QUICK = WatchPatience(watch=1.0, first_pause=0.001, longest_pause=0.002)
 
 
 def pod(name: str, version: int, uid: str = "", node: str = "") -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_when_the_moment_is_forgotten_everything_is_listed_and_what_is_missing_i
     for answer in (Refused(410, "Expired", "too old"), [event("ERROR", gone)]):
         store, _, reflector = reflected(page(5, pod("a", 3), pod("b", 4)), answer, page(9, pod("b", 4)))
         assert names(store) == {"b": ""}
-        assert reflector.pulse.lists == 2
+        assert reflector.health.lists == 2
 
 
 def test_a_server_that_was_set_back_is_listed_anew_and_believed() -> None:
@@ -123,8 +123,8 @@ def test_a_pod_made_anew_under_its_name_is_another_one_and_the_late_end_of_the_f
 
 def test_a_kind_that_is_not_defined_counts_as_listed() -> None:
     _, _, reflector = reflected(Refused(404, "NotFound", "no such thing"), kind=PodGroup)
-    assert reflector.pulse.synced.is_set()
-    assert reflector.pulse.is_absent
+    assert reflector.health.synced.is_set()
+    assert reflector.health.is_absent
 
 
 def test_an_object_that_cannot_be_read_any_more_is_gone_until_it_can() -> None:
@@ -140,15 +140,17 @@ def test_when_the_server_has_fallen_back_a_silent_watch_is_left_and_all_is_liste
 
     async def play() -> None:
         task = asyncio.create_task(reflector.run())
-        await reflector.pulse.synced.wait()
+        await reflector.health.synced.wait()
         for version in (50, 60, 6):
-            client.tide.wrote("/lease", json.dumps({"metadata": {"resourceVersion": str(version)}}).encode())
-        while reflector.pulse.lists < 2:
+            client.watermark.wrote(
+                "/lease", json.dumps({"metadata": {"resourceVersion": str(version)}}).encode()
+            )
+        while reflector.health.lists < 2:
             await asyncio.sleep(0.001)
         task.cancel()
 
     asyncio.run(play())
-    assert client.tide.falls == 1
+    assert client.watermark.resets == 1
     assert names(store) == {"a": ""}
 
 
@@ -175,7 +177,7 @@ def test_a_watch_that_is_answered_and_silent_is_a_sign_of_life() -> None:
         task.cancel()
 
     asyncio.run(play())
-    assert (reflector.pulse.breaks, reflector.pulse.trouble) == (1, "")
+    assert (reflector.health.breaks, reflector.health.trouble) == (1, "")
 
 
 def test_a_kind_that_was_away_for_a_moment_is_listed_anew() -> None:
@@ -183,7 +185,7 @@ def test_a_kind_that_was_away_for_a_moment_is_listed_anew() -> None:
     missing = Refused(404, "NotFound", "no such thing")
     store, _, reflector = reflected(page(5, group), missing, page(6, group), kind=PodGroup)
     assert len(store.all_of(PodGroup)) == 1
-    assert not reflector.pulse.is_absent
+    assert not reflector.health.is_absent
 
 
 def test_a_list_begun_earlier_does_not_undo_what_was_learned_since() -> None:

@@ -1,11 +1,10 @@
 """A client of the Kubernetes API server: lists, watches and writes of the kinds that hekla knows.
 
-access       who to talk to and as whom: kubeconfig, in-cluster files, exec plugins
+access       the server's address and the credentials: kubeconfig, in-cluster files, exec plugins
 client       requests over HTTP; answers that are refusals become `Refused`
 resources    where the objects of each kind stand
 wire         bytes as typed manifests; what does not fit is told, not raised
 reading      all objects of some kinds, listed once
-config_map   a scheduler configuration that stands in the cluster
 reflector    all objects of a kind, kept up to date
 lease        which of several replicas leads
 """

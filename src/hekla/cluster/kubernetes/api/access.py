@@ -1,4 +1,4 @@
-"""Access: which API server to talk to, and as whom.
+"""Access: which API server to talk to, with which credentials, and how often.
 
 The official client reads kubeconfigs (with exec plugins and their expiry), in-cluster files and rotated
 tokens. It is imported only here, and only when a cluster is talked to.
@@ -6,6 +6,8 @@ tokens. It is imported only here, and only when a cluster is talked to.
 
 from __future__ import annotations
 
+import asyncio
+import math
 import os
 import ssl
 import threading
@@ -23,7 +25,7 @@ USUAL_PLACE = Path("~/.kube/config")
 FRESH_SECONDS = 5.0
 """How long credentials are used before the loader is asked whether they still hold."""
 LONGEST_LOAD = 30.0
-"""How long the loader may take: an exec plugin may wait for somebody to log in, or hang."""
+"""How long the loader may take: an exec plugin may wait for a login, or hang."""
 
 
 class Access:
@@ -113,7 +115,7 @@ def find_access(kubeconfig: Path | None = None, context: str | None = None, mast
 
 
 def _in_time(work: Callable[[], T], patience: float) -> T:
-    """What it gives, if it gives anything in time; a plugin that hangs is left alone and holds nobody up."""
+    """What it gives, if it gives anything in time; a plugin that hangs is left alone and holds nothing up."""
     result: Future[T] = Future()
 
     def run() -> None:
@@ -131,3 +133,24 @@ def _in_time(work: Callable[[], T], patience: float) -> T:
 
 def _has_file() -> bool:
     return bool(os.environ.get("KUBECONFIG")) or USUAL_PLACE.expanduser().exists()
+
+
+class Rate:
+    """A bucket that fills with `per_second` turns a second and holds `burst`; 0 a second means no limit."""
+
+    def __init__(self, per_second: float = 0.0, burst: int = 1) -> None:
+        self._per_second = per_second if per_second > 0 else math.inf
+        self._burst = max(burst, 1)
+        self._left = float(self._burst)
+        self._filled_at = stopwatch()
+
+    async def turn(self) -> None:
+        """Wait for a turn; those who wait are served in the order of their coming."""
+        if math.isinf(self._per_second):
+            return
+        now = stopwatch()
+        self._left = min(self._burst, self._left + (now - self._filled_at) * self._per_second)
+        self._filled_at = now
+        self._left -= 1.0
+        if self._left < 0:
+            await asyncio.sleep(-self._left / self._per_second)

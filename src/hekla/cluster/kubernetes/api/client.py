@@ -2,7 +2,7 @@
 
 A refusal is an answer: it says what the server thinks (`Refused`). No answer at all (`Unreachable`) leaves
 open whether the server did what was asked. A call has one deadline, from connecting to the last byte, and its
-answer a largest size; nobody is followed elsewhere, least of all with credentials.
+answer a largest size; redirects are not followed, least of all with credentials.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import aiohttp
 import msgspec
 
 from hekla import __version__
-from hekla.cluster.kubernetes.api.access import Access
-from hekla.cluster.kubernetes.api.rate import Rate
-from hekla.cluster.kubernetes.api.tide import Tide
+from hekla.cluster.kubernetes.api.access import Access, Rate
+from hekla.cluster.kubernetes.api.versions import VersionWatermark
 from hekla.errors import ClusterError
 from hekla.objects.complaint import printable
 
@@ -130,9 +129,9 @@ class Client:
         timeout: float = 30.0,
         agent: str = "hekla",
         largest_answer: int = LARGEST_ANSWER,
-        tide: Tide | None = None,
+        watermark: VersionWatermark | None = None,
     ) -> None:
-        self.tide = tide or Tide()
+        self.watermark = watermark or VersionWatermark()
         self._access = access
         self._rate = rate or Rate()
         self._seconds = timeout
@@ -200,7 +199,7 @@ class Client:
         if isinstance(content, Refused):
             raise content
         if method == "PUT":
-            self.tide.wrote(path, content)
+            self.watermark.wrote(path, content)
         return content
 
     async def _answer(

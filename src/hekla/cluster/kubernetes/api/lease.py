@@ -1,7 +1,7 @@
 """Lease: of several replicas one leads, and knows when it no longer does.
 
-The leader renews a Lease object; the others take it over once it has stood still for its duration, by
-their own clocks. A leader that could not renew in time stops at once, whatever the server thinks.
+The leader renews a Lease object; another replica takes it over once it has stood still for its duration, by
+its own clock. A leader that could not renew in time stops at once, whatever the server thinks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ JITTER = 1.2
 class LeaseOptions:
     """Where the Lease stands, and the times of Volcano's: seconds.
 
-    A leader must be able to try again before its deadline, and must have stopped before others may lead.
+    A leader must be able to try again before its deadline, and must have stopped before another may lead.
     """
 
     namespace: str = "hekla-system"
@@ -132,7 +132,7 @@ class Leadership:
         self._valid_until = began + self.options.renew_deadline
 
     def _heed(self, lease: LeaseObject | None) -> None:
-        """Whoever sees another holder leads no longer, however long the own lease would have lasted."""
+        """A replica that sees another holder leads no longer, however long its own lease had to run."""
         if lease is not None and lease.spec.holder_identity != self.identity:
             self.holder = lease.spec.holder_identity
             self._valid_until = 0.0
@@ -161,7 +161,7 @@ class Leadership:
     async def _write(
         self, lease: LeaseObject, *, is_new: bool = False, holder: str | None = None, duration: float = 0.0
     ) -> None:
-        """Refused by the server where somebody else wrote in between."""
+        """Refused by the server where another replica wrote in between."""
         spec = lease.spec
         if is_new:
             spec = msgspec.structs.replace(

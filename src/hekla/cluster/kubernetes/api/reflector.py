@@ -18,7 +18,7 @@ import numpy as np
 from hekla.clock import stopwatch
 from hekla.cluster.kubernetes.api.client import Client, Refused, Unreachable
 from hekla.cluster.kubernetes.api.resources import Resource
-from hekla.cluster.kubernetes.api.wire import Event, Page, Unfit, Wire
+from hekla.cluster.kubernetes.api.wire import Page, Unfit, WatchEvent, Wire
 from hekla.errors import ClusterError, said_by
 from hekla.objects import Manifest
 from hekla.objects.complaint import Complaint
@@ -33,7 +33,7 @@ M = TypeVar("M", bound=Manifest)
 logger = logging.getLogger("hekla.cluster.kubernetes.api")
 
 
-class Facts(Protocol):
+class FactSink(Protocol):
     """Who wants to know the objects."""
 
     def put(self, manifest: Manifest, *, listed_at: int | None = None) -> None:
@@ -48,7 +48,7 @@ class Facts(Protocol):
 
 
 @dataclass(frozen=True)
-class Patience:
+class WatchPatience:
     """How long to wait for what; seconds."""
 
     watch: float = 240.0
@@ -58,7 +58,7 @@ class Patience:
 
 
 @dataclass
-class Pulse:
+class WatchHealth:
     """How a reflector is doing."""
 
     synced: asyncio.Event = field(default_factory=asyncio.Event)
@@ -88,9 +88,9 @@ class Reflector(Generic[M]):
         client: Client,
         resource: Resource,
         kind: type[M],
-        facts: Facts,
+        facts: FactSink,
         *,
-        patience: Patience | None = None,
+        patience: WatchPatience | None = None,
         dice: np.random.Generator | None = None,
         is_wanted: Callable[[M], bool] = lambda _: True,
     ) -> None:
@@ -99,19 +99,19 @@ class Reflector(Generic[M]):
         self._kind = kind
         self._wire = Wire(kind)
         self._facts = facts
-        self._patience = patience or Patience()
+        self._patience = patience or WatchPatience()
         self._dice = dice or np.random.default_rng()
         self._is_wanted = is_wanted
         self._work: asyncio.Task[str] | None = None
         self._starts_over = False
-        self._is_fallen = False
+        self._is_set_back = False
         """The server may be at an earlier state than was heard of: its next list is right in any case."""
-        self.pulse = Pulse()
-        client.tide.follow(self.start_over)
+        self.health = WatchHealth()
+        client.watermark.follow(self.start_over)
 
     def start_over(self) -> None:
         """What is known may be wrong altogether: list everything anew."""
-        self._starts_over = self._is_fallen = True
+        self._starts_over = self._is_set_back = True
         if self._work is not None:
             self._work.cancel()
 
@@ -120,9 +120,9 @@ class Reflector(Generic[M]):
         try:
             await self._run()
         except Exception as error:
-            # Nobody hears of the kind any more: the longer that lasts, the less its objects can be relied on.
-            self.pulse.trouble = f"following failed: {said_by(error)}"
-            self.pulse.breaks += 1
+            # Changes of the kind are missed: the longer that lasts, the less its objects can be relied on.
+            self.health.trouble = f"following failed: {said_by(error)}"
+            self.health.breaks += 1
             raise
 
     async def _run(self) -> None:
@@ -132,8 +132,8 @@ class Reflector(Generic[M]):
             try:
                 version = await self._step(version)
             except Refused as refusal:
-                self._is_fallen |= TOO_LARGE in str(refusal).lower()
-                if refusal.is_expired or refusal.status == 404 or self._is_fallen:
+                self._is_set_back |= TOO_LARGE in str(refusal).lower()
+                if refusal.is_expired or refusal.status == 404 or self._is_set_back:
                     version = ""
                 await self._wait_out(refusal, pause)
             except ClusterError as error:
@@ -161,42 +161,42 @@ class Reflector(Generic[M]):
         return "" if self._starts_over else version
 
     async def _wait_out(self, error: ClusterError, pause: float) -> None:
-        self.pulse.breaks += 1
+        self.health.breaks += 1
         if isinstance(error, Refused) and error.status == 404 and not self._resource.is_built_in:
             self._be_absent()
             pause = self._patience.longest_pause
         else:
-            if str(error) != self.pulse.trouble:
+            if str(error) != self.health.trouble:
                 logger.warning("%s: %s", self._resource.plural, error)
-            self.pulse.trouble = str(error)
+            self.health.trouble = str(error)
         await asyncio.sleep(pause * (0.5 + self._dice.random()))
 
     def _be_absent(self) -> None:
         """The kind is not defined on this cluster: there are none of it, until it is."""
-        if not self.pulse.is_absent:
+        if not self.health.is_absent:
             logger.info("%s: not defined on this cluster", self._resource.plural)
-        self.pulse.is_absent = True
+        self.health.is_absent = True
         for key in self._facts.keys(self._kind):
             self._facts.drop(self._kind, key)
         self._heard()
-        self.pulse.synced.set()
+        self.health.synced.set()
 
     async def _list(self) -> str:
         """All objects, page by page; the version to go on from."""
         gone, version, listed_at = self._facts.keys(self._kind), "", ALWAYS
         async for page in self._pages():
             version = page.version
-            listed_at = int(version) if version.isdecimal() and not self._is_fallen else ALWAYS
+            listed_at = int(version) if version.isdecimal() and not self._is_set_back else ALWAYS
             for item in page.items:
                 gone.discard(item.key)
                 self._take(item, listed_at)
         for key in gone:
             self._facts.drop(self._kind, key, listed_at=listed_at)
-        self._is_fallen = False
-        self.pulse.lists += 1
-        self.pulse.is_absent = False
+        self._is_set_back = False
+        self.health.lists += 1
+        self.health.is_absent = False
         self._heard()
-        self.pulse.synced.set()
+        self.health.synced.set()
         return version
 
     async def _pages(self) -> AsyncIterator[Page[M]]:
@@ -211,7 +211,7 @@ class Reflector(Generic[M]):
             await asyncio.sleep(0)
 
     async def fresh(self) -> AsyncIterator[tuple[list[M], str]]:
-        """What a list says now, page by page with its version; nobody is told of it."""
+        """What a list says now, page by page with its version; the facts stay as they are."""
         async for page in self._pages():
             items = [item for item in page.items if not isinstance(item, Unfit) and self._is_wanted(item)]
             yield items, page.version
@@ -243,7 +243,7 @@ class Reflector(Generic[M]):
             await self._wait_out(error, self._patience.first_pause)
             if error.is_down:
                 # Restored from a backup, it may have counted beyond this version again: versions do not tell.
-                self._is_fallen = True
+                self._is_set_back = True
                 return ""
         # What was heard before the line went dead counts: resume from there.
         return version
@@ -273,12 +273,12 @@ class Reflector(Generic[M]):
         else:
             self._facts.drop(self._kind, found.key, found.metadata.uid)
 
-    def _lose(self, event: Event[M]) -> None:
+    def _lose(self, event: WatchEvent[M]) -> None:
         if event.object is not None:
             self._facts.drop(self._kind, event.object.key, event.object.metadata.uid)
 
     def _heard(self) -> str:
         """A sign of life, without a version to go on from."""
-        self.pulse.heard_at = stopwatch()
-        self.pulse.trouble = ""
+        self.health.heard_at = stopwatch()
+        self.health.trouble = ""
         return ""

@@ -69,7 +69,7 @@ class Resource:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether every API server has it; the others come with a definition."""
+        """Whether every API server has it; custom resources come with a definition."""
         return not self.group.endswith(".volcano.sh")
 
     def path(self, namespace: str = "", name: str = "", part: str = "") -> str:

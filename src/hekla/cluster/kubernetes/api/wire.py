@@ -1,7 +1,7 @@
 """Wire: what the API server sends, as typed manifests.
 
 Sound objects go straight into their types. One that does not fit is named with the reason and counts as
-absent: another tool's mistake must not stop anybody.
+absent: another tool's mistake must not stop the scheduler.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from hekla.cluster.kubernetes.api.client import Refused, StatusAnswer, Unreachable
-from hekla.cluster.kubernetes.api.tide import Versioned
+from hekla.cluster.kubernetes.api.versions import Versioned
 from hekla.objects import Manifest, ObjectMeta
 from hekla.objects.complaint import Complaint, printable
 from hekla.objects.json_text import NOT_JSON, leniently
-from hekla.objects.soundness import faults_of
-from hekla.objects.typed import Misfit, typed, without_nulls
+from hekla.objects.typed import Misfit, faults_of, typed, without_nulls
 
 M = TypeVar("M", bound=Manifest)
 T = TypeVar("T")
@@ -75,7 +74,7 @@ class Page(Generic[M]):
 
 
 @dataclass(frozen=True)
-class Event(Generic[M]):
+class WatchEvent(Generic[M]):
     """One line of a watch: ADDED, MODIFIED, DELETED or BOOKMARK."""
 
     type: str
@@ -115,7 +114,7 @@ class Wire(Generic[M]):
             [self._read(item) for item in raw.items], raw.metadata.resource_version, raw.metadata.continue_
         )
 
-    def event(self, line: bytes) -> Event[M]:
+    def event(self, line: bytes) -> WatchEvent[M]:
         """One line; an error that the server sends in a watch is raised as the refusal it is."""
         try:
             whole: Any = self._events.decode(line)
@@ -124,16 +123,16 @@ class Wire(Generic[M]):
         if whole.type == "ERROR":
             return self._event_slowly(line)
         found = self._sound(whole.object)
-        return Event(whole.type, found, found.metadata.resource_version)
+        return WatchEvent(whole.type, found, found.metadata.resource_version)
 
-    def _event_slowly(self, line: bytes) -> Event[M]:
+    def _event_slowly(self, line: bytes) -> WatchEvent[M]:
         raw = _decoded(line, RawEvent)
         if raw.type == "ERROR":
             said = _decoded(bytes(raw.object), StatusAnswer)
             raise Refused(said.code or 500, said.reason, said.message)
         meta = _meta_of(raw.object)
         found = None if raw.type == "BOOKMARK" else self._read(raw.object)
-        return Event(raw.type, found, meta.resource_version)
+        return WatchEvent(raw.type, found, meta.resource_version)
 
     def _read(self, raw: msgspec.Raw) -> M | Unfit:
         found = self.decoded(raw)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
-from hekla.cluster.kubernetes.controllers.bodies import Body
+from hekla.cluster.kubernetes.writer import Body
 from hekla.controllers.expand import pod_name
-from hekla.controllers.keys import TASK_INDEX
 from hekla.controllers.ports import RAY_PORTS, argument, port_argument
 from hekla.objects import Pod, VolcanoJob
 from hekla.objects.batch import TaskSpec
+from hekla.objects.keys import TASK_INDEX
 
 ALL_CONTAINERS = ("containers", "initContainers")
 HOSTS_FOLDER = "/etc/volcano"
@@ -23,8 +23,8 @@ RANK_INDEX = "hccl/rankIndex"
 
 
 @dataclass(frozen=True)
-class Seat:
-    """A pod on its way, and where in the Job it stands."""
+class PodDraft:
+    """A pod that is being made, and where in the Job it stands."""
 
     body: Body
     job: VolcanoJob
@@ -39,10 +39,10 @@ class Seat:
 
 def add_to_pod(body: Body, job: VolcanoJob, task: TaskSpec, pod: Pod) -> None:
     """Let every plugin of the Job add its part."""
-    seat = Seat(body, job, task, int(pod.metadata.annotations[TASK_INDEX]))
+    draft = PodDraft(body, job, task, int(pod.metadata.annotations[TASK_INDEX]))
     for name in sorted(job.spec.plugins, key=lambda name: (name == "hcclrank", name)):
         if name in PLUGINS:
-            PLUGINS[name](seat)
+            PLUGINS[name](draft)
 
 
 def containers_of(spec: Body, kinds: Sequence[str] = ALL_CONTAINERS) -> Iterator[Body]:
@@ -68,7 +68,7 @@ def mount(spec: Body, volume: Body, path: str, kinds: Sequence[str] = ALL_CONTAI
 
 
 def host_name(job: VolcanoJob, task: TaskSpec, index: int) -> str:
-    """How a pod is called by the others of its Job, once it has a headless service."""
+    """How a pod is called by the other pods of its Job, once it has a headless service."""
     return f"{pod_name(job, task, index)}.{job.metadata.name}"
 
 
@@ -89,15 +89,15 @@ def hosts_config(job: VolcanoJob) -> str:
     return f"{job.metadata.name}-svc"
 
 
-def env(seat: Seat) -> None:
+def env(draft: PodDraft) -> None:
     """Every container knows its number within the task."""
-    set_variables(seat.spec, [variable(f"{prefix}_TASK_INDEX", seat.index) for prefix in ("VK", "VC")])
+    set_variables(draft.spec, [variable(f"{prefix}_TASK_INDEX", draft.index) for prefix in ("VK", "VC")])
 
 
-def svc(seat: Seat) -> None:
-    """Every pod has a name on the network, and every container knows those of all others."""
-    spec, job = seat.spec, seat.job
-    spec.setdefault("hostname", seat.body["metadata"]["name"])
+def svc(draft: PodDraft) -> None:
+    """Every pod has a name on the network, and every container knows the names of all pods."""
+    spec, job = draft.spec, draft.job
+    spec.setdefault("hostname", draft.body["metadata"]["name"])
     spec.setdefault("subdomain", job.metadata.name)
     names = [variable_name(task, ending) for task in job.spec.tasks for ending in ("HOSTS", "NUM")]
     config = hosts_config(job)
@@ -108,9 +108,9 @@ def svc(seat: Seat) -> None:
     mount(spec, {"name": config, "configMap": {"name": config}}, HOSTS_FOLDER)
 
 
-def pytorch(seat: Seat) -> None:
+def pytorch(draft: PodDraft) -> None:
     """The master is the first; the workers count on from there."""
-    job = seat.job
+    job = draft.job
     master = task_named(job, argument(job, "pytorch", "master", "master"))
     worker = argument(job, "pytorch", "worker", "worker")
     if master is None:
@@ -120,16 +120,16 @@ def pytorch(seat: Seat) -> None:
         variable("MASTER_PORT", port_argument(job, "pytorch", "port", 23456)),
         variable("WORLD_SIZE", sum(task.replicas for task in job.spec.tasks)),
     ]
-    if seat.task.name == master.name:
-        variables.append(variable("RANK", seat.index))
-    elif seat.task.name == worker:
-        variables.append(variable("RANK", master.replicas + seat.index))
-    set_variables(seat.spec, variables, ("containers",))
+    if draft.task.name == master.name:
+        variables.append(variable("RANK", draft.index))
+    elif draft.task.name == worker:
+        variables.append(variable("RANK", master.replicas + draft.index))
+    set_variables(draft.spec, variables, ("containers",))
 
 
-def tensorflow(seat: Seat) -> None:
+def tensorflow(draft: PodDraft) -> None:
     """TF_CONFIG names the hosts of all roles, and the role of this pod; a lonely pod needs none."""
-    job = seat.job
+    job = draft.job
     if len(job.spec.tasks) == 1 and job.spec.tasks[0].replicas == 1:
         return
     port = port_argument(job, "tensorflow", "port", 2222)
@@ -140,35 +140,35 @@ def tensorflow(seat: Seat) -> None:
         for role, task in task_by_role.items()
         if task
     }
-    own = next((role for role, task in task_by_role.items() if task == seat.task), None)
+    own = next((role for role, task in task_by_role.items() if task == draft.task), None)
     if own is not None:
-        config = {"cluster": cluster, "task": {"type": own, "index": seat.index}}
-        set_variables(seat.spec, [variable("TF_CONFIG", json.dumps(config))], ("containers",))
+        config = {"cluster": cluster, "task": {"type": own, "index": draft.index}}
+        set_variables(draft.spec, [variable("TF_CONFIG", json.dumps(config))], ("containers",))
 
 
-def mpi(seat: Seat) -> None:
+def mpi(draft: PodDraft) -> None:
     """The master knows the workers."""
-    job = seat.job
-    if seat.task.name == argument(job, "mpi", "master", "master"):
+    job = draft.job
+    if draft.task.name == argument(job, "mpi", "master", "master"):
         workers = hosts_of(job, task_named(job, argument(job, "mpi", "worker", "worker")))
-        set_variables(seat.spec, [variable("MPI_HOST", ",".join(workers))])
+        set_variables(draft.spec, [variable("MPI_HOST", ",".join(workers))])
 
 
-def ray(seat: Seat) -> None:
+def ray(draft: PodDraft) -> None:
     """The head starts a cluster; the workers join it."""
-    job = seat.job
+    job = draft.job
     head = argument(job, "ray", "head", "head")
     port, dashboard, client = (port_argument(job, "ray", name, ours) for name, ours in RAY_PORTS.items())
     address = f"{job.metadata.name}-{head}-0.{job.metadata.name}:{port}"
-    if seat.task.name == head:
+    if draft.task.name == head:
         start = (
             f"ray start --head --block --dashboard-host=0.0.0.0 --port={port}"
             f" --dashboard-port={dashboard} --ray-client-server-port={client}"
         )
-        _start(seat.spec, argument(job, "ray", "headContainer", "head"), start)
-    elif seat.task.name == argument(job, "ray", "worker", "worker"):
+        _start(draft.spec, argument(job, "ray", "headContainer", "head"), start)
+    elif draft.task.name == argument(job, "ray", "worker", "worker"):
         start = f"ray start --block --address={address}"
-        _start(seat.spec, argument(job, "ray", "workerContainer", "worker"), start)
+        _start(draft.spec, argument(job, "ray", "workerContainer", "worker"), start)
 
 
 def _start(spec: Body, name: str, start: str) -> None:
@@ -177,10 +177,10 @@ def _start(spec: Body, name: str, start: str) -> None:
             container["command"], container["args"] = ["sh"], ["-c", start]
 
 
-def hcclrank(seat: Seat) -> None:
+def hcclrank(draft: PodDraft) -> None:
     """The rank of the pod among all, as an annotation: what is there, else RANK, else by position."""
-    annotations = seat.body["metadata"].setdefault("annotations", {})
-    annotations.setdefault(RANK_INDEX, _rank_in(seat.spec) or str(_rank_by_position(seat)))
+    annotations = draft.body["metadata"].setdefault("annotations", {})
+    annotations.setdefault(RANK_INDEX, _rank_in(draft.spec) or str(_rank_by_position(draft)))
 
 
 def _rank_in(spec: Body) -> str:
@@ -191,14 +191,14 @@ def _rank_in(spec: Body) -> str:
     return ""
 
 
-def _rank_by_position(seat: Seat) -> int:
-    master = task_named(seat.job, argument(seat.job, "hcclrank", "master", "master"))
-    if seat.task.name == argument(seat.job, "hcclrank", "worker", "worker"):
-        return seat.index + (master.replicas if master is not None else 0)
-    return seat.index
+def _rank_by_position(draft: PodDraft) -> int:
+    master = task_named(draft.job, argument(draft.job, "hcclrank", "master", "master"))
+    if draft.task.name == argument(draft.job, "hcclrank", "worker", "worker"):
+        return draft.index + (master.replicas if master is not None else 0)
+    return draft.index
 
 
-PLUGINS: dict[str, Callable[[Seat], None]] = {
+PLUGINS: dict[str, Callable[[PodDraft], None]] = {
     "env": env,
     "svc": svc,
     "pytorch": pytorch,

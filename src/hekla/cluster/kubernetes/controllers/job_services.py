@@ -1,4 +1,4 @@
-"""Job services: the objects that plugins need beside the pods: a headless Service, the list of hosts, a wall.
+"""Job services: the objects that plugins need beside the pods: a headless Service, hosts, a network policy.
 
 They are made before the first pod, refreshed when the Job is scaled, and taken away when it has ended. All
 belong to the Job, so they go with it in any case.
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hekla.cluster.kubernetes.api.client import Client, Refused
-from hekla.cluster.kubernetes.controllers.bodies import Body, owner_body
-from hekla.cluster.kubernetes.controllers.gatekeeper import Tell
+from hekla.cluster.kubernetes.context import Tell
 from hekla.cluster.kubernetes.controllers.job_plugins import hosts_config, hosts_of, variable_name
+from hekla.cluster.kubernetes.writer import Body, owner_body
 from hekla.controllers.expand import owner_of
-from hekla.controllers.keys import JOB_NAME, JOB_NAMESPACE
 from hekla.controllers.ports import RAY_PORTS, argument, port_argument
 from hekla.errors import ClusterError
 from hekla.objects import VolcanoJob
+from hekla.objects.keys import JOB_NAME, JOB_NAMESPACE, TASK_SPEC
 
 NO_KEYS = (
     'job plugin "ssh" is not supported: hekla makes no keys; mount a Secret with a pair of them at /root/.ssh'
@@ -26,7 +26,7 @@ NO_KEYS = (
 
 
 @dataclass(frozen=True)
-class Thing:
+class ServiceObject:
     """An object of a kind that hekla does not follow."""
 
     folder: str
@@ -74,9 +74,9 @@ class JobServices:
     async def clear_away(self, job: VolcanoJob) -> None:
         """The Job has ended."""
         self.forget(job.key)
-        for thing in things_of(job):
+        for wanted in service_objects_of(job):
             try:
-                await self._client.delete(thing.path)
+                await self._client.delete(wanted.path)
             except Refused as refusal:
                 if refusal.status != 404:
                     raise
@@ -84,27 +84,27 @@ class JobServices:
     async def _make(self, job: VolcanoJob) -> None:
         if "ssh" in job.spec.plugins:
             self._tell(job, "Warning", "PluginError", NO_KEYS)
-        for thing in things_of(job):
+        for wanted in service_objects_of(job):
             try:
-                await self._client.post(thing.folder, thing.body)
+                await self._client.post(wanted.folder, wanted.body)
             except Refused as refusal:
                 if refusal.reason != "AlreadyExists":
                     raise
-                if "data" in thing.body:
-                    await self._client.patch(thing.path, {"data": thing.body["data"]})
+                if "data" in wanted.body:
+                    await self._client.patch(wanted.path, {"data": wanted.body["data"]})
 
 
-def things_of(job: VolcanoJob) -> Iterator[Thing]:
+def service_objects_of(job: VolcanoJob) -> Iterator[ServiceObject]:
     """What the plugins of the Job need."""
     space = job.metadata.namespace
     core, network = f"/api/v1/namespaces/{space}", f"/apis/networking.k8s.io/v1/namespaces/{space}"
     if "svc" in job.spec.plugins:
-        yield Thing(f"{core}/configmaps", hosts_map(job))
-        yield Thing(f"{core}/services", headless_service(job))
+        yield ServiceObject(f"{core}/configmaps", hosts_map(job))
+        yield ServiceObject(f"{core}/services", headless_service(job))
         if not flag(job, "svc", "disable-network-policy"):
-            yield Thing(f"{network}/networkpolicies", wall_around(job))
+            yield ServiceObject(f"{network}/networkpolicies", network_policy(job))
     if "ray" in job.spec.plugins:
-        yield Thing(f"{core}/services", ray_service(job))
+        yield ServiceObject(f"{core}/services", ray_service(job))
 
 
 def flag(job: VolcanoJob, plugin: str, name: str) -> bool:
@@ -149,7 +149,7 @@ def headless_service(job: VolcanoJob) -> Body:
     }
 
 
-def wall_around(job: VolcanoJob) -> Body:
+def network_policy(job: VolcanoJob) -> Body:
     """Only pods of the Job reach pods of the Job."""
     own = {"matchLabels": _own_pods(job)}
     return {
@@ -170,7 +170,7 @@ def ray_service(job: VolcanoJob) -> Body:
         {"name": names[name], "port": port_argument(job, "ray", name, ours), "protocol": "TCP"}
         for name, ours in RAY_PORTS.items()
     ]
-    head = {"volcano.sh/task-spec": argument(job, "ray", "head", "head")}
+    head = {TASK_SPEC: argument(job, "ray", "head", "head")}
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -11,17 +11,17 @@ import msgspec
 from msgspec import to_builtins
 
 from hekla.cluster.kubernetes.api.client import Client, Refused
-from hekla.cluster.kubernetes.api.tide import Versioned
-from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, meta_body
-from hekla.cluster.kubernetes.controllers.office import Office
-from hekla.cluster.kubernetes.outbox import Rank
-from hekla.cluster.rooms import is_finished
+from hekla.cluster.kubernetes.api.versions import Versioned
+from hekla.cluster.kubernetes.context import ControllerContext
+from hekla.cluster.kubernetes.outbox import WriteRank
+from hekla.cluster.kubernetes.writer import Body, group_spec_body, meta_body
+from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers import default_pod_group, pod_group_for
-from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.podgroup import controller_of, group_name_for
 from hekla.errors import ClusterError
 from hekla.objects import Namespace, OwnerReference, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME
 
 logger = logging.getLogger("hekla.cluster")
 MOST_OWNERS = 10_000
@@ -36,25 +36,25 @@ _PLACES = {
 }
 
 
-class Scale(msgspec.Struct, frozen=True):
+class ReplicaCount(msgspec.Struct, frozen=True):
     """How many pods a workload wants."""
 
     replicas: int = 1
 
 
-class Scaled(msgspec.Struct, frozen=True):
+class ReplicatedWorkload(msgspec.Struct, frozen=True):
     """As much of a workload as tells its size."""
 
-    spec: Scale = Scale()
+    spec: ReplicaCount = ReplicaCount()
 
 
 class PlainPods:
     """Gives every pod of these schedulers a PodGroup; the pod is told its name by an annotation."""
 
     def __init__(
-        self, office: Office, client: Client, facts: Store, scheduler_names: tuple[str, ...]
+        self, context: ControllerContext, client: Client, facts: Store, scheduler_names: tuple[str, ...]
     ) -> None:
-        self._office = office
+        self._context = context
         self._client = client
         self._facts = facts
         self._names = scheduler_names
@@ -71,7 +71,7 @@ class PlainPods:
         waiting = self._waiting.setdefault(group, {})
         waiting[pod.key] = None
         if group not in self._resting:
-            self._office.outbox.put(Rank.OBJECT, f"podgroup for {group}", partial(self._adopt, group))
+            self._context.outbox.put(WriteRank.OBJECT, f"podgroup for {group}", partial(self._adopt, group))
 
     def _is_ours(self, pod: Pod) -> bool:
         return (
@@ -90,15 +90,15 @@ class PlainPods:
             return
         owner = controller_of(pod)
         if owner is not None and owner.kind in ("ReplicaSet", "StatefulSet"):
-            self._office.outbox.put(Rank.OBJECT, f"end of {key}", partial(self._dissolve, group, owner))
+            self._context.outbox.put(WriteRank.OBJECT, f"end of {key}", partial(self._dissolve, group, owner))
 
     async def _dissolve(self, group: PodGroup, owner: OwnerReference) -> None:
         """Between two pods of a workload the group stays; the workload itself knows."""
         place = _PLACES[owner.kind].format(group.metadata.namespace, owner.name)
         try:
-            data = msgspec.json.decode(await self._client.get(place), type=Scaled)
-            if data.spec.replicas == 0 and self._office.is_current():
-                await self._office.writer.delete(PodGroup, group.key, group.metadata.uid)
+            data = msgspec.json.decode(await self._client.get(place), type=ReplicatedWorkload)
+            if data.spec.replicas == 0 and self._context.is_current():
+                await self._context.writer.delete(PodGroup, group.key, group.metadata.uid)
         except ClusterError as error:
             # It goes with its workload at the latest.
             logger.debug("podgroup %s stays: %s", group.key, error)
@@ -106,7 +106,7 @@ class PlainPods:
     async def _adopt(self, group: str) -> None:
         keys = self._waiting.pop(group, {})
         pods = [pod for key in keys if (pod := self._facts.get(Pod, key)) is not None and self._is_ours(pod)]
-        if not pods or not self._office.is_current():
+        if not pods or not self._context.is_current():
             return
         try:
             await self._ensure_group(pods[0])
@@ -119,7 +119,9 @@ class PlainPods:
             return
         self._pauses.pop(group, None)
         for pod in pods:
-            self._office.outbox.put(Rank.OBJECT, f"join {pod.metadata.uid}", partial(self._join, pod.key))
+            self._context.outbox.put(
+                WriteRank.OBJECT, f"join {pod.metadata.uid}", partial(self._join, pod.key)
+            )
 
     async def _ensure_group(self, pod: Pod) -> None:
         existing = self._facts.by_key(PodGroup)
@@ -134,7 +136,7 @@ class PlainPods:
             group = default_pod_group(group, self._facts.by_key(Namespace))
             body: Body = {"metadata": meta_body(group), "spec": group_spec_body(group.spec)}
             body["status"] = to_builtins(group.status)
-            await self._office.writer.make_sure(PodGroup, group.metadata.namespace, body)
+            await self._context.writer.make_sure(PodGroup, group.metadata.namespace, body)
 
     async def _annotations_of(self, namespace: str, owner: OwnerReference) -> Mapping[str, str]:
         """What the workload says; read once, and nothing if it is of another kind or gone."""
@@ -156,19 +158,19 @@ class PlainPods:
 
     async def _join(self, key: str) -> None:
         pod = self._facts.get(Pod, key)
-        if pod is None or not self._is_ours(pod) or not self._office.is_current():
+        if pod is None or not self._is_ours(pod) or not self._context.is_current():
             return
         name = group_name_for(pod)
         mark = {"metadata": {"uid": pod.metadata.uid, "annotations": {GROUP_NAME: name}}}
         try:
-            await self._office.writer.change(Pod, key, mark)
+            await self._context.writer.change(Pod, key, mark)
         except ClusterError as error:
             if not isinstance(error, Refused) or error.status not in (404, 409):
                 logger.warning("pod %s: not told its podgroup: %s", key, error)
                 self._try_later(f"{pod.metadata.namespace}/{name}", {key: None})
 
     def _try_later(self, group: str, keys: dict[str, None]) -> None:
-        """Wait, longer each time; a pod that comes meanwhile waits with the others."""
+        """Wait, longer each time; a pod that comes meanwhile waits with the rest of its group."""
         self._waiting[group] = keys | self._waiting.get(group, {})
         if group not in self._resting:
             pause = self._pauses[group] = min(2 * self._pauses.get(group, FIRST_PAUSE / 2), LONGEST_PAUSE)
@@ -177,5 +179,5 @@ class PlainPods:
 
     def _wake(self, group: str) -> None:
         self._resting.discard(group)
-        if self._office.is_current() and self._waiting.get(group):
-            self._office.outbox.put(Rank.OBJECT, f"podgroup for {group}", partial(self._adopt, group))
+        if self._context.is_current() and self._waiting.get(group):
+            self._context.outbox.put(WriteRank.OBJECT, f"podgroup for {group}", partial(self._adopt, group))

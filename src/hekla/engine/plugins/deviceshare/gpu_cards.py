@@ -19,13 +19,9 @@ from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.node import Node
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
+from hekla.objects.keys import GPU_INDEX, GPU_MEMORY, GPU_NUMBER, GPU_UNHEALTHY
 from hekla.objects.pod import Container
 from hekla.objects.quantity import read_count, whole
-
-GPU_MEMORY = "volcano.sh/gpu-memory"
-GPU_NUMBER = "volcano.sh/gpu-number"
-GPU_INDEX = "volcano.sh/gpu-index"
-UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
 
 MOST_CARDS = 1024
 """More on one node is taken for a mistake of its author."""
@@ -144,7 +140,7 @@ def limit(container: Container, resource: str) -> int:
 
 def card_ids(node: Node) -> list[int]:
     """The ids of the healthy cards."""
-    unhealthy = read_ids(node.manifest.metadata.annotations.get(UNHEALTHY, ""))
+    unhealthy = read_ids(node.manifest.metadata.annotations.get(GPU_UNHEALTHY, ""))
     number = node.capacity.get(GPU_NUMBER, 0) // 1000
     return [at for at in range(min(number, MOST_CARDS)) if at not in unhealthy]
 

@@ -17,24 +17,28 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hekla.engine.model.node import Node
-from hekla.engine.model.task import GROUP_NAME, Task
+from hekla.engine.model.task import Task
 from hekla.errors import InputError
+from hekla.objects.keys import (
+    ALTERNATIVE_GROUP_NAME,
+    AVOID_GPU_TYPE,
+    AVOID_GPU_UUID,
+    GROUP_NAME,
+    USE_GPU_TYPE,
+    USE_GPU_UUID,
+    VGPU_CORES,
+    VGPU_GROUP_POLICY,
+    VGPU_HELD,
+    VGPU_MEMORY,
+    VGPU_MODE,
+    VGPU_NUMBER,
+    VGPU_PERCENTAGE,
+    VGPU_REGISTER,
+)
 from hekla.objects.pod import Container
 from hekla.objects.quantity import read_count, whole
 
-NUMBER = "volcano.sh/vgpu-number"
-MEMORY = "volcano.sh/vgpu-memory"
-PERCENTAGE = "volcano.sh/vgpu-memory-percentage"
-CORES = "volcano.sh/vgpu-cores"
-
-REGISTER = "volcano.sh/node-vgpu-register"
-HELD = "volcano.sh/vgpu-ids-new"
-USE_TYPE, AVOID_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
-USE_UUID, AVOID_UUID = "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid"
-MODE = "volcano.sh/vgpu-mode"
-GROUP_POLICY = "volcano.sh/vgpu-podgroup-policy"
-ALTERNATIVE_GROUP_NAME = "scheduling.volcano.sh/group-name"
-WISHES = (USE_TYPE, AVOID_TYPE, USE_UUID, AVOID_UUID, MODE, GROUP_POLICY)
+WISHES = (USE_GPU_TYPE, AVOID_GPU_TYPE, USE_GPU_UUID, AVOID_GPU_UUID, VGPU_MODE, VGPU_GROUP_POLICY)
 
 SOFTWARE_MODE = "hami-core"
 SPREAD = "spread"
@@ -121,11 +125,11 @@ class Request:
 
     @property
     def avoids_its_group(self) -> bool:
-        return self.wishes.get(GROUP_POLICY) == SPREAD and bool(self.tenant.group)
+        return self.wishes.get(VGPU_GROUP_POLICY) == SPREAD and bool(self.tenant.group)
 
     def likes(self, card: Card) -> bool:
         """By type and by uuid."""
-        kinds, uuids = (USE_TYPE, AVOID_TYPE), (USE_UUID, AVOID_UUID)
+        kinds, uuids = (USE_GPU_TYPE, AVOID_GPU_TYPE), (USE_GPU_UUID, AVOID_GPU_UUID)
         return _accepts(self.wishes, *kinds, lambda word: word.upper() in card.type.upper()) and _accepts(
             self.wishes, *uuids, lambda word: word == card.uuid
         )
@@ -168,22 +172,24 @@ def tenant_of(task: Task, rules: Sequence[Mapping[str, str]]) -> Tenant:
 def demand_of(container: Container) -> Demand | None:
     """Only a number of cards or memory makes a demand; cores alone do not."""
     limits = container.resources.limits
-    if NUMBER not in limits and MEMORY not in limits:
+    if VGPU_NUMBER not in limits and VGPU_MEMORY not in limits:
         return None
-    memory, percentage = _amount(container, MEMORY), _amount(container, PERCENTAGE)
-    has_size = memory or _mentions(container, PERCENTAGE)
+    memory, percentage = _amount(container, VGPU_MEMORY), _amount(container, VGPU_PERCENTAGE)
+    has_size = memory or _mentions(container, VGPU_PERCENTAGE)
     return Demand(
-        cards=_amount(container, NUMBER) if NUMBER in limits else 1,
+        cards=_amount(container, VGPU_NUMBER) if VGPU_NUMBER in limits else 1,
         memory=memory,
         percentage=percentage if has_size else 100,
-        cores=_amount(container, CORES),
+        cores=_amount(container, VGPU_CORES),
     )
 
 
 def cards_of(node: Node) -> list[Card]:
     """The cards that a node registers; raises InputError where the annotation cannot be read."""
-    text = node.manifest.metadata.annotations.get(REGISTER, "")
-    if ":" not in text or not all(node.allocatable.get(name, 0) > 0 for name in (NUMBER, MEMORY, CORES)):
+    text = node.manifest.metadata.annotations.get(VGPU_REGISTER, "")
+    if ":" not in text or not all(
+        node.allocatable.get(name, 0) > 0 for name in (VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES)
+    ):
         return []
     return [_card(part) for part in text.split(":") if "," in part]
 
@@ -192,7 +198,7 @@ def _card(text: str) -> Card:
     fields = text.split(",")
     if len(fields) < 6:
         expected = "uuid,slots,memory,type,health,mode"
-        raise InputError(f'{REGISTER}: "{text}" is no card; write it like "{expected}"')
+        raise InputError(f'{VGPU_REGISTER}: "{text}" is no card; write it like "{expected}"')
     uuid, slots, memory, kind = fields[:4]
     return Card(uuid, _number(slots), _number(memory), kind)
 
@@ -200,7 +206,7 @@ def _card(text: str) -> Card:
 def slices_of(task: Task, cards: Sequence[Card]) -> tuple[Slice, ...]:
     """What a pod on a node says it holds of the node's cards."""
     place_of = {card.uuid: at for at, card in enumerate(cards)}
-    parts = task.pod.metadata.annotations.get(HELD, "").replace(";", ":").split(":")
+    parts = task.pod.metadata.annotations.get(VGPU_HELD, "").replace(";", ":").split(":")
     known = (fields for part in parts if len(fields := part.split(",")) == 4 and fields[0] in place_of)
     return tuple(Slice(place_of[uuid], _number(memory), _number(cores)) for uuid, _, memory, cores in known)
 

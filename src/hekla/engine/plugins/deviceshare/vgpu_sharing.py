@@ -13,7 +13,6 @@ from hekla.engine.ledger.arrays import Floats, Mask, Rows
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.deviceshare.vgpu_cards import (
-    MODE,
     SOFTWARE_MODE,
     Card,
     Demand,
@@ -27,6 +26,7 @@ from hekla.engine.plugins.deviceshare.vgpu_cards import (
 )
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint
+from hekla.objects.keys import VGPU_MODE
 
 BINPACK, SPREAD = "binpack", "spread"
 
@@ -115,7 +115,7 @@ class VirtualCards:
 
     def _plan(self, task: Task, row: int) -> Plan | None:
         request, cards = self._request_of(task), self.cards_of_row.get(row)
-        if request is None or not cards or request.wishes.get(MODE, SOFTWARE_MODE) != SOFTWARE_MODE:
+        if request is None or not cards or request.wishes.get(VGPU_MODE, SOFTWARE_MODE) != SOFTWARE_MODE:
             return None
         return walk(cards, request, self._policy)
 

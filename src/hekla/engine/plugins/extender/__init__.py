@@ -43,8 +43,8 @@ from hekla.engine.plugins.extender.messages import (
     Heard,
     Nothing,
     Overused,
+    PredicateAnswer,
     Ready,
-    Refused,
     Scored,
     Transport,
     Victims,
@@ -57,7 +57,7 @@ from hekla.engine.plugins.extender.messages import (
     task_document,
 )
 from hekla.errors import InputError
-from hekla.objects.duration import read_seconds
+from hekla.objects.quantity import read_seconds
 
 Answer = TypeVar("Answer")
 
@@ -179,7 +179,7 @@ class Extender(Plugin):
         session = self.session
         question = {"task": task_document(session, task), "node": node_document(session, row)}
         try:
-            answer = self._call(self.arguments.predicate, question, Refused)
+            answer = self._call(self.arguments.predicate, question, PredicateAnswer)
         except CallFailed as error:
             return ("" if self.arguments.ignorable else str(error)), Code.ERROR
         return answer.message, Code(answer.code) if answer.code in list(Code) else Code.ERROR

@@ -35,7 +35,7 @@ Transport = Callable[[str, bytes, float], bytes]
 """Posts a body to a URL within so many seconds and gives back the answer; raises CallFailed."""
 
 
-class Refused(msgspec.Struct):
+class PredicateAnswer(msgspec.Struct):
     """Answer of predicate: an empty text lets the task in. Older services write `errorMessage`."""
 
     status: str = ""

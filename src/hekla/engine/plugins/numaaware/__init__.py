@@ -35,10 +35,10 @@ from hekla.engine.plugins.numaaware.row_memory import RowMemory
 from hekla.errors import InputError
 from hekla.objects import Numatopology
 from hekla.objects.complaint import Complaint
+from hekla.objects.keys import NUMA_POLICY
+from hekla.objects.node import CpuInfo
 from hekla.objects.quantity import whole
-from hekla.objects.topology import CpuInfo
 
-POLICY = "volcano.sh/numa-topology-policy"
 CPU_MANAGER, TOPOLOGY_MANAGER = "CPUManagerPolicy", "TopologyManagerPolicy"
 STATIC = "static"
 NO_POLICY = ("", "none")
@@ -272,7 +272,7 @@ def wish_of(task: Task) -> Wish | None:
             return None
     except InputError:  # a limit that is no quantity; requests were read before
         return None
-    policy = task.pod.metadata.annotations.get(POLICY, "")
+    policy = task.pod.metadata.annotations.get(NUMA_POLICY, "")
     return Wish(policy, tuple(whole_cpus(container.resources) for container in task.pod.spec.containers))
 
 

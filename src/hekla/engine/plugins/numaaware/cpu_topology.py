@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from hekla.errors import InputError
+from hekla.objects.node import CpuInfo
 from hekla.objects.quantity import read_count
-from hekla.objects.topology import CpuInfo
 
 CpuSet = int
 NO_CPUS: CpuSet = 0

@@ -21,11 +21,11 @@ from hekla.engine.plugins.kubernetes.nodes import matching_any
 from hekla.engine.plugins.predicates.volumes import Binding, Storage
 from hekla.errors import InputError
 from hekla.objects import PersistentVolume, PersistentVolumeClaim
+from hekla.objects.keys import SELECTED_NODE
 from hekla.objects.meta import ResourceList, matches
 from hekla.objects.quantity import whole
 from hekla.objects.storage import AllowedTopology
 
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 NODE_CONFLICT = "node(s) had volume node affinity conflict"

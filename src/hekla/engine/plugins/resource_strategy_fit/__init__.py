@@ -24,8 +24,6 @@ from hekla.engine.plugins.class_memory import ClassMemory
 from hekla.engine.plugins.resource_strategy_fit.strategies import (
     LEAST,
     MOST,
-    TYPE_ANNOTATION,
-    WEIGHT_ANNOTATION,
     Strategy,
     read_reserves,
     read_scarce,
@@ -33,6 +31,7 @@ from hekla.engine.plugins.resource_strategy_fit.strategies import (
     strategies_of,
     strategy_for,
 )
+from hekla.objects.keys import STRATEGY_TYPE, STRATEGY_WEIGHT
 
 MAX_NODE_SCORE = 100.0
 BYTES_PER_MILLI_DEVICE = 1e6
@@ -108,7 +107,7 @@ class ResourceStrategyFit(Plugin):
 
     def distinguishes(self, task: Task) -> Hashable:
         notes = task.pod.metadata.annotations
-        return notes.get(TYPE_ANNOTATION), notes.get(WEIGHT_ANNOTATION)
+        return notes.get(STRATEGY_TYPE), notes.get(STRATEGY_WEIGHT)
 
     @answers(PREDICATE, Scope.LEDGER)
     def refuse_what_idle_devices_need(self, task: Task, states: NodeStates) -> list[Refusal] | None:

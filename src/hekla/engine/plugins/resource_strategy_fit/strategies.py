@@ -14,10 +14,9 @@ import msgspec
 
 from hekla.engine.model.resources import CPU, MEMORY
 from hekla.objects import Pod
+from hekla.objects.keys import STRATEGY_TYPE, STRATEGY_WEIGHT
 
 MOST, LEAST = "MostAllocated", "LeastAllocated"
-TYPE_ANNOTATION = "volcano.sh/resource-strategy-scoring-type"
-WEIGHT_ANNOTATION = "volcano.sh/resource-strategy-weight"
 WILDCARD = "*"
 
 Part = TypeVar("Part")
@@ -63,13 +62,13 @@ def strategy_for(resource: str, strategies: Strategies) -> Strategy | None:
 def strategies_of(pod: Pod, usual: Strategies) -> Strategies:
     """The pod's own strategies where it has some; a pod that names a type but no weights has none at all."""
     notes = pod.metadata.annotations
-    if TYPE_ANNOTATION not in notes:
+    if STRATEGY_TYPE not in notes:
         return usual
     try:
-        weights = msgspec.json.decode(notes.get(WEIGHT_ANNOTATION, ""), type=dict[str, int])
+        weights = msgspec.json.decode(notes.get(STRATEGY_WEIGHT, ""), type=dict[str, int])
     except (msgspec.MsgspecError, RecursionError):
         return {}
-    return {name: Strategy(notes[TYPE_ANNOTATION], weight) for name, weight in weights.items()}
+    return {name: Strategy(notes[STRATEGY_TYPE], weight) for name, weight in weights.items()}
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ import numpy as np
 from hekla.engine.ledger.arrays import Counts
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
 from hekla.engine.model.resources import PODS, is_whole
-from hekla.engine.model.task import NOWHERE, TASK_SPEC, Task
+from hekla.engine.model.task import NOWHERE, Task
 from hekla.errors import InputError
+from hekla.objects.keys import TASK_SPEC
 
 MEBIBYTE = 1024 * 1024
 AFFINITY = "volcano.sh/task-topology-affinity"

@@ -1,4 +1,4 @@
-"""Desk: what everybody needs who carries out a decision; and how something is taken for granted."""
+"""Context: what carrying out a decision takes: facts, assumptions, and the ways to write and to tell."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from hekla.cluster.kubernetes.outbox import Outbox
 from hekla.cluster.kubernetes.recorder import Recorder
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.store import Store
-from hekla.controllers.keys import GROUP_NAME
 from hekla.objects import Manifest, Pod
+from hekla.objects.keys import GROUP_NAME
+
+Tell = Callable[[Manifest, str, str, str], None]
+"""An object, Normal or Warning, a reason, a message."""
 
 
 @dataclass(frozen=True)
-class Desk:
+class WriteContext:
     """The facts, what is assumed beyond them, and the ways to write; `show` lets the engine see a change."""
 
     store: Store
@@ -83,3 +86,13 @@ def group_of(pod: Pod) -> str:
     """The key of the pod's PodGroup; empty where it has none."""
     name = pod.metadata.annotations.get(GROUP_NAME, "")
     return f"{pod.metadata.namespace}/{name}" if name else ""
+
+
+@dataclass(frozen=True)
+class ControllerContext:
+    """What controllers write and tell with; `is_current` says whether this process still may."""
+
+    outbox: Outbox
+    writer: Writer
+    tell: Tell
+    is_current: Callable[[], bool]

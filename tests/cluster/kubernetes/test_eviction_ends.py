@@ -10,9 +10,9 @@ import pytest
 from cluster.kubernetes.api.scripted import ScriptedClient
 from hekla.clock import VirtualClock
 from hekla.cluster.kubernetes.api.client import Refused, Unreachable
-from hekla.cluster.kubernetes.evictor import Evictor
+from hekla.cluster.kubernetes.evictions import Evictor
 from hekla.cluster.kubernetes.facts import Facts
-from hekla.cluster.kubernetes.intents import Attempts, End, Outcome
+from hekla.cluster.kubernetes.intents import Attempts, End, WriteOutcome
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.store import Store
 from hekla.engine.framework.decisions import Evict
@@ -76,30 +76,55 @@ def methods(client: ScriptedClient) -> str:
 @pytest.mark.parametrize(
     ("title", "answers", "outcome", "asked"),
     [
-        ("taken at once", [MARKED, DONE], Outcome.CONFIRMED, "PATCH DELETE"),
-        ("gone before it is marked", [NO_POD, NO_POD], Outcome.GONE, "PATCH DELETE"),
-        ("gone before it is deleted", [MARKED, NO_POD], Outcome.GONE, "PATCH DELETE"),
-        ("made anew under its name", [CONFLICT, CONFLICT, pod("other")], Outcome.GONE, "PATCH DELETE GET"),
-        ("deleted by another client", [MARKED, CONFLICT, LEAVING], Outcome.CONFIRMED, "PATCH DELETE GET"),
-        ("it ended by itself", [MARKED, CONFLICT, pod(phase="Succeeded")], Outcome.GONE, "PATCH DELETE GET"),
+        ("taken at once", [MARKED, DONE], WriteOutcome.CONFIRMED, "PATCH DELETE"),
+        ("gone before it is marked", [NO_POD, NO_POD], WriteOutcome.GONE, "PATCH DELETE"),
+        ("gone before it is deleted", [MARKED, NO_POD], WriteOutcome.GONE, "PATCH DELETE"),
+        (
+            "made anew under its name",
+            [CONFLICT, CONFLICT, pod("other")],
+            WriteOutcome.GONE,
+            "PATCH DELETE GET",
+        ),
+        (
+            "deleted by another client",
+            [MARKED, CONFLICT, LEAVING],
+            WriteOutcome.CONFIRMED,
+            "PATCH DELETE GET",
+        ),
+        (
+            "it ended by itself",
+            [MARKED, CONFLICT, pod(phase="Succeeded")],
+            WriteOutcome.GONE,
+            "PATCH DELETE GET",
+        ),
         (
             "a conflict",
             [MARKED, CONFLICT, MARKED, MARKED, pod()],
-            Outcome.REFUSED,
+            WriteOutcome.REFUSED,
             "PATCH DELETE GET GET PATCH",
         ),
-        ("denied", [MARKED, DENIED, MARKED, pod()], Outcome.REFUSED, "PATCH DELETE GET PATCH"),
-        ("a role is missing", [MARKED, NO_ROLE, MARKED, pod()], Outcome.FORBIDDEN, "PATCH DELETE GET PATCH"),
-        ("its marks are denied", [DENIED, pod()], Outcome.REFUSED, "PATCH GET"),
-        ("put off, then taken", [MARKED, BUSY, DONE], Outcome.CONFIRMED, "PATCH DELETE DELETE"),
-        ("no answer, but deleted", [MARKED, CUT, LEAVING], Outcome.CONFIRMED, "PATCH DELETE GET"),
-        ("no answer, and gone", [MARKED, CUT, CUT, NO_POD], Outcome.GONE, "PATCH DELETE GET GET"),
-        ("no answer, not deleted", [MARKED, CUT, MARKED, DONE], Outcome.CONFIRMED, "PATCH DELETE GET DELETE"),
-        ("broke after deleting", [MARKED, BROKEN, LEAVING], Outcome.CONFIRMED, "PATCH DELETE GET"),
+        ("denied", [MARKED, DENIED, MARKED, pod()], WriteOutcome.REFUSED, "PATCH DELETE GET PATCH"),
+        (
+            "a role is missing",
+            [MARKED, NO_ROLE, MARKED, pod()],
+            WriteOutcome.FORBIDDEN,
+            "PATCH DELETE GET PATCH",
+        ),
+        ("its marks are denied", [DENIED, pod()], WriteOutcome.REFUSED, "PATCH GET"),
+        ("put off, then taken", [MARKED, BUSY, DONE], WriteOutcome.CONFIRMED, "PATCH DELETE DELETE"),
+        ("no answer, but deleted", [MARKED, CUT, LEAVING], WriteOutcome.CONFIRMED, "PATCH DELETE GET"),
+        ("no answer, and gone", [MARKED, CUT, CUT, NO_POD], WriteOutcome.GONE, "PATCH DELETE GET GET"),
+        (
+            "no answer, not deleted",
+            [MARKED, CUT, MARKED, DONE],
+            WriteOutcome.CONFIRMED,
+            "PATCH DELETE GET DELETE",
+        ),
+        ("broke after deleting", [MARKED, BROKEN, LEAVING], WriteOutcome.CONFIRMED, "PATCH DELETE GET"),
     ],
 )
 def test_an_eviction_ends_as_the_facts_are(
-    title: str, answers: list[Any], outcome: Outcome, asked: str
+    title: str, answers: list[Any], outcome: WriteOutcome, asked: str
 ) -> None:
     end, client = evicted(*answers)
     assert (end.outcome, methods(client)) == (outcome, asked), title
@@ -133,19 +158,19 @@ def test_a_condition_that_has_changed_since_is_left_alone() -> None:
 
 def test_a_pod_that_was_refused_before_is_marked_only_after_a_dry_run() -> None:
     end, client = evicted(DENIED, is_doubtful=True)
-    assert (end.outcome, methods(client)) == (Outcome.REFUSED, "DELETE")
+    assert (end.outcome, methods(client)) == (WriteOutcome.REFUSED, "DELETE")
     assert client.bodies[0]["dryRun"] == ["All"]
     end, client = evicted(pod(), MARKED, DONE, is_doubtful=True)
-    assert (end.outcome, methods(client)) == (Outcome.CONFIRMED, "DELETE PATCH DELETE")
+    assert (end.outcome, methods(client)) == (WriteOutcome.CONFIRMED, "DELETE PATCH DELETE")
     assert "dryRun" not in client.bodies[-1]
 
 
 def test_a_budget_that_would_be_violated_refuses_and_says_for_how_long() -> None:
     end, client = evicted(BUDGET, keeps_budgets=True)
-    assert (end.outcome, end.retry_after) == (Outcome.REFUSED, 10)
+    assert (end.outcome, end.retry_after) == (WriteOutcome.REFUSED, 10)
     assert client.asked == [("POST", "/api/v1/namespaces/x/pods/a/eviction")]
     end, client = evicted(BUSY, DONE, keeps_budgets=True)
-    assert (end.outcome, methods(client)) == (Outcome.CONFIRMED, "POST POST")
+    assert (end.outcome, methods(client)) == (WriteOutcome.CONFIRMED, "POST POST")
 
 
 def test_nothing_is_sent_by_a_replica_that_does_not_lead_or_against_the_facts() -> None:
@@ -154,4 +179,4 @@ def test_nothing_is_sent_by_a_replica_that_does_not_lead_or_against_the_facts() 
         evicted(leads=False, keeps_budgets=True),
         evicted(why_not="it is gone", keeps_budgets=True),
     ):
-        assert (end.outcome, client.asked) == (Outcome.SUPERSEDED, [])
+        assert (end.outcome, client.asked) == (WriteOutcome.SUPERSEDED, [])

@@ -1,6 +1,6 @@
-"""Tide: versions of an object only ever rise, unless the API server was set back to an earlier state.
+"""Version watermark: versions only ever rise, unless the API server was set back to an earlier state.
 
-A watch from a version that the server has not reached again says nothing for a long time, so nobody would
+A watch from a version that the server has not reached again says nothing for a long time, so it would not
 notice. But an object that is written again and again, as a Lease is, gets a higher version each time.
 """
 
@@ -19,16 +19,16 @@ class Versioned(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class Tide:
-    """The versions of what was written; those who follow the server hear when one has fallen."""
+class VersionWatermark:
+    """The versions of what was written; reflectors are told when one has fallen."""
 
     def __init__(self) -> None:
-        self.falls = 0
+        self.resets = 0
         self._reached: dict[str, int] = {}
         self._followers: list[Callable[[], None]] = []
 
-    def follow(self, on_fall: Callable[[], None]) -> None:
-        self._followers.append(on_fall)
+    def follow(self, on_set_back: Callable[[], None]) -> None:
+        self._followers.append(on_set_back)
 
     def wrote(self, path: str, answer: bytes) -> None:
         """The object at this path was written; the server answered with what it is now."""
@@ -40,10 +40,10 @@ class Tide:
             return
         before, self._reached[path] = self._reached.get(path, 0), int(version)
         if int(version) < before:
-            self.fall()
+            self.set_back()
 
-    def fall(self) -> None:
-        """What was heard of is not the server's history: everybody starts over."""
-        self.falls += 1
-        for on_fall in self._followers:
-            on_fall()
+    def set_back(self) -> None:
+        """What was heard of is not the server's history: every reflector starts over."""
+        self.resets += 1
+        for on_set_back in self._followers:
+            on_set_back()

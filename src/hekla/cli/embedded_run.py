@@ -1,23 +1,36 @@
-"""The events of a run as lines on the terminal, and what became of every job in the end."""
+"""A run of an embedded cluster out of files: its loop, its events as lines, and what became of every job."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from hekla.cli.table import counted, table
+from hekla.cli.output import warn
+from hekla.clock import Clock, VirtualClock
+from hekla.cluster.embedded import EmbeddedCluster, Options
+from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.engine.framework.explain import Explanation
+from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.domains import TOP
 from hekla.engine.model.job import COMPLETED, INQUEUE, Job
 from hekla.engine.model.status import READY_SET, TERMINATED_SET, Status
+from hekla.errors import InputError
 from hekla.objects import VolcanoJob
+from hekla.objects.read import read_manifests
 from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
+from hekla.text import counted, table
 
 NAMES_SHOWN = 4
+
+
+START = 1_767_225_600.0
+"""When virtual time begins: the first second of 2026, so that timestamps look like timestamps."""
 
 
 def narrate(report: CycleReport) -> list[tuple[str, str]]:
@@ -103,7 +116,7 @@ def state_of(job: Job) -> str:
 
 
 @dataclass
-class Fate:
+class JobProgress:
     """One job's life so far; times are seconds since the run began."""
 
     name: str
@@ -121,12 +134,12 @@ class Fate:
 
 
 @dataclass
-class Chronicle:
-    """Fates by job, what each action did, and the lines told so far."""
+class RunLog:
+    """What became of every job, and what each action did."""
 
     start: float
-    fates: dict[str, Fate] = field(default_factory=dict)
-    deeds: Counter[str] = field(default_factory=Counter)
+    jobs: dict[str, JobProgress] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     waiting: list[Explanation] = field(default_factory=list)
     cycles: int = 0
 
@@ -134,9 +147,9 @@ class Chronicle:
         """Take a cycle in; what there is to tell of it."""
         self.cycles += 1
         self._follow(report)
-        self.deeds["enqueue"] += len(admitted(report))
+        self.counts["enqueue"] += len(admitted(report))
         for action, decisions in report.by_action.items():
-            self.deeds[action] += len(decisions)
+            self.counts[action] += len(decisions)
         self.waiting = explanations(report)
         return narrate(report)
 
@@ -145,48 +158,82 @@ class Chronicle:
         job_of_task = {task.uid: task.job for task in session.tasks}
         now = round(session.now - self.start, 3)
         for uid, job in session.jobs.items():
-            # Creation times keep the order of arrival in their last digits, which nobody wants to see.
+            # Creation times keep the order of arrival in their last digits, which are not for display.
             arrived = max(0.0, round(job.created - self.start, 3))
-            if uid not in self.fates:
+            if uid not in self.jobs:
                 # A job that runs when it is first seen has not waited for this scheduler.
                 started = arrived if job.roster.ready else None
-                self.fates[uid] = Fate(f"{job.namespace}/{job.title}", job.queue, arrived, started)
-            fate = self.fates[uid]
-            fate.pods = max(fate.pods, len(job.roster))
-            fate.state = state_of(job)
+                self.jobs[uid] = JobProgress(f"{job.namespace}/{job.title}", job.queue, arrived, started)
+            job_progress = self.jobs[uid]
+            job_progress.pods = max(job_progress.pods, len(job.roster))
+            job_progress.state = state_of(job)
         for decision in report.decisions:
             if isinstance(decision, Bind | Evict):
-                fate = self.fates[job_of_task[decision.uid]]
+                job_progress = self.jobs[job_of_task[decision.uid]]
                 if isinstance(decision, Evict):
-                    fate.evicted += 1
+                    job_progress.evicted += 1
                 else:
-                    fate.bound += 1
-                    fate.started = now if fate.started is None else fate.started
+                    job_progress.bound += 1
+                    job_progress.started = now if job_progress.started is None else job_progress.started
 
     def settle(self, jobs: Iterable[VolcanoJob]) -> None:
         """At the end: Volcano Jobs say themselves how they ended; their PodGroups are gone by then."""
         phases = {job.key: job.status.state.phase for job in jobs}
-        for fate in self.fates.values():
-            fate.state = phases.get(fate.name, fate.state)
+        for job_progress in self.jobs.values():
+            job_progress.state = phases.get(job_progress.name, job_progress.state)
 
     def table(self) -> str:
         headers = ("job", "queue", "state", "pods", "waited", "bound", "evicted")
-        return table(headers, [fate.row() for fate in self.fates.values()])
+        return table(headers, [job_progress.row() for job_progress in self.jobs.values()])
 
     def as_data(self) -> dict[str, object]:
         return {
             "cycles": self.cycles,
             "jobs": [
                 {
-                    "name": fate.name,
-                    "queue": fate.queue,
-                    "state": fate.state,
-                    "pods": fate.pods,
-                    "waitedSeconds": None if fate.started is None else fate.started - fate.arrived,
-                    "bound": fate.bound,
-                    "evicted": fate.evicted,
+                    "name": job_progress.name,
+                    "queue": job_progress.queue,
+                    "state": job_progress.state,
+                    "pods": job_progress.pods,
+                    "waitedSeconds": None
+                    if job_progress.started is None
+                    else job_progress.started - job_progress.arrived,
+                    "bound": job_progress.bound,
+                    "evicted": job_progress.evicted,
                 }
-                for fate in self.fates.values()
+                for job_progress in self.jobs.values()
             ],
-            "actions": dict(self.deeds),
+            "actions": dict(self.counts),
         }
+
+
+@dataclass
+class Embedded:
+    """A cluster, its scheduler and their clock."""
+
+    cluster: EmbeddedCluster
+    loop: Loop
+    clock: Clock
+
+
+def embed(
+    files: Sequence[Path],
+    conf: Conf,
+    registry: Registry,
+    *,
+    clock: Clock | None = None,
+    options: Options | None = None,
+    period: float = 1.0,
+) -> Embedded:
+    """The cluster that these files describe; what in them cannot be used is told on standard error."""
+    for file in files:
+        if str(file) != "-" and not file.exists():
+            raise InputError(f'no file or folder "{file}"')
+    reading = read_manifests(files)
+    warn(str(complaint) for complaint in reading.complaints)
+    if not reading.objects:
+        raise InputError("no usable object in " + ", ".join(f'"{file}"' for file in files))
+    clock = clock or VirtualClock(START)
+    cluster = EmbeddedCluster(reading.objects, clock, options=options)
+    loop = Loop(cluster, conf, clock, registry=registry, period=period)
+    return Embedded(cluster, loop, clock)

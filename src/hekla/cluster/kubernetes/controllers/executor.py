@@ -1,21 +1,20 @@
-"""Hands: commands of the controllers become writes; the world shows each as done from that moment on."""
+"""Executor: commands of the controllers become writes; the view shows each as done from that moment on."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 from hekla.cluster.kubernetes.api.client import Refused
-from hekla.cluster.kubernetes.controllers.blueprint import Blueprints, claim_body, pod_body
-from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, merge_patch, meta_body
+from hekla.cluster.kubernetes.context import ControllerContext
 from hekla.cluster.kubernetes.controllers.job_services import JobServices
+from hekla.cluster.kubernetes.controllers.job_templates import JobTemplates, claim_body, pod_body
 from hekla.cluster.kubernetes.controllers.job_writes import JobWrites
-from hekla.cluster.kubernetes.controllers.office import Office
-from hekla.cluster.kubernetes.controllers.queue_states import QueueStates
-from hekla.cluster.kubernetes.controllers.world import World
-from hekla.cluster.kubernetes.outbox import Rank, Write
-from hekla.cluster.kubernetes.writer import suppress_refusals
+from hekla.cluster.kubernetes.controllers.view import ControllerView
+from hekla.cluster.kubernetes.outbox import Write, WriteRank
+from hekla.cluster.kubernetes.writer import Body, group_spec_body, merge_patch, meta_body, suppress_refusals
 from hekla.controllers import (
     Command,
     CreateClaim,
@@ -29,7 +28,6 @@ from hekla.controllers import (
     RecordEvent,
     default_pod_group,
 )
-from hekla.controllers.keys import OUT_OF_SYNC
 from hekla.controllers.phases import FINISHED, Phase, phase_of
 from hekla.controllers.requests import job_owner
 from hekla.errors import ClusterError
@@ -43,27 +41,32 @@ from hekla.objects import (
     VolcanoJob,
 )
 from hekla.objects.batch import JobStatus
+from hekla.objects.keys import CLOSED_BY_PARENT, OUT_OF_SYNC
 
 logger = logging.getLogger("hekla.cluster")
 
 
-class Hands:
-    """Carries commands out; what belongs to a Job goes through its writes."""
+TRIES = 15
+PAUSE = 2.0
+
+
+class KubernetesExecutor:
+    """Carries out commands; what belongs to a Job goes through its writes."""
 
     def __init__(
         self,
-        office: Office,
-        world: World,
-        blueprints: Blueprints,
+        context: ControllerContext,
+        view: ControllerView,
+        templates: JobTemplates,
         services: JobServices,
         writes: JobWrites,
     ) -> None:
-        self._office = office
-        self._world = world
-        self._blueprints = blueprints
+        self._context = context
+        self._view = view
+        self._templates = templates
         self._services = services
         self._writes = writes
-        self._queue_states = QueueStates(office, world)
+        self._queue_states = QueueStates(context, view)
 
     def carry_out(self, commands: Iterable[Command]) -> None:
         for command in commands:
@@ -93,82 +96,82 @@ class Hands:
     def _record(self, event: RecordEvent) -> None:
         # Jobs have a namespace, queues have none.
         kind: type[Manifest] = VolcanoJob if "/" in event.key else Queue
-        manifest = self._world.facts.get(kind, event.key)
+        manifest = self._view.facts.get(kind, event.key)
         if manifest is not None:
-            self._office.tell(manifest, event.type, event.reason, event.message)
+            self._context.tell(manifest, event.type, event.reason, event.message)
 
     # Pods
 
     def _create_pod(self, pod: Pod) -> None:
-        if self._world.store.get(Pod, pod.key) is None:
-            self._world.ask_for(pod)
+        if self._view.store.get(Pod, pod.key) is None:
+            self._view.ask_for(pod)
             self._make(pod, "FailedCreate", partial(self._pod_body, pod))
 
     async def _pod_body(self, pod: Pod) -> Body:
         job = self._job_of(pod)
         await self._services.ensure(job)
-        return pod_body(await self._blueprints.of(job), job, pod)
+        return pod_body(await self._templates.of(job), job, pod)
 
     def _delete_pod(self, key: str, uid: str) -> None:
-        pod = self._world.store.get(Pod, key)
+        pod = self._view.store.get(Pod, key)
         if pod is None or pod.metadata.uid != uid:
             return
-        self._world.send_away(Pod, key, uid)
+        self._view.send_away(Pod, key, uid)
         # One that is only asked for goes as soon as it has come.
         if uid:
             self._send_away(pod, "FailedDelete", partial(self._write_deletion, key, uid))
 
     async def _write_deletion(self, key: str, uid: str) -> None:
-        """Marked first, so that whoever sees it go knows that it was meant; then deleted."""
+        """Marked first, so that its deletion is known to be meant; then deleted."""
         mark = {"metadata": {"uid": uid, "annotations": {OUT_OF_SYNC: "true"}}}
         with suppress_refusals(404, 409):
-            await self._office.writer.change(Pod, key, mark)
-        await self._office.writer.delete(Pod, key, uid)
+            await self._context.writer.change(Pod, key, mark)
+        await self._context.writer.delete(Pod, key, uid)
 
     # PodGroups and claims
 
     def _put_pod_group(self, group: PodGroup) -> None:
-        if self._world.store.get(PodGroup, group.key) is None:
-            group = default_pod_group(group, self._world.facts.by_key(Namespace))
-            self._world.ask_for(group)
+        if self._view.store.get(PodGroup, group.key) is None:
+            group = default_pod_group(group, self._view.facts.by_key(Namespace))
+            self._view.ask_for(group)
             self._make(group, "PodGroupError", partial(self._group_body, group))
         elif group.metadata.uid:
-            self._world.expect_group(group.key, group.spec)
-            undo = partial(self._world.expect_group, group.key, None)
+            self._view.expect_group(group.key, group.spec)
+            undo = partial(self._view.expect_group, group.key, None)
             self._writes.send(_owner_key(group), "PodGroupError", partial(self._refresh, group.key), undo)
 
     async def _group_body(self, group: PodGroup) -> Body:
         return {"metadata": meta_body(group), "spec": group_spec_body(group.spec)}
 
     async def _refresh(self, key: str) -> None:
-        fact, wanted = self._world.facts.pod_group(key), self._world.group_spec_of(key)
+        fact, wanted = self._view.facts.pod_group(key), self._view.group_spec_of(key)
         if fact is None or wanted is None:
             return
         patch = merge_patch(group_spec_body(fact.spec), group_spec_body(wanted))
         if patch:
-            await self._office.writer.change(PodGroup, key, {"spec": patch})
-        if self._world.group_spec_of(key) == wanted:
-            self._world.expect_group(key, None)
+            await self._context.writer.change(PodGroup, key, {"spec": patch})
+        if self._view.group_spec_of(key) == wanted:
+            self._view.expect_group(key, None)
 
     def _delete_pod_group(self, key: str) -> None:
-        group = self._world.store.get(PodGroup, key)
+        group = self._view.store.get(PodGroup, key)
         if group is None:
             return
         uid = group.metadata.uid
-        self._world.send_away(PodGroup, key, uid)
+        self._view.send_away(PodGroup, key, uid)
         if uid:
             self._send_away(group, "PodGroupError", partial(self._write_end, PodGroup, key, uid))
 
     async def _write_end(self, kind: type[Manifest], key: str, uid: str) -> None:
-        await self._office.writer.delete(kind, key, uid)
+        await self._context.writer.delete(kind, key, uid)
 
     def _create_claim(self, claim: PersistentVolumeClaim) -> None:
-        self._world.ask_for(claim)
+        self._view.ask_for(claim)
         self._make(claim, "PVCError", partial(self._claim_body, claim))
 
     async def _claim_body(self, claim: PersistentVolumeClaim) -> Body:
         job = self._job_of(claim)
-        return claim_body(await self._blueprints.of(job), job, claim)
+        return claim_body(await self._templates.of(job), job, claim)
 
     # Writes that belong to a Job
 
@@ -178,35 +181,37 @@ class Hands:
 
     async def _write_new(self, manifest: Manifest, body: Callable[[], Awaitable[Body]]) -> None:
         kind, key = type(manifest), manifest.key
-        if self._world.is_unwanted(kind, key):
+        if self._view.is_unwanted(kind, key):
             self._never_mind(manifest)
             return
-        await self._office.writer.make_sure(kind, manifest.metadata.namespace, await body())
-        unwanted = self._world.has_come(kind, key)
+        await self._context.writer.make_sure(kind, manifest.metadata.namespace, await body())
+        unwanted = self._view.has_come(kind, key)
         if unwanted is not None:
             end = self._write_deletion if kind is Pod else partial(self._write_end, kind)
             self._send_away(manifest, "FailedDelete", partial(end, key, unwanted))
 
     def _never_mind(self, manifest: Manifest) -> None:
         """Its Job wants it no longer, and waits to see it gone."""
-        self._world.has_come(type(manifest), manifest.key)
+        self._view.has_come(type(manifest), manifest.key)
         self._writes.look_again(_owner_key(manifest))
 
     def _give_up(self, manifest: Manifest) -> None:
-        self._world.has_come(type(manifest), manifest.key)
+        self._view.has_come(type(manifest), manifest.key)
 
     def _send_away(self, manifest: Manifest, reason: str, write: Write) -> None:
-        undo = partial(self._world.keep, type(manifest), manifest.key)
+        undo = partial(self._view.keep, type(manifest), manifest.key)
         self._writes.send(_owner_key(manifest), reason, write, undo)
 
     # Jobs
 
     def _put_status(self, key: str, status: JobStatus) -> None:
-        job = self._world.store.job(key)
+        job = self._view.store.job(key)
         if job is None:
             return
         if phase_of(status) in (*FINISHED, Phase.ABORTED) and self._services.has_some(key):
-            self._office.outbox.put(Rank.POD_GROUP, f"services of job {key}", partial(self._clear_away, job))
+            self._context.outbox.put(
+                WriteRank.POD_GROUP, f"services of job {key}", partial(self._clear_away, job)
+            )
         self._writes.put_status(key, status)
 
     async def _clear_away(self, job: VolcanoJob) -> None:
@@ -217,32 +222,34 @@ class Hands:
             logger.warning("job %s: services not taken away: %s", job.key, error)
 
     def _delete_job(self, key: str, uid: str) -> None:
-        self._world.send_away(VolcanoJob, key, uid)
-        self._office.outbox.put(Rank.OBJECT, f"end of job {key}", partial(self._write_end_of_job, key, uid))
+        self._view.send_away(VolcanoJob, key, uid)
+        self._context.outbox.put(
+            WriteRank.OBJECT, f"end of job {key}", partial(self._write_end_of_job, key, uid)
+        )
 
     async def _write_end_of_job(self, key: str, uid: str) -> None:
         try:
-            if self._office.is_current():
-                await self._office.writer.delete(VolcanoJob, key, uid, "Foreground")
+            if self._context.is_current():
+                await self._context.writer.delete(VolcanoJob, key, uid, "Foreground")
         except ClusterError as error:
             logger.warning("job %s cannot be deleted: %s", key, error)
-            self._world.keep(VolcanoJob, key)
+            self._view.keep(VolcanoJob, key)
 
     def refresh_services(self, job: VolcanoJob) -> None:
         """The Job has been scaled: its list of hosts is no longer right."""
         if self._services.is_outdated(job):
-            self._office.outbox.put(
-                Rank.POD_GROUP, f"services of job {job.key}", partial(self._renew_services, job)
+            self._context.outbox.put(
+                WriteRank.POD_GROUP, f"services of job {job.key}", partial(self._renew_services, job)
             )
 
     async def _renew_services(self, job: VolcanoJob) -> None:
         try:
             await self._services.ensure(job)
         except ClusterError as error:
-            self._office.tell(job, "Warning", "PluginError", str(error))
+            self._context.tell(job, "Warning", "PluginError", str(error))
 
     def _job_of(self, manifest: Manifest) -> VolcanoJob:
-        job = self._world.store.job(_owner_key(manifest))
+        job = self._view.store.job(_owner_key(manifest))
         if job is None or job.metadata.deletion_timestamp is not None:
             raise Refused(404, "NotFound", f"{manifest.key}: its job is gone")
         return job
@@ -252,3 +259,48 @@ def _owner_key(manifest: Manifest) -> str:
     """The Job that the object belongs to."""
     owner = job_owner(manifest)
     return f"{manifest.metadata.namespace}/{owner.name}" if owner is not None else manifest.key
+
+
+class QueueStates:
+    """Writes what the queue controller wants."""
+
+    def __init__(self, context: ControllerContext, view: ControllerView) -> None:
+        self._context = context
+        self._view = view
+
+    def put(self, queue: Queue) -> None:
+        name = queue.metadata.name
+        self._view.expect_queue(name, queue)
+        self._context.outbox.put(WriteRank.QUEUE, f"state of queue {name}", partial(self._write, name))
+
+    async def _write(self, name: str) -> None:
+        """No controller would ask again, so this is tried for a while."""
+        for again in reversed(range(TRIES)):
+            fact, wanted = self._view.facts.queue(name), self._view.queue_of(name)
+            if fact is None or wanted is None or not self._context.is_current():
+                return
+            try:
+                await self._write_once(fact, wanted)
+            except ClusterError as error:
+                logger.warning("queue %s: state not written: %s", name, error)
+                if not again:
+                    self._context.tell(fact, "Warning", "SyncQueue", str(error))
+                    self._view.expect_queue(name, None)
+                await asyncio.sleep(PAUSE)
+            else:
+                if self._view.queue_of(name) == wanted:
+                    self._view.expect_queue(name, None)
+                    return
+
+    async def _write_once(self, fact: Queue, wanted: Queue) -> None:
+        patch: Body = {}
+        if fact.spec.parent != wanted.spec.parent:
+            patch["spec"] = {"parent": wanted.spec.parent}
+        mark = wanted.metadata.annotations.get(CLOSED_BY_PARENT)
+        if mark is not None and mark != fact.metadata.annotations.get(CLOSED_BY_PARENT):
+            patch["metadata"] = {"annotations": {CLOSED_BY_PARENT: mark}}
+        writer = self._context.writer
+        if patch:
+            await writer.change(Queue, fact.key, patch)
+        if fact.status.state != wanted.status.state:
+            await writer.change(Queue, fact.key, {"status": {"state": wanted.status.state}}, "status")

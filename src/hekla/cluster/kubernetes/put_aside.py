@@ -1,6 +1,6 @@
 """Put aside: objects that the engine failed on, which it does not see until they change, or for a while.
 
-Of pods that sit on a node their requests are still seen: the room that they take is taken.
+Of pods that sit on a node their requests are still seen: what they take of it stays taken.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
-from hekla.cluster.interest import is_visible
-from hekla.cluster.kubernetes.desk import group_of
-from hekla.cluster.store import Store
+from hekla.cluster.kubernetes.context import group_of
+from hekla.cluster.store import Store, is_visible
 from hekla.objects import Manifest, ObjectMeta, Pod, PodGroup
 from hekla.objects.pod import PodSpec
 
@@ -52,7 +51,7 @@ class PutAside:
         """The object as the engine sees it; None where it does not."""
         if not self.reasons or not any(name in self.reasons for name in _names_of(manifest)):
             return manifest
-        return _room_of(manifest) if isinstance(manifest, Pod) and manifest.spec.node_name else None
+        return _request_of(manifest) if isinstance(manifest, Pod) and manifest.spec.node_name else None
 
     def heed(self, before: Manifest | None, after: Manifest | None) -> None:
         """An object has changed: it is tried again, and so is the group that a pod has come to or left."""
@@ -96,14 +95,14 @@ def _names_of(manifest: Manifest) -> Iterator[Name]:
 
 
 def _is_changed(before: Manifest | None, after: Manifest | None) -> bool:
-    """Whether somebody else has changed it: statuses are mostly written here."""
+    """Whether another client has changed it: statuses are mostly written here."""
     if before is None or after is None or is_visible(before, after):
         return True
     mine, theirs = before.metadata, after.metadata
     return (mine.labels, mine.annotations) != (theirs.labels, theirs.annotations)
 
 
-def _room_of(pod: Pod) -> Pod:
+def _request_of(pod: Pod) -> Pod:
     """The pod as nothing but what it takes of its node."""
     meta, spec = pod.metadata, pod.spec
     bare = ObjectMeta(

@@ -1,4 +1,4 @@
-"""Gatekeeper: Jobs and queues as admission would have let them in.
+"""Admission on reading: Jobs and queues as admission would have let them in.
 
 Without webhooks anything can stand in the API server. Defaults are filled in when an object is read. What
 would have been refused gets an event with the reason and is left alone, until it or its queue changes.
@@ -6,10 +6,11 @@ would have been refused gets an event with the reason and is left alone, until i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from hekla.cluster.kubernetes.context import Tell
 from hekla.cluster.store import Store
 from hekla.controllers import (
     Problem,
@@ -24,12 +25,9 @@ from hekla.objects import Manifest, Queue, VolcanoJob
 MOST_REPLICAS = 100_000
 """Pods of one Job; more would fill the memory before the first of them is scheduled."""
 
-Tell = Callable[[Manifest, str, str, str], None]
-"""An object, Normal or Warning, a reason, a message."""
 
-
-class Gatekeeper:
-    """Remembers what it let in, so that later changes can be judged."""
+class ReadAdmission:
+    """Remembers what it let in, so that later changes can be checked."""
 
     def __init__(self, facts: Store, scheduler_name: str, tell: Tell) -> None:
         self._facts = facts
@@ -51,7 +49,7 @@ class Gatekeeper:
         self.refused_queues.discard(name)
 
     def job(self, fact: VolcanoJob) -> VolcanoJob | None:
-        """The Job with its defaults; one that has begun already is not judged as a new one."""
+        """The Job with its defaults; one that has begun already is not checked as a new one."""
         job = default_job(fact, self._scheduler_name)
         known = self._admitted.get(job.key)
         if known is not None and known.metadata.uid == job.metadata.uid:
@@ -79,7 +77,7 @@ class Gatekeeper:
         return problems_of_job(job, self._facts.queues())
 
     def queue(self, fact: Queue) -> Queue | None:
-        """The queue, if it may be one; once it has a state it is not judged again."""
+        """The queue, if it may be one; once it has a state it is not checked again."""
         name = fact.metadata.name
         if fact.status.state or name in self._queues:
             self._queues.add(name)

@@ -1,4 +1,4 @@
-"""Blueprint: the pods of a Job as they are sent, from the whole template as its user wrote it.
+"""Job templates: the pods of a Job as they are sent, from the whole template as its user wrote it.
 
 hekla types only what scheduling reads. Commands, environment, mounts and fields that are younger than this
 code must reach the pod all the same, so the Job is read once more as plain data.
@@ -14,8 +14,8 @@ import msgspec
 
 from hekla.cluster.kubernetes.api.client import Client, Refused
 from hekla.cluster.kubernetes.api.resources import RESOURCES
-from hekla.cluster.kubernetes.controllers.bodies import Body, meta_body
 from hekla.cluster.kubernetes.controllers.job_plugins import add_to_pod, mount
+from hekla.cluster.kubernetes.writer import Body, meta_body
 from hekla.controllers.expand import claim_name, task_of
 from hekla.errors import ClusterError
 from hekla.objects import PersistentVolumeClaim, Pod, VolcanoJob
@@ -30,7 +30,7 @@ class _Reading:
     body: asyncio.Task[Body]
 
 
-class Blueprints:
+class JobTemplates:
     """Jobs as plain data: read when first needed, and again when the spec has changed."""
 
     def __init__(self, client: Client) -> None:

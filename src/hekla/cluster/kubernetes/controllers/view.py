@@ -1,4 +1,4 @@
-"""World: what the controllers see: the facts, with everything laid over them that was sent and not seen yet.
+"""View: what the controllers see: the facts, with everything laid over them that was sent and not seen yet.
 
 The controllers ask that every command is carried out before the next event. A write takes its time; so its
 outcome is shown at once, and taken back should it fail. What was asked for and is not there has no UID.
@@ -11,10 +11,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hekla.cluster.kubernetes.assumptions import LONG_AGO
-from hekla.cluster.kubernetes.controllers.gatekeeper import Gatekeeper
+from hekla.cluster.kubernetes.controllers.admission import ReadAdmission
 from hekla.cluster.store import Store
 from hekla.controllers.job_admission import DEFAULT_QUEUE
-from hekla.controllers.keys import CLOSED_BY_PARENT, OUT_OF_SYNC
 from hekla.controllers.requests import follows
 from hekla.objects import (
     Manifest,
@@ -26,6 +25,7 @@ from hekla.objects import (
     VolcanoJob,
 )
 from hekla.objects.batch import JobStatus
+from hekla.objects.keys import CLOSED_BY_PARENT, OUT_OF_SYNC
 from hekla.objects.scheduling import PodGroupSpec
 
 M = TypeVar("M", bound=Manifest)
@@ -39,16 +39,16 @@ SHOWN: tuple[type[Manifest], ...] = (
     PodGroup,
     Pod,
 )
-"""The kinds that controllers look at, in the order in which a new world is filled: Jobs before their pods."""
+"""The kinds that controllers look at, in the order in which a new view is filled: Jobs before their pods."""
 
 
-class World:
+class ControllerView:
     """`store` is what the controllers are shown; the methods say what is expected, and what is no longer."""
 
-    def __init__(self, facts: Store, gatekeeper: Gatekeeper) -> None:
+    def __init__(self, facts: Store, admission: ReadAdmission) -> None:
         self.store = Store()
         self.facts = facts
-        self._gatekeeper = gatekeeper
+        self._admission = admission
         self._asked_for: dict[Place, Manifest] = {}
         self._leaving: dict[Place, str] = {}
         self._status_by_job: dict[str, JobStatus] = {}
@@ -56,7 +56,7 @@ class World:
         self._queues: dict[str, Queue] = {}
 
     def places(self) -> list[Place]:
-        """Where there is something to be shown, in the order in which a new world is filled."""
+        """Where there is something to be shown, in the order in which a new view is filled."""
         return [(kind, key) for kind in SHOWN for key in self.facts.by_key(kind)]
 
     def show(self, kind: type[Manifest], key: str) -> None:
@@ -79,10 +79,10 @@ class World:
                 spec = self._spec_by_group.get(key, fact.spec)
                 return self._marked(replace(fact, spec=replace(spec, queue=spec.queue or DEFAULT_QUEUE)))
             case VolcanoJob():
-                job = self._gatekeeper.job(fact)
+                job = self._admission.job(fact)
                 return None if job is None else self._marked(self._with_status(job))
             case Queue():
-                queue = self._gatekeeper.queue(fact)
+                queue = self._admission.queue(fact)
                 return None if queue is None else self._with_state(queue)
         return fact
 
@@ -92,12 +92,12 @@ class World:
             self._leaving.pop((kind, key), None)
         if kind is VolcanoJob:
             self._status_by_job.pop(key, None)
-            self._gatekeeper.forget_job(key)
+            self._admission.forget_job(key)
         elif kind is PodGroup:
             self._spec_by_group.pop(key, None)
         elif kind is Queue:
             self._queues.pop(key, None)
-            self._gatekeeper.forget_queue(key)
+            self._admission.forget_queue(key)
 
     def _marked(self, manifest: M | None) -> M | None:
         """The object with a time of deletion, if it was told to go."""

@@ -1,4 +1,4 @@
-"""Rooms: how much of every node is taken, so that no bind overfills one."""
+"""Node usage: how much of every node is taken, so that no bind overfills one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_finished(pod: Pod) -> bool:
     return pod.status.phase in FINISHED
 
 
-class Rooms:
+class NodeUsage:
     """The sum of requests on every node; follows the store, in which `find` looks objects up."""
 
     def __init__(self, find: Find, ignored_provisioners: Collection[str] = ()) -> None:
@@ -83,7 +83,7 @@ class Rooms:
             del self._used[node]
 
     def used_by_node(self) -> dict[str, Resources]:
-        """What is taken of every node; for whoever checks the books."""
+        """What is taken of every node; the audit compares it with its own sums."""
         return {node: dict(used) for node, used in self._used.items()}
 
     def shortage(self, pod: Pod, node: str) -> str:

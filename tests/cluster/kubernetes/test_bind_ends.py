@@ -9,9 +9,9 @@ import pytest
 
 from cluster.kubernetes.api.scripted import ScriptedClient
 from hekla.cluster.kubernetes.api.client import Refused, Unreachable
-from hekla.cluster.kubernetes.binder import Binder, Intent
+from hekla.cluster.kubernetes.binding import Binder, Intent
 from hekla.cluster.kubernetes.facts import Facts
-from hekla.cluster.kubernetes.intents import Attempts, Outcome
+from hekla.cluster.kubernetes.intents import Attempts, WriteOutcome
 from hekla.cluster.store import Store
 
 INTENT = Intent("x/a", "uid-a", "n1", "x/job")
@@ -40,7 +40,7 @@ LEAVING = pod(deletionTimestamp="2026-01-01T00:00:00Z")
 
 def bound(
     *answers: Any, patience: float = 5.0, why_not: str = "", leads: bool = True
-) -> tuple[Outcome, list[str]]:
+) -> tuple[WriteOutcome, list[str]]:
     """How it ended, and what was asked of the server."""
     client = ScriptedClient(*answers)
     attempts = Attempts(
@@ -57,41 +57,43 @@ def bound(
 @pytest.mark.parametrize(
     ("title", "answers", "outcome", "asked"),
     [
-        ("taken at once", [CREATED], Outcome.CONFIRMED, "POST"),
-        ("already bound to our node", [CONFLICT, pod("n1")], Outcome.CONFIRMED, "POST GET"),
-        ("already bound elsewhere", [CONFLICT, pod("n2")], Outcome.ADOPTED, "POST GET"),
-        ("made anew under its name", [CONFLICT, pod(uid="other")], Outcome.GONE, "POST GET"),
-        ("on its way out", [CONFLICT, LEAVING], Outcome.GONE, "POST GET"),
-        ("a conflict for another reason", [CONFLICT, pod()], Outcome.REFUSED, "POST GET"),
-        ("deleted", [Refused(404, "NotFound", "no pod")], Outcome.GONE, "POST"),
-        ("put off, then taken", [BUSY, BUSY, CREATED], Outcome.CONFIRMED, "POST POST POST"),
-        ("no answer, but stored", [CUT, pod("n1")], Outcome.CONFIRMED, "POST GET"),
-        ("no answer, and not stored", [CUT, pod(), CREATED], Outcome.CONFIRMED, "POST GET POST"),
-        ("broke after storing", [BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET"),
-        ("no answer for a while", [CUT, CUT, BROKEN, pod("n1")], Outcome.CONFIRMED, "POST GET GET GET"),
+        ("taken at once", [CREATED], WriteOutcome.CONFIRMED, "POST"),
+        ("already bound to our node", [CONFLICT, pod("n1")], WriteOutcome.CONFIRMED, "POST GET"),
+        ("already bound elsewhere", [CONFLICT, pod("n2")], WriteOutcome.ADOPTED, "POST GET"),
+        ("made anew under its name", [CONFLICT, pod(uid="other")], WriteOutcome.GONE, "POST GET"),
+        ("on its way out", [CONFLICT, LEAVING], WriteOutcome.GONE, "POST GET"),
+        ("a conflict for another reason", [CONFLICT, pod()], WriteOutcome.REFUSED, "POST GET"),
+        ("deleted", [Refused(404, "NotFound", "no pod")], WriteOutcome.GONE, "POST"),
+        ("put off, then taken", [BUSY, BUSY, CREATED], WriteOutcome.CONFIRMED, "POST POST POST"),
+        ("no answer, but stored", [CUT, pod("n1")], WriteOutcome.CONFIRMED, "POST GET"),
+        ("no answer, and not stored", [CUT, pod(), CREATED], WriteOutcome.CONFIRMED, "POST GET POST"),
+        ("broke after storing", [BROKEN, pod("n1")], WriteOutcome.CONFIRMED, "POST GET"),
+        ("no answer for a while", [CUT, CUT, BROKEN, pod("n1")], WriteOutcome.CONFIRMED, "POST GET GET GET"),
         (
             "stored by a server that then forgot its roles",
             [CUT, NO_ROLE, pod("n1")],
-            Outcome.CONFIRMED,
+            WriteOutcome.CONFIRMED,
             "POST GET GET",
         ),
-        ("a role is missing", [NO_ROLE], Outcome.FORBIDDEN, "POST"),
-        ("a policy denies it", [Refused(403, "Forbidden", DENIED)], Outcome.REFUSED, "POST"),
-        ("its namespace is being deleted", [ENDING], Outcome.GONE, "POST"),
-        ("nonsense", [Refused(422, "Invalid", "no")], Outcome.REFUSED, "POST"),
+        ("a role is missing", [NO_ROLE], WriteOutcome.FORBIDDEN, "POST"),
+        ("a policy denies it", [Refused(403, "Forbidden", DENIED)], WriteOutcome.REFUSED, "POST"),
+        ("its namespace is being deleted", [ENDING], WriteOutcome.GONE, "POST"),
+        ("nonsense", [Refused(422, "Invalid", "no")], WriteOutcome.REFUSED, "POST"),
     ],
 )
-def test_a_bind_ends_as_the_facts_are(title: str, answers: list[Any], outcome: Outcome, asked: str) -> None:
+def test_a_bind_ends_as_the_facts_are(
+    title: str, answers: list[Any], outcome: WriteOutcome, asked: str
+) -> None:
     assert bound(*answers) == (outcome, asked.split()), title
 
 
 def test_a_bind_that_is_put_off_for_too_long_expires() -> None:
-    assert bound(*[BUSY] * 50, patience=0.0)[0] is Outcome.EXPIRED
+    assert bound(*[BUSY] * 50, patience=0.0)[0] is WriteOutcome.EXPIRED
 
 
 def test_nothing_is_sent_by_a_replica_that_does_not_lead() -> None:
-    assert bound(CREATED, leads=False) == (Outcome.SUPERSEDED, [])
+    assert bound(CREATED, leads=False) == (WriteOutcome.SUPERSEDED, [])
 
 
 def test_nothing_is_sent_against_the_newest_facts() -> None:
-    assert bound(CREATED, why_not="the node is gone") == (Outcome.SUPERSEDED, [])
+    assert bound(CREATED, why_not="the node is gone") == (WriteOutcome.SUPERSEDED, [])

@@ -10,7 +10,7 @@ import pytest
 
 from cluster.kubernetes.scenes import Scene, binds, evict, group, node, played, pod
 from hekla.cluster.kubernetes.api.client import Refused
-from hekla.cluster.kubernetes.doubts import Doubts
+from hekla.cluster.kubernetes.facts import MissingObjectCheck
 from hekla.cluster.store import Store
 from hekla.engine.framework.decisions import Decision, Tell
 from hekla.objects import Pod
@@ -23,10 +23,10 @@ def doubted(*, is_told: bool) -> int:
     async def play() -> None:
         store, missing = Store(), pod("a")
         store.put(missing)
-        doubts = Doubts(store, lambda: times.append(1), grace=0.02)
+        check = MissingObjectCheck(store, lambda: times.append(1), grace=0.02)
         for _ in range(3):
-            doubts.missing(Pod, "x/a")
-        doubts.missing(Pod, "x/never-known")
+            check.missing(Pod, "x/a")
+        check.missing(Pod, "x/never-known")
         if is_told:
             store.remove(missing)
         await asyncio.sleep(0.1)
@@ -60,6 +60,6 @@ def test_any_write_tells_of_a_pod_that_the_server_does_not_know(
         scene.cluster.apply(decisions)
         await scene.written()
         await asyncio.sleep(0.05)
-        assert scene.cluster.attempts.client.tide.falls == 1
+        assert scene.cluster.attempts.client.watermark.resets == 1
 
     played(play, node("n", 4), group(1), pod("a"), pod("b", on="n"))

@@ -1,4 +1,4 @@
-"""Carrier: each decision goes to the one who carries it out."""
+"""Executor: each decision goes to the part that carries it out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from hekla.cluster.conditions import not_scheduled_condition
-from hekla.cluster.kubernetes.binding import Binding
-from hekla.cluster.kubernetes.desk import Desk
+from hekla.cluster.kubernetes.binding import Binds
+from hekla.cluster.kubernetes.context import WriteContext
 from hekla.cluster.kubernetes.evictions import Evictions
 from hekla.cluster.kubernetes.statuses import Statuses
 from hekla.engine.framework.decisions import (
@@ -24,14 +24,16 @@ from hekla.engine.framework.decisions import (
 from hekla.objects import Pod
 
 AT_ONCE = 100
-"""How many decisions are carried out before others on the event loop have their turn."""
+"""How many decisions are carried out before other tasks on the event loop have their turn."""
 
 
-class Carrier:
+class DecisionExecutor:
     """Carries out decisions: binds first, so that they are on their way while the rest is said."""
 
-    def __init__(self, desk: Desk, binding: Binding, evictions: Evictions, statuses: Statuses) -> None:
-        self._desk = desk
+    def __init__(
+        self, context: WriteContext, binding: Binds, evictions: Evictions, statuses: Statuses
+    ) -> None:
+        self._context = context
         self._binding = binding
         self._evictions = evictions
         self._statuses = statuses
@@ -43,7 +45,7 @@ class Carrier:
             self._carry_out(decision)
 
     async def carry_out_in_turns(self, decisions: Sequence[Decision]) -> None:
-        """The same, and others on the event loop have their turn in between."""
+        """The same, and other tasks on the event loop have their turn in between."""
         for intents in self._binding.by_job(_binds_in(decisions)):
             self._binding.start(intents)
             await asyncio.sleep(0)
@@ -77,11 +79,11 @@ class Carrier:
         if pod is not None:
             condition = not_scheduled_condition(decision.reason, decision.message)
             self._statuses.say(pod, condition=condition)
-            self._desk.recorder.tell(pod, "Warning", "FailedScheduling", decision.message)
+            self._context.recorder.tell(pod, "Warning", "FailedScheduling", decision.message)
 
     def _waiting(self, decision: Tell | Nominate) -> Pod | None:
         """The pod that is meant, if it is not bound or about to be."""
-        pod = self._desk.pod(decision.pod, decision.uid)
+        pod = self._context.pod(decision.pod, decision.uid)
         if pod is None or pod.spec.node_name or decision.uid in self._binding.open:
             return None
         return pod
