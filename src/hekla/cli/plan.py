@@ -77,7 +77,7 @@ def gist(plan: Plan) -> str:
 def _after(plan: Plan) -> str:
     lost = sum(len(loser.pods) for loser in plan.losers)
     if lost:
-        return f"after {counted(lost, 'pod')} of other jobs {'is' if lost == 1 else 'are'} evicted"
+        return f"after {counted(lost, 'pod')} {'is' if lost == 1 else 'are'} evicted"
     if plan.leaving:
         return (
             f"once {counted(plan.leaving, 'pod')} on the way out {'is' if plan.leaving == 1 else 'are'} gone"
