@@ -88,14 +88,14 @@ def plugins() -> Iterator[str]:
     yield (
         "The plugins that come with hekla. A configuration seats them in tiers and gives them arguments, "
         "see [configuration](configuration.md). Plugins of your own are added by `--plugin file.py:Class`, "
-        "or by the entry point group `hekla.engine.plugins` of an installed package."
+        "or by the entry point group `hekla.plugins` of an installed package."
     )
     for name, plugin in sorted(BUILTIN_PLUGINS.items()):
         yield f"## {name}"
         yield from described(plugin)
         rows = [
             (f"[{point.name}](extension-points.md#{anchor(point.name)})", f"`{method}`")
-            for method, point, _ in declared(plugin)
+            for method, point, _, _ in declared(plugin)
         ]
         if rows:
             yield table(("Answers", "With"), rows)
@@ -107,7 +107,7 @@ def actions() -> Iterator[str]:
     yield (
         "The steps of a cycle. They run in the order in which the configuration lists them; arguments stand "
         "under `configurations`, see [configuration](configuration.md). Actions of your own are added like "
-        "plugins, by `--plugin file.py:Class` or the entry point group `hekla.engine.actions`."
+        "plugins, by `--plugin file.py:Class` or the entry point group `hekla.actions`."
     )
     for name, action in sorted(BUILTIN_ACTIONS.items()):
         yield f"## {name}"
@@ -255,7 +255,7 @@ def answers_by_point() -> dict[Point, list[tuple[str, str]]]:
     """Plugin and method with its parameters, for each answer."""
     found: dict[Point, list[tuple[str, str]]] = {point: [] for point in POINTS}
     for name, plugin in sorted(BUILTIN_PLUGINS.items()):
-        for method, point, scope in declared(plugin):
+        for method, point, scope, _ in declared(plugin):
             kept = "" if scope is Scope.ATTEMPT else f", {scope.name}"
             found[point].append((name, f"{method}{parameters_of(getattr(plugin, method))}{kept}"))
     return found

@@ -1,18 +1,16 @@
-"""A peer that misbehaves gets no more time and no more memory than it was given, whoever asks it."""
+"""A peer that misbehaves gets no more time and no more memory than it was given, by every caller."""
 
 from __future__ import annotations
 
 import gzip
 import socket
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
 
 from fakes.peer import (
     Behaviour,
-    heard,
     is_silent,
     peer,
     pours,
@@ -21,15 +19,15 @@ from fakes.peer import (
     says_hello_slowly,
     trickles,
 )
-from hekla.engine.plugins.extender_transport import CallFailed, post
+from hekla.engine.plugins.extender.messages import CallFailed, post
 from hekla.errors import HeklaError, InputError
 from hekla.exchange import ExchangeFailed, exchange
 from hekla.scheduler.load.prometheus import Prometheus
 
 OK = b"HTTP/1.1 200 OK\r\n"
 TIME = 0.3
-PATIENCE = 1.5
-"""Even a busy machine ends an exchange of TIME by then."""
+TOO_LATE = r"gave no answer within 0\.3 s"
+"""What only the deadline says: a peer that is let go on ends otherwise, or not before the test is over."""
 
 Ask = Callable[[str], object]
 ASKING: dict[str, tuple[Ask, type[HeklaError]]] = {
@@ -80,11 +78,8 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("behaviour", SLOW)
 def test_the_deadline_is_one_over_everything(who: str, behaviour: str) -> None:
     ask, error = ASKING[who]
-    with peer(SLOW[behaviour]) as address:
-        began = time.monotonic()
-        with pytest.raises(error, match=r"gave no answer within 0\.3 s"):
-            ask(address)
-        assert time.monotonic() - began < PATIENCE
+    with peer(SLOW[behaviour]) as address, pytest.raises(error, match=TOO_LATE):
+        ask(address)
 
 
 @pytest.mark.parametrize("who", ASKING)
@@ -98,19 +93,13 @@ def test_an_answer_that_is_none_is_told(who: str, behaviour: str) -> None:
 @pytest.mark.parametrize("behave", [is_silent, says_hello_slowly], ids=["silence", "a hello that trickles"])
 @pytest.mark.parametrize("scheme", ["https"])
 def test_tls_has_no_time_of_its_own(behave: Behaviour, scheme: str) -> None:
-    with peer(behave) as address:
-        began = time.monotonic()
-        with pytest.raises(ExchangeFailed):
-            exchange(f"{scheme}://{address}/", TIME)
-        assert time.monotonic() - began < PATIENCE
+    with peer(behave) as address, pytest.raises(ExchangeFailed, match=TOO_LATE):
+        exchange(f"{scheme}://{address}/", TIME)
 
 
 def test_sending_has_none_either() -> None:
-    with peer(reads_nothing) as address:
-        began = time.monotonic()
-        with pytest.raises(ExchangeFailed, match="gave no answer within"):
-            exchange(f"http://{address}/", TIME, body=b" " * 50_000_000)
-        assert time.monotonic() - began < PATIENCE
+    with peer(reads_nothing) as address, pytest.raises(ExchangeFailed, match=TOO_LATE):
+        exchange(f"http://{address}/", TIME, body=b" " * 50_000_000)
 
 
 def test_nor_has_looking_the_name_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +110,7 @@ def test_nor_has_looking_the_name_up(monkeypatch: pytest.MonkeyPatch) -> None:
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    with pytest.raises(ExchangeFailed, match="gave no answer within"):
+    with pytest.raises(ExchangeFailed, match=TOO_LATE):
         exchange("http://somewhere.example/", TIME)
     is_over.set()
 
@@ -131,16 +120,11 @@ def test_a_proxy_is_held_to_the_deadline_too(monkeypatch: pytest.MonkeyPatch) ->
         for name in ("http_proxy", "https_proxy"):
             monkeypatch.setenv(name, f"http://{address}")
         for scheme in ("http", "https"):
-            began = time.monotonic()
-            with pytest.raises(ExchangeFailed, match="gave no answer within"):
+            with pytest.raises(ExchangeFailed, match=TOO_LATE):
                 exchange(f"{scheme}://prometheus.example/", TIME, by_proxy=True)
-            assert time.monotonic() - began < PATIENCE
 
 
 def test_a_sound_answer_comes_back_whole() -> None:
-    def echo(connection: socket.socket, _is_over: threading.Event) -> None:
-        heard(connection)
-        connection.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n1\r\n \r\n0\r\n\r\n")
-
-    with peer(echo) as address:
+    answer = says(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n1\r\n \r\n0\r\n\r\n")
+    with peer(answer) as address:
         assert exchange(f"http://{address}/a?b=c", 5.0, body=b"x") == b"{} "

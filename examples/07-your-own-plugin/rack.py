@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla import Plugin, Scope, answers, argument
-from hekla.engine.framework.points import NODE_ORDER
-from hekla.engine.model.task import Task
+from hekla.plugin import NODE_ORDER, Plugin, Scope, Task, answers, argument
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from polars import col
 
-from hekla import Plugin, Settings, answers, compare, frame, simulate
-from hekla.engine.framework.points import JOB_ORDER
+from hekla import Settings, compare, frame, simulate
 from hekla.insight.compare import comparison_lines
+from hekla.plugin import JOB_ORDER, Plugin, answers
 from hekla.simulation.workloads.settings import Durations, PodKind, QueueMix
 
 

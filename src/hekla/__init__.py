@@ -17,6 +17,9 @@ The names below are the public surface; they are imported when first used, so th
 from __future__ import annotations
 
 import importlib
+import sys
+
+from hekla.moved import MovedFinder
 
 __version__ = "0.1.0"
 
@@ -41,7 +44,7 @@ _HOME = {
     "Settings": "hekla.simulation.workloads.settings",
     "Submission": "hekla.simulation.workloads",
     "VirtualClock": "hekla.clock",
-    "Vote": "hekla.engine.framework.points",
+    "Vote": "hekla.engine.framework.rules",
     "WallClock": "hekla.clock",
     "Workload": "hekla.simulation.workloads",
     "answers": "hekla.engine.framework.points",
@@ -68,6 +71,8 @@ _HOME = {
 }
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - made when first used
+
+sys.meta_path.append(MovedFinder())
 
 
 def __getattr__(name: str) -> object:

@@ -368,7 +368,7 @@ def test_shuffle_moves_nothing_without_a_plugin_that_names_victims_and_victimtas
 
 @holds("actions-86")
 def test_the_plugins_that_name_victims_for_shuffle_are_pdb_rescheduling_and_tdm() -> None:
-    points_of = {name: {point for _, point, _ in declared(each)} for name, each in BUILTIN.plugins.items()}
+    points_of = {name: {point for _, point, _, _ in declared(each)} for name, each in BUILTIN.plugins.items()}
     naming = {name for name, points in points_of.items() if VICTIM_TASKS in points}
     assert naming == {"pdb", "rescheduling", "tdm"}
 

@@ -31,7 +31,7 @@ from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.engine.actions.allocate import Allocate, AllocateArguments
 from hekla.engine.framework.decisions import Bind, Nominate, OpenGate
 from hekla.engine.framework.points import ALLOCATABLE, BATCH_NODE_ORDER, NODE_ORDER, OVERUSED, PRE_PREDICATE
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.objects import Pod
 from hekla.scheduler.loop import Loop
 from hekla.server.metrics import Metrics

@@ -31,9 +31,9 @@ from hekla.conf import read_arguments, read_conf
 from hekla.engine.actions.backfill import Backfill, BackfillArguments
 from hekla.engine.framework import points
 from hekla.engine.framework.decisions import Bind
-from hekla.engine.framework.lineup import steps_of
 from hekla.engine.framework.plugin import Objection, Plugin
 from hekla.engine.framework.points import answers
+from hekla.engine.framework.registry import steps_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status

@@ -15,7 +15,7 @@ from hekla.cluster.embedded import EmbeddedCluster
 from hekla.engine.framework import points
 from hekla.engine.framework.decisions import UpdatePodGroup
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.scheduler.loop import Loop
 from hekla.testing import Role, Story, conf_of, job, node, pod, queue, racks, sub_group, told
 

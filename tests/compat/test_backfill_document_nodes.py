@@ -30,7 +30,7 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import answers
 from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.model.diagnosis import Code, Refusal
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.engine.model.task import Task
 from hekla.objects import Pod
 from hekla.objects.pod import Affinity, ContainerPort, NodeAffinity, NodeSelector, NodeSelectorTerm

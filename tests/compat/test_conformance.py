@@ -18,7 +18,7 @@ import pytest
 
 from hekla.conf import read_conf, require
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.engine.model.status import Status
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects.scenario import read_scenario

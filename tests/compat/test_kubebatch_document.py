@@ -16,7 +16,7 @@ from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import answers
 from hekla.engine.model.job import Job
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.objects import LabelSelector, Pod
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.testing import JobObjects, Role, Story, job, node, pod, racks, sub_group

@@ -23,7 +23,6 @@ from document_stage import (
 from statements import holds, shows
 
 from hekla.conf import read_conf
-from hekla.engine.framework.lineup import steps_of
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import (
     PREEMPTIVE,
@@ -31,6 +30,7 @@ from hekla.engine.framework.points import (
     SIMULATE_REMOVE,
     answers,
 )
+from hekla.engine.framework.registry import steps_of
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN

@@ -15,7 +15,8 @@ from hekla.conf.questions import KNOWN, QUESTIONS
 from hekla.conf.sense import EVICTIONS, overruled
 from hekla.engine.framework.decisions import Evict
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import PREEMPTABLE, agreed_victims, answers, declared
+from hekla.engine.framework.points import PREEMPTABLE, answers, declared
+from hekla.engine.framework.rules import agreed_victims
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.scheduler.builtin import BUILTIN
@@ -48,7 +49,7 @@ def can_be_overruled(layout: Layout) -> set[str]:
     for given in product(*(ANSWERS if name.startswith("some") else [TASKS] for name in names)):
         answer_of = dict(zip(names, given, strict=True))
         tiers = [[answering(answer_of[name]) for name in tier] for tier in layout]
-        victims: list[Any] = agreed_victims(tiers, None, TASKS)  # type: ignore[arg-type]
+        victims: list[Any] = agreed_victims(tiers)(None, TASKS)  # type: ignore[arg-type]
         found |= {name for name in names if any(task not in answer_of[name] for task in victims)}
     return found
 
@@ -225,7 +226,7 @@ def test_a_plugin_from_elsewhere_is_known_by_the_points_that_it_answers() -> Non
 
 
 def points_of(plugin: type[Plugin]) -> set[str]:
-    return {point.name for _, point, _ in declared(plugin)}
+    return {point.name for _, point, _, _ in declared(plugin)}
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.point)

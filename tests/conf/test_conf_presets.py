@@ -6,7 +6,7 @@ import pytest
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Preset, read_conf
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle

@@ -41,6 +41,14 @@ def peer(behave: Behaviour) -> Iterator[str]:
             thread.join(5)
 
 
+def end_cleanly(connection: socket.socket) -> None:
+    """Closed with something unread, a connection is reset, and what was said last may be lost with it."""
+    connection.shutdown(socket.SHUT_WR)
+    connection.settimeout(5)
+    while connection.recv(1 << 20):
+        pass
+
+
 def heard(connection: socket.socket) -> bytes:
     """The head of a request."""
     head = b""
@@ -50,11 +58,11 @@ def heard(connection: socket.socket) -> bytes:
 
 
 def trickles(text: bytes, *, pause: float = 0.02) -> Behaviour:
-    """Byte by byte, and when the text is over, its last byte again and again."""
+    """Byte by byte, and when the text is over, its last byte again and again, a thousand times."""
 
     def behave(connection: socket.socket, is_over: threading.Event) -> None:
         heard(connection)
-        for at in range(10_000):
+        for at in range(1_000):
             connection.sendall(text[at : at + 1] or text[-1:])
             if is_over.wait(pause):
                 return
@@ -68,6 +76,7 @@ def says(text: bytes) -> Behaviour:
     def behave(connection: socket.socket, _is_over: threading.Event) -> None:
         heard(connection)
         connection.sendall(text)
+        end_cleanly(connection)
 
     return behave
 
@@ -90,14 +99,14 @@ def is_silent(_connection: socket.socket, is_over: threading.Event) -> None:
 
 
 def reads_nothing(connection: socket.socket, is_over: threading.Event) -> None:
-    """It lets whoever sends much wait."""
+    """A client that sends much has to wait."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     is_over.wait(10)
 
 
 def says_hello_slowly(connection: socket.socket, is_over: threading.Event) -> None:
     """The beginning of a TLS record, byte by byte."""
-    for byte in b"\x16\x03\x03\x40\x00\x02" + b"\x00" * 10_000:
+    for byte in b"\x16\x03\x03\x40\x00\x02" + b"\x00" * 1_000:
         connection.sendall(bytes([byte]))
         if is_over.wait(0.02):
             return

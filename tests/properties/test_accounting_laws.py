@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from moves import Move, make_all, moves
@@ -38,9 +41,7 @@ def play(session: Session, made: list[Move], is_kept: bool) -> list[Task]:
     return leaving
 
 
-@given(sessions(conf=KEEPERS), moves, st.booleans())
-def test_node_ledger(session: Session, made: list[Move], is_kept: bool) -> None:
-    play(session, made, is_kept)
+def check_nodes(session: Session, _leaving: list[Task]) -> None:
     nodes = session.nodes
     used, releasing, pipelined = (np.zeros_like(nodes.used) for _ in range(3))
     for task in session.tasks:
@@ -59,9 +60,7 @@ def test_node_ledger(session: Session, made: list[Move], is_kept: bool) -> None:
     assert (nodes.future == nodes.idle + releasing - pipelined).all()
 
 
-@given(sessions(conf=KEEPERS), moves, st.booleans())
-def test_pod_ledger(session: Session, made: list[Move], is_kept: bool) -> None:
-    leaving = play(session, made, is_kept)
+def check_pods(session: Session, leaving: list[Task]) -> None:
     requested = np.zeros_like(session.pods.requested)
     count = np.zeros(len(session.nodes), dtype=np.int64)
     for task in session.tasks:
@@ -73,9 +72,7 @@ def test_pod_ledger(session: Session, made: list[Move], is_kept: bool) -> None:
     assert (session.pods.count == count).all()
 
 
-@given(sessions(conf=KEEPERS), moves, st.booleans())
-def test_shares_of_jobs_and_queues(session: Session, made: list[Move], is_kept: bool) -> None:
-    play(session, made, is_kept)
+def check_shares_of_jobs_and_queues(session: Session, _leaving: list[Task]) -> None:
     drf, proportion = plugin_of(session, Drf), plugin_of(session, Proportion)
     by_queue = {name: np.zeros(len(session.axis), dtype=np.int64) for name in proportion.accounts}
     for uid, job in session.jobs.items():
@@ -86,6 +83,46 @@ def test_shares_of_jobs_and_queues(session: Session, made: list[Move], is_kept: 
         by_queue[job.queue] += held
     for name, account in proportion.accounts.items():
         assert (account.allocated == by_queue[name]).all()
+
+
+def check_network_domains(session: Session, leaving: list[Task]) -> None:
+    topology = plugin_of(session, NetworkTopologyAware)
+    used = np.zeros_like(topology.used)
+    for task in session.tasks:
+        is_evicted = task.status is Status.RELEASING and task not in leaving
+        if task.node != NOWHERE and task.status not in TERMINATED_SET and not is_evicted:
+            used[[task.node in domain.rows for domain in topology.tree.all]] += task.vector
+    assert (topology.used == used).all()
+
+
+def check_tasks_by_status(session: Session, _leaving: list[Task]) -> None:
+    for job in session.jobs.values():
+        statuses = [task.status for task in job.tasks.values()]
+        assert [len(job.roster.having(status)) for status in Status] == [statuses.count(s) for s in Status]
+        waiting = [t for t in job.tasks.values() if t.status is Status.PENDING and t.is_best_effort]
+        assert job.roster.pending_best_effort == len(waiting)
+        for part in job.sub_jobs.values():
+            assert [len(part.roster.having(s)) for s in Status] == [
+                sum(task.status is s for task in part.roster.tasks.values()) for s in Status
+            ]
+        assert sum(len(part.roster) for part in job.sub_jobs.values()) == len(job.tasks)
+
+
+CHECKS = (
+    check_nodes,
+    check_pods,
+    check_shares_of_jobs_and_queues,
+    check_network_domains,
+    check_tasks_by_status,
+)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@given(session=sessions(conf=KEEPERS), made=moves, is_kept=st.booleans())
+def test_accounts_are_those_of_a_count_from_scratch(
+    check: Callable[[Session, list[Task]], None], session: Session, made: list[Move], is_kept: bool
+) -> None:
+    check(session, play(session, made, is_kept))
 
 
 @given(clusters(), st.booleans(), moves, st.booleans())
@@ -100,33 +137,6 @@ def test_amounts_of_queues_in_a_tree(
         for task in job.roster.among(HOLDS):
             held[capacity.tree.paths[capacity.tree.row_of[job.queue]]] += task.vector
     assert (capacity.allocated == held).all()
-
-
-@given(sessions(conf=KEEPERS), moves, st.booleans())
-def test_amounts_of_network_domains(session: Session, made: list[Move], is_kept: bool) -> None:
-    leaving = play(session, made, is_kept)
-    topology = plugin_of(session, NetworkTopologyAware)
-    used = np.zeros_like(topology.used)
-    for task in session.tasks:
-        is_evicted = task.status is Status.RELEASING and task not in leaving
-        if task.node != NOWHERE and task.status not in TERMINATED_SET and not is_evicted:
-            used[[task.node in domain.rows for domain in topology.tree.all]] += task.vector
-    assert (topology.used == used).all()
-
-
-@given(sessions(conf=KEEPERS), moves, st.booleans())
-def test_the_counts_of_a_job(session: Session, made: list[Move], is_kept: bool) -> None:
-    play(session, made, is_kept)
-    for job in session.jobs.values():
-        statuses = [task.status for task in job.tasks.values()]
-        assert [len(job.roster.having(status)) for status in Status] == [statuses.count(s) for s in Status]
-        waiting = [t for t in job.tasks.values() if t.status is Status.PENDING and t.is_best_effort]
-        assert job.roster.pending_best_effort == len(waiting)
-        for part in job.sub_jobs.values():
-            assert [len(part.roster.having(s)) for s in Status] == [
-                sum(task.status is s for task in part.roster.tasks.values()) for s in Status
-            ]
-        assert sum(len(part.roster) for part in job.sub_jobs.values()) == len(job.tasks)
 
 
 @given(clusters(), st.lists(moves, min_size=1, max_size=3))
@@ -144,16 +154,16 @@ def test_what_is_kept_per_class_of_tasks_equals_a_fresh_look(
 
 def answers_of(session: Session) -> dict[str, object]:
     everywhere = np.ones(len(session.nodes), dtype=np.bool_)
-    fitting = session.fitting
+    scoring = session.scoring
     return {
         task.key: (
-            fitting.open_nodes(task).tolist(),
-            fitting.curable_nodes(task).tolist(),
-            fitting.class_of(task).fits_now.tolist(),
-            fitting.class_of(task).fits_later.tolist(),
-            list(fitting.ranked(task, everywhere, showing=everywhere)),
-            fitting.class_of(task).scores(task, everywhere).tolist(),
-            str(fitting.diagnose(task, everywhere, with_room=True)),
+            scoring.open_nodes(task).tolist(),
+            scoring.curable_nodes(task).tolist(),
+            scoring.class_of(task).fits_now.tolist(),
+            scoring.class_of(task).fits_later.tolist(),
+            list(scoring.ranked(task, everywhere, showing=everywhere)),
+            scoring.class_of(task).scores_of(task, everywhere).tolist(),
+            str(scoring.diagnose(task, everywhere, with_room=True)),
         )
         for task in session.tasks
         if task.status is Status.PENDING and task.job in session.jobs

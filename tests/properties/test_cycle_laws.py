@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,20 +57,15 @@ def task_of(session: Session, uid: str) -> Task:
     return next(task for task in session.tasks if task.uid == uid)
 
 
-@given(clusters(), confs())
-def test_no_node_is_overcommitted(cluster: RandomCluster, conf: Conf) -> None:
+@pytest.mark.parametrize("makes_room", [False, True])
+@given(data=st.data())
+def test_no_node_is_overcommitted(makes_room: bool, data: st.DataObject) -> None:
+    cluster = data.draw(clusters(places=CROWDED) if makes_room else clusters())
+    conf = data.draw(confs(actions=EVICTING) if makes_room else confs())
     nodes = cluster.cycle(conf).session.nodes
     counted = np.ones(len(nodes.axis), dtype=np.bool_)
     # Backfill asks plugins, not the ledger, whether one pod more is welcome.
-    counted[nodes.axis.pods] = "backfill" not in conf.actions
-    assert (nodes.idle[:, counted] >= 0).all()
-    assert (nodes.future[:, counted] >= 0).all()
-
-
-@given(clusters(places=CROWDED), confs(actions=EVICTING))
-def test_no_node_is_overcommitted_by_making_room(cluster: RandomCluster, conf: Conf) -> None:
-    nodes = cluster.cycle(conf).session.nodes
-    counted = [column for column in range(len(nodes.axis)) if column != nodes.axis.pods]
+    counted[nodes.axis.pods] = not makes_room and "backfill" not in conf.actions
     assert (nodes.idle[:, counted] >= 0).all()
     assert (nodes.future[:, counted] >= 0).all()
 

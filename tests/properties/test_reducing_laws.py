@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
+import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from moves import deeds
 
 from hekla.conf import Conf, PluginEntry, Tier
-from hekla.engine.actions import at_once, placing
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import NODE_ORDER, NODE_ORDER_REDUCE, Scope, answers
 from hekla.engine.framework.registry import Registry
@@ -23,7 +22,7 @@ from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.conf_strategies import confs
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
-from hekla.testing.strategies import RandomCluster, clusters
+from hekla.testing.strategies import clusters
 
 CPU = 0
 
@@ -68,34 +67,21 @@ def ending_with_it(conf: Conf) -> Conf:
     return replace(conf, tiers=(*conf.tiers, Tier((PluginEntry("rescaling"),))))
 
 
-def hold_the_ways_together(cluster: RandomCluster, conf: Conf) -> None:
+WORLDS = {
+    "any": st.tuples(clusters(), confs()),
+    "whole gangs": st.tuples(gang_clusters(), gang_confs()),
+    "every job asks for something else": st.tuples(medleys(), medley_confs()),
+}
+"""A cluster and a configuration, drawn together."""
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@examples(0.5)
+@given(data=st.data())
+def test_shortcuts_decide_as_the_long_way_does(world: str, data: st.DataObject) -> None:
+    cluster, conf = data.draw(WORLDS[world])
+    conf = ending_with_it(conf)
     quick = deeds(cluster.cycle(conf, registry=MAPPING_AND_REDUCING).decisions)
     slow = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=MAPPING_AND_REDUCING).decisions)
     in_one = deeds(cluster.cycle(conf, NO_SHORTCUT, registry=SAYING_BOTH_IN_ONE).decisions)
     assert quick == slow == in_one
-
-
-@examples(0.5)
-@given(cluster=clusters(), conf=confs().map(ending_with_it))
-def test_shortcuts_decide_as_the_long_way_does(cluster: RandomCluster, conf: Conf) -> None:
-    hold_the_ways_together(cluster, conf)
-
-
-@examples(0.5)
-@given(
-    cluster=gang_clusters(),
-    conf=gang_confs().map(ending_with_it),
-    worth_planning=st.sampled_from([2, 17]),
-)
-def test_so_they_do_for_whole_gangs(cluster: RandomCluster, conf: Conf, worth_planning: int) -> None:
-    with (
-        patch.object(at_once, "WORTH_PLANNING", worth_planning),
-        patch.object(placing, "WORTH_PLANNING", worth_planning),
-    ):
-        hold_the_ways_together(cluster, conf)
-
-
-@examples(0.5)
-@given(cluster=medleys(), conf=medley_confs().map(ending_with_it))
-def test_so_they_do_where_every_job_asks_for_something_else(cluster: RandomCluster, conf: Conf) -> None:
-    hold_the_ways_together(cluster, conf)

@@ -1,30 +1,28 @@
-"""Shortcuts are for speed alone: with all of them switched off the decisions are the same."""
+"""Shortcuts are for speed alone: with each of them, or all, switched off the decisions are the same."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from unittest.mock import patch
+from dataclasses import fields, replace
 
-import numpy as np
+import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from moves import Move, deeds, make_all, moves
 
 from hekla.conf import Conf, PluginEntry, Tier
-from hekla.engine.actions import at_once, placing
-from hekla.engine.actions.placing import choose
-from hekla.engine.framework import standings
 from hekla.engine.framework.decisions import Bind
 from hekla.engine.framework.orders import comparison_of_queues
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.shortcuts import NO_SHORTCUT
-from hekla.engine.framework.standings import FEW_LATECOMERS, FEW_LOOKS, LOOKS_PER_REQUEST, MANY_QUESTIONS
-from hekla.engine.ledger import looks
-from hekla.engine.model.status import Status
-from hekla.engine.model.task import Task
-from hekla.testing.builders import job, node, queue
+from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, NO_SHORTCUT, Shortcuts
+from hekla.engine.framework.statement import Statement
+from hekla.scheduler.cycle import CycleReport
+from hekla.testing.builders import JobObjects, job, node, queue
 from hekla.testing.conf_strategies import confs
+from hekla.testing.pods import pod, stamped
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
+from hekla.testing.story import conf_of
 from hekla.testing.strategies import CROWDED, RandomCluster, clusters, sessions
 
 USUAL = Conf(
@@ -36,96 +34,119 @@ USUAL = Conf(
 )
 CONTENDED = ("running", "running", "pending")
 """Nodes are full, and about as many tasks wait as could be evicted."""
+FEWER = {"all off": NO_SHORTCUT} | {
+    f"{field.name} off": replace(EVERY_SHORTCUT, **{field.name: False}) for field in fields(Shortcuts)
+}
+for_each_shortcut = pytest.mark.parametrize("fewer", FEWER.values(), ids=FEWER.keys())
 
 
-@given(cluster=clusters(), conf=confs())
-def test_the_long_way_leads_to_the_same_decisions(cluster: RandomCluster, conf: Conf) -> None:
+def decided(report: CycleReport) -> dict[str, object]:
+    """What becomes of pods, and what is remembered and told of them: all that is kept of an attempt."""
+    session = report.session
+    return {
+        "decisions": deeds(report.decisions),
+        "tasks": [(task.key, task.node, task.status, task.last) for task in session.tasks],
+        "notes": {uid: [str(note) for note in notes] for uid, notes in session.story.jobs.items() if notes},
+        "reasons": {
+            (uid, task): str(why) for uid, one in session.jobs.items() for task, why in one.fit_errors.items()
+        },
+        "others": sorted(str(one) for one in report.decisions if one not in deeds(report.decisions)),
+    }
+
+
+WORLDS = {
+    "any": st.tuples(clusters(), confs()),
+    "crowded": st.tuples(clusters(places=CROWDED), confs()),
+    "gangs that look for victims": st.tuples(
+        clusters(most_jobs=7, places=CONTENDED),
+        confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
+    ),
+}
+"""A cluster and a configuration, drawn together."""
+
+
+@for_each_shortcut
+@pytest.mark.parametrize("world", WORLDS)
+@examples(0.5)
+@given(data=st.data())
+def test_the_long_way_leads_to_the_same_decisions(world: str, data: st.DataObject, fewer: Shortcuts) -> None:
+    cluster, conf = data.draw(WORLDS[world])
     quick = cluster.cycle(conf).decisions
-    assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
+    assert deeds(cluster.cycle(conf, fewer).decisions) == deeds(quick)
 
 
-@given(cluster=clusters(places=CROWDED), conf=confs())
-def test_so_it_does_in_crowded_clusters(cluster: RandomCluster, conf: Conf) -> None:
-    quick = cluster.cycle(conf).decisions
-    assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
+@for_each_shortcut
+@examples(0.5)
+@given(cluster=gang_clusters(), conf=gang_confs())
+def test_whole_gangs_are_told_the_same_as_well(cluster: RandomCluster, conf: Conf, fewer: Shortcuts) -> None:
+    assert decided(cluster.cycle(conf)) == decided(cluster.cycle(conf, fewer))
 
 
-@given(cluster=gang_clusters(), conf=gang_confs(), worth_planning=st.sampled_from([2, 5, 17, 50]))
-def test_so_it_does_for_whole_gangs(cluster: RandomCluster, conf: Conf, worth_planning: int) -> None:
-    with (
-        patch.object(at_once, "WORTH_PLANNING", worth_planning),
-        patch.object(placing, "WORTH_PLANNING", worth_planning),
-    ):
-        quick = cluster.cycle(conf)
-    slow = cluster.cycle(conf, NO_SHORTCUT)
-    assert quick.decisions == slow.decisions
-    assert [task.node for task in quick.session.tasks] == [task.node for task in slow.session.tasks]
-
-
-@given(
-    cluster=clusters(most_jobs=7, places=CONTENDED),
-    conf=confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
-)
-def test_so_it_does_where_gangs_look_for_victims(cluster: RandomCluster, conf: Conf) -> None:
-    quick = cluster.cycle(conf).decisions
-    assert deeds(cluster.cycle(conf, NO_SHORTCUT).decisions) == deeds(quick)
-
-
+@for_each_shortcut
+@examples(0.5)
 @given(cluster=medleys(), conf=medley_confs())
-def test_so_it_does_where_every_job_asks_for_something_else(cluster: RandomCluster, conf: Conf) -> None:
-    quick, slow = cluster.cycle(conf), cluster.cycle(conf, NO_SHORTCUT)
-    assert quick.decisions == slow.decisions
-    assert [task.node for task in quick.session.tasks] == [task.node for task in slow.session.tasks]
-    assert told(quick.session) == told(slow.session)
+def test_so_is_every_job_that_asks_for_something_else(
+    cluster: RandomCluster, conf: Conf, fewer: Shortcuts
+) -> None:
+    assert decided(cluster.cycle(conf)) == decided(cluster.cycle(conf, fewer))
 
 
+SIZES = st.lists(st.tuples(st.sampled_from((1, 1, 2, 3)), st.integers(1, 4)), min_size=1, max_size=4)
+"""So many tasks in a row that ask for so many cpus."""
+PLACING = ("priority, gang", "drf, predicates, nodeorder"), ("priority, gang", "predicates, binpack")
+
+
+@st.composite
+def gangs_of_many_sizes(draw: st.DrawFn) -> RandomCluster:
+    """Up to three gangs; tasks of one role ask for different things."""
+    sizes = st.integers(1, 8), st.integers(2, 12)
+    nodes = [node(f"n{at}", cpu=draw(sizes[0]), pods=draw(sizes[1])) for at in range(draw(st.integers(1, 5)))]
+    jobs = [_gang_of_many_sizes(draw, name) for name in "abc"[: draw(st.integers(1, 3))]]
+    return RandomCluster(
+        tuple(nodes), tuple(stamped([queue("default"), *(o for one in jobs for o in one.objects)]))
+    )
+
+
+def _gang_of_many_sizes(draw: st.DrawFn, name: str) -> JobObjects:
+    roles = draw(st.lists(st.sampled_from(("x", "x", "y", "")), min_size=1, max_size=3))
+    asked = [(role, cpu) for role in roles for cpu, count in draw(SIZES) for _ in range(count)]
+    pods = tuple(
+        pod(f"{name}-{role}-{at:02}", job=name, role=role, cpu=cpu) for at, (role, cpu) in enumerate(asked)
+    )
+    count = len(pods)
+    least = draw(st.sampled_from((count, count, max(1, count - 2), 1)))
+    return JobObjects(job(name, tasks=1, min_available=least).pod_group, pods, None)
+
+
+@for_each_shortcut
 @given(
-    cluster=medleys(),
-    conf=medley_confs(),
-    made=st.lists(st.tuples(moves, st.booleans()), max_size=4),
-    expected=st.integers(0, 12),
-    many_questions=st.sampled_from([0, MANY_QUESTIONS]),
-    few_looks=st.sampled_from([0, FEW_LOOKS]),
-    few_latecomers=st.sampled_from([1, FEW_LATECOMERS]),
-    looks_per_request=st.sampled_from([1, LOOKS_PER_REQUEST]),
-    most_looks=st.sampled_from([1, looks.MOST_LOOKS]),
+    cluster=gangs_of_many_sizes(),
+    tiers=st.sampled_from(PLACING),
+    error_cache=st.booleans(),
+    on_unready=st.sampled_from(("volcano", "hold")),
 )
-def test_the_standings_tell_what_a_closer_look_does(
-    cluster: RandomCluster,
-    conf: Conf,
-    made: Sequence[tuple[Sequence[Move], bool]],
-    expected: int,
-    many_questions: int,
-    few_looks: int,
-    few_latecomers: int,
-    looks_per_request: int,
-    most_looks: int,
+def test_the_memory_of_a_role_is_the_same_for_runs_and_one_by_one(
+    cluster: RandomCluster, tiers: Sequence[str], error_cache: bool, on_unready: str, fewer: Shortcuts
 ) -> None:
-    """Whether looks are worked out for one request, as after few questions, or for all requests at once."""
-    with (
-        patch.object(standings, "FEW_LOOKS", few_looks),
-        patch.object(standings, "FEW_LATECOMERS", few_latecomers),
-        patch.object(standings, "LOOKS_PER_REQUEST", looks_per_request),
-        patch.object(looks, "MOST_LOOKS", most_looks),
-        patch.object(looks, "LOOKS_PER_NODE", 1),
-    ):
-        session = cluster.session(conf)
-        if session.fitting.has_standings:
-            session.fitting.expect(waiting_tasks(session)[:expected])
-            session.fitting.expect(waiting_tasks(session)[:1] * many_questions)
-        hold_standings_against_a_closer_look(session, made)
+    options = {"predicateErrorCacheEnable": error_cache, "unreadyPolicy": on_unready}
+    conf = conf_of("allocate", tiers, {"allocate": options})
+    assert decided(cluster.cycle(conf)) == decided(cluster.cycle(conf, fewer))
 
 
-def hold_standings_against_a_closer_look(
-    session: Session, made: Sequence[tuple[Sequence[Move], bool]]
-) -> None:
-    for some_moves, is_undone in made:
-        assert told_by_standings(session) == seen_at_a_closer_look(session)
-        statement = make_all(session, some_moves)
-        told_by_standings(session)
-        if is_undone:
-            statement.discard()
-    assert told_by_standings(session) == seen_at_a_closer_look(session)
+def test_gangs_of_many_sizes_are_placed_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    place = Statement.allocate_all
+    monkeypatch.setattr(
+        Statement,
+        "allocate_all",
+        lambda self, tasks, rows: [runs.append(len(tasks)), place(self, tasks, rows)][1],
+    )
+    pods = tuple(pod(f"a-x-{at}", job="a", role="x", cpu=1 + at // 3) for at in range(6))
+    group = job("a", tasks=1, min_available=6).pod_group
+    objects = stamped([queue("default"), *JobObjects(group, pods, None).objects])
+    report = RandomCluster((node("n0", cpu=16),), tuple(objects)).cycle(conf_of("allocate", PLACING[0]))
+    assert runs == [3, 3]
+    assert len(deeds(report.decisions)) == 6
 
 
 @given(cluster=clusters(), conf=confs(always=("proportion",)))
@@ -141,39 +162,6 @@ def test_the_keys_of_queues_tell_what_comparing_them_does(cluster: RandomCluster
         assert not any(goes_first(right, left) for right in by_key[place:])
 
 
-def told(session: Session) -> dict[str, list[str]]:
-    return {uid: [str(note) for note in notes] for uid, notes in session.story.jobs.items() if notes}
-
-
-def waiting_tasks(session: Session) -> list[Task]:
-    return [task for task in session.tasks if task.status is Status.PENDING and not task.is_best_effort]
-
-
-def told_by_standings(session: Session) -> dict[str, int | None]:
-    if not session.fitting.has_standings:
-        return seen_at_a_closer_look(session)
-    return {task.key: session.fitting.best_with_room(task) for task in waiting_tasks(session)}
-
-
-def seen_at_a_closer_look(session: Session) -> dict[str, int | None]:
-    found: dict[str, int | None] = {}
-    for task in waiting_tasks(session):
-        known = session.fitting.class_of(task)
-        feasible = session.fitting.narrowed(task, known.is_open) & known.fits_later
-        choice = choose(session, task, known, np.asarray(feasible))
-        found[task.key] = choice.row if choice is not None and choice.has_room else None
-    return found
-
-
-def test_standings_are_there_for_the_plugins_that_most_clusters_use() -> None:
-    nodes = (node("n0", cpu=4, memory="8Gi"), node("n1", cpu=8, memory="8Gi"))
-    jobs = [job("a", tasks=2, cpu=1, memory="1Gi"), job("b", tasks=2, cpu=2, memory="1Gi")]
-    cluster = RandomCluster(nodes, tuple(one for built in jobs for one in built.objects))
-    session = cluster.session(USUAL)
-    assert session.fitting.has_standings
-    assert set(told_by_standings(session).values()) == {1}
-
-
 def test_pods_may_ask_for_dozens_of_resources() -> None:
     devices = {f"example.com/device{number}": 4 for number in range(40)}
     nodes = tuple(node(f"n{at}", cpu=64, memory="64Gi", resources=devices) for at in range(3))
@@ -181,29 +169,7 @@ def test_pods_may_ask_for_dozens_of_resources() -> None:
     jobs = [job(f"j{at}", tasks=1, cpu=1, memory="1Gi", resources=asked) for at, asked in enumerate(asks)]
     cluster = RandomCluster(nodes, (queue("default"), *(one for built in jobs for one in built.objects)))
     quick, slow = cluster.cycle(USUAL), cluster.cycle(USUAL, NO_SHORTCUT)
-    assert quick.session.fitting.has_standings
     assert deeds(quick.decisions) == deeds(slow.decisions) != []
-
-
-def test_a_request_that_came_late_is_told_of_looks_that_nobody_asked_for() -> None:
-    nodes = tuple(node(f"n{at}", cpu=16, memory="16Gi") for at in range(4))
-    asking = [job(name, tasks=1, cpu=cpu, memory="1Gi") for cpu, name in enumerate("abcd", start=1)]
-    fillers = [job(f"filler{at}", tasks=1, cpu=5, memory=f"{4 - at}Gi") for at in range(4)]
-    objects = (queue("default"), *(one for built in (*asking, *fillers) for one in built.objects))
-    with (
-        patch.object(standings, "MANY_QUESTIONS", 0),
-        patch.object(standings, "LOOKS_PER_REQUEST", 1),
-        patch.object(standings, "FEW_LATECOMERS", 1),
-    ):
-        session = RandomCluster(nodes, objects).session(USUAL)
-        (first, second, third, late), fillers_of = list(session.tasks)[:4], list(session.tasks)[4:]
-        session.fitting.expect([first, second])
-        session.fitting.best_with_room(first)
-        for row, filler in enumerate(fillers_of):
-            session.put(filler, row, Status.ALLOCATED)
-        session.fitting.best_with_room(third)
-        told = session.fitting.best_with_room(late)
-    assert told == seen_at_a_closer_look(session)[late.key] != 0
 
 
 def test_a_pod_may_ask_for_more_places_for_pods_than_its_own() -> None:
@@ -215,18 +181,16 @@ def test_a_pod_may_ask_for_more_places_for_pods_than_its_own() -> None:
     wide = job("wide", tasks=1, cpu=1, memory="1Gi", resources={"pods": 1})
     objects = (queue("default"), *(one for built in (*running, wide) for one in built.objects))
     report = RandomCluster(nodes, objects).cycle(USUAL)
-    assert report.session.fitting.has_standings
     assert [bind.node for bind in deeds(report.decisions) if isinstance(bind, Bind)] == ["n1"]
 
 
-def test_a_cluster_without_nodes_has_no_standings() -> None:
+def test_a_cluster_without_nodes_decides_nothing() -> None:
     report = RandomCluster((), tuple(job("a", tasks=2, cpu=1).objects)).cycle(USUAL)
-    assert not report.session.fitting.has_standings
     assert not deeds(report.decisions)
 
 
 @given(session=sessions(), made=moves)
-def test_whoever_is_not_settled_is_in_line(session: Session, made: Sequence[Move]) -> None:
+def test_every_job_that_is_not_quiescent_is_in_line(session: Session, made: Sequence[Move]) -> None:
     make_all(session, made)
     line = session.jobs_in_line()
     assert line == [job for job in session.all_jobs if job in line]

@@ -24,7 +24,7 @@ EVICTABLE = (Status.BOUND, Status.RUNNING)
 OPINIONATED = sorted(
     name
     for name, plugin in BUILTIN.plugins.items()
-    if any(point in ABOUT_VICTIMS for _, point, _ in declared(plugin))
+    if any(point in ABOUT_VICTIMS for _, point, _, _ in declared(plugin))
 )
 
 

@@ -19,7 +19,7 @@ from hekla.engine.framework.action import Action
 from hekla.engine.framework.session import Session
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import PluginError
-from hekla.insight.shadow.candidate import Lane
+from hekla.insight.shadow.candidate import Candidate
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
@@ -230,7 +230,7 @@ def test_a_simulation_is_one_life() -> None:
 
 
 def test_a_shadow_lets_go_when_it_is_closed() -> None:
-    lane = Lane("current", conf_of("tick"), VirtualClock(), REGISTRY)
+    lane = Candidate("current", conf_of("tick"), VirtualClock(), REGISTRY)
     lane.decide()
     lane.decide()
     lane.close()

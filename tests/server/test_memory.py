@@ -14,7 +14,6 @@ import pytest
 
 from fakes.http_api import HttpApi
 from hekla.cluster.kubernetes import facts, recorder
-from hekla.engine.state import live
 from hekla.objects import ObjectMeta, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.pod import Container, PodSpec
@@ -126,11 +125,11 @@ def test_jobs_that_came_and_went_leave_nothing_behind(
 ) -> None:
     monkeypatch.setattr(facts, "MOST_GONE", AT_ONCE)
     monkeypatch.setattr(recorder, "MOST_REMEMBERED", AT_ONCE)
-    monkeypatch.setattr(live, "MANY_RESOURCES", AT_ONCE)
 
     async def play() -> None:
         standing = stamped([queue("root"), queue("default"), node("n1", cpu=64)])
         async with HttpApi(*standing) as api, serving(api, with_controllers=True) as server:
+            server.cluster.state.most_resources = AT_ONCE
             found = [
                 await pass_by(api, server, wave(number, with_resources=with_resources)) for number in range(4)
             ]

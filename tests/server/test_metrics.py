@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from itertools import pairwise
-from time import process_time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from fakes.steps import steps_of
 from hekla.cluster.kubernetes.binding import End, WriteOutcome
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.state.snapshot import take_snapshot
@@ -197,21 +197,19 @@ def test_a_plugin_that_miscounts_stops_nobody(caplog: pytest.LogCaptureFixture) 
     assert "could not be taken" in caplog.text
 
 
-def test_a_page_about_many_queues_and_jobs_is_written_in_a_fraction_of_a_second() -> None:
-    """As the processor counts, so that others on the machine do not matter."""
+def test_a_page_about_many_queues_and_jobs_takes_a_few_steps_a_line() -> None:
     metrics = Metrics()
     groups = [job(f"j{n}", queue=f"q{n % 1000}", tasks=0, phase="Running").objects[0] for n in range(10_000)]
     snapshot = take_snapshot([node("n1"), *(queue(f"q{n}") for n in range(1000)), *groups])
     report = run_cycle(snapshot, PROPORTION, now=1000.0)
     metrics._history.placed_at = dict.fromkeys(report.session.jobs, 1000.0)
-    began = process_time()
-    metrics.cycle_ended(report, 0.1)
-    observed, began = process_time() - began, process_time()
+    observed = steps_of(lambda: metrics.cycle_ended(report, 0.1))
+    written = steps_of(lambda: page_of(metrics))
     page = page_of(metrics)
-    written = process_time() - began
     assert page.count("\n") > 60_000
     assert page.count('volcano_e2e_job_scheduling_last_time{job_name="j') == 10_000
-    assert (observed < 1.0, written < 0.5) == (True, True)
+    assert observed < 20 * page.count("\n")
+    assert written < page.count("\n")
 
 
 def test_a_label_may_hold_anything() -> None:

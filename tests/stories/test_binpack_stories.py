@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.engine.plugins.binpack import fullness, fullness_of_one
+from hekla.engine.plugins.binpack import fullness
 from hekla.testing import Story, job, node, plugin, pod, session_of
 
 
@@ -71,7 +71,7 @@ def test_the_worked_example() -> None:
         tiers=[binpack(weight=10, cpu=5, memory=1)],
     )
     task = session.tasks[-1]
-    scores = session.fitting.class_of(task).scores(task, np.ones(2, dtype=np.bool_))
+    scores = session.scoring.class_of(task).scores_of(task, np.ones(2, dtype=np.bool_))
     assert scores[0] == pytest.approx((5 * 0.5 + 0.375) / 6 * 1000)
     assert scores[0] == pytest.approx(479.17, abs=0.01)
 
@@ -95,8 +95,6 @@ def test_the_kernel_agrees_with_a_plain_loop(seed: int) -> None:
     asked = {column: weight for column, weight in weights.items() if request[column] > 0}
     expected = [plainly(request, used[row], allocatable[row], asked) for row in range(6)]
     assert fullness(request, used.T, allocatable.T, asked) == pytest.approx(expected)
-    one_by_one = [fullness_of_one(request, used[row], allocatable[row], asked) for row in range(6)]
-    assert one_by_one == pytest.approx(expected)
 
 
 def plainly(request: np.ndarray, used: np.ndarray, allocatable: np.ndarray, weights: dict[int, int]) -> float:

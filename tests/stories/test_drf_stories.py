@@ -7,7 +7,7 @@ import math
 import pytest
 
 from hekla.engine.framework.points import JOB_ORDER
-from hekla.engine.plugins.demand import largest_part
+from hekla.engine.plugins.queues import largest_part
 from hekla.testing import Story, job, node, session_of
 
 STORIES = [

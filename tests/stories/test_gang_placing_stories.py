@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.engine.actions import at_once, placing
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import ALLOCATABLE, answers
 from hekla.engine.framework.statement import Statement
@@ -18,10 +17,8 @@ ROOMY = [node(f"n{at}", cpu=8, memory="32Gi") for at in (1, 2, 3)]
 
 
 @pytest.fixture
-def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many tasks were placed at once, batch by batch; gangs of these stories are worth planning for."""
-    for module in (at_once, placing):
-        monkeypatch.setattr(module, "WORTH_PLANNING", 5)
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tasks were placed at once, run by run."""
     sizes: list[int] = []
     place = Statement.allocate_all
 
@@ -117,22 +114,22 @@ STORIES = [
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
-def test_gangs(story: Story, batches: list[int]) -> None:
+def test_gangs(story: Story, runs: list[int]) -> None:
     assert story.play() == story.expect
-    assert max(batches) > 1
+    assert max(runs) > 1
 
 
 def places(story: Story) -> dict[str, str]:
     return {task.name: task.node_name for task in story.cycle().session.tasks if task.node_name}
 
 
-def test_the_first_node_goes_first_among_equals(batches: list[int]) -> None:
+def test_the_first_node_goes_first_among_equals(runs: list[int]) -> None:
     story = Story("ties", nodes=ROOMY, jobs=[job("j", tasks=5, cpu=1, memory="1Gi")], tiers=SPREAD)
     assert list(places(story).values()) == ["n1", "n2", "n3", "n1", "n2"]
-    assert batches == [5]
+    assert runs == [5]
 
 
-def test_a_node_full_for_large_tasks_takes_no_small_ones_of_their_role(batches: list[int]) -> None:
+def test_a_node_full_for_large_tasks_takes_no_small_ones_of_their_role(runs: list[int]) -> None:
     sizes = (2, 2, 2, 2, 2, 1)
     pods = tuple(pod(f"j-x-{at}", job="j", role="x", cpu=cpu) for at, cpu in enumerate(sizes))
     group = job("j", tasks=1, min_available=len(sizes)).pod_group
@@ -143,7 +140,7 @@ def test_a_node_full_for_large_tasks_takes_no_small_ones_of_their_role(batches: 
         tiers=PACK,
     )
     assert places(story)["j-x-5"] == "n2"
-    assert batches == [5]
+    assert runs == [5]
 
 
 class Picky(Plugin):
@@ -155,7 +152,7 @@ class Picky(Plugin):
         return "not that one" if task.name == "j-2" else None
 
 
-def test_an_objection_ends_the_batch_and_the_others_go_on(batches: list[int]) -> None:
+def test_an_objection_ends_the_run_and_the_others_go_on(runs: list[int]) -> None:
     story = Story(
         "an objection",
         nodes=ROOMY,
@@ -164,7 +161,7 @@ def test_an_objection_ends_the_batch_and_the_others_go_on(batches: list[int]) ->
         plugins=[Picky],
     )
     assert list(places(story).values()) == ["n1", "n2", "n3", "n1", "n2", "n3", "n1"]
-    assert batches == [2, 5]
+    assert runs == [2, 5]
 
 
 class Counting(Plugin):
@@ -181,7 +178,7 @@ class Counting(Plugin):
         return self.asked <= 6
 
 
-def test_a_plugin_that_is_asked_for_every_task_is_asked_for_every_task(batches: list[int]) -> None:
+def test_a_plugin_that_is_asked_for_every_task_is_asked_for_every_task(runs: list[int]) -> None:
     story = Story(
         "six times yes",
         nodes=ROOMY,
@@ -190,4 +187,4 @@ def test_a_plugin_that_is_asked_for_every_task_is_asked_for_every_task(batches: 
         plugins=[Counting],
     )
     assert len(places(story)) == 6
-    assert batches == []
+    assert runs == []

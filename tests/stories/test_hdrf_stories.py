@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hekla.engine.framework.points import QUEUE_ORDER
-from hekla.engine.plugins.hdrf import is_saturated
+from hekla.engine.plugins.drf import is_saturated
 from hekla.testing import Story, job, node, plugin, queue, session_of
 
 HDRF = [[plugin("drf", enableHierarchy=True)]]

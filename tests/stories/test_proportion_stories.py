@@ -9,7 +9,8 @@ import pytest
 
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.model.queue import Queue, queue_of
-from hekla.engine.plugins.proportion import Account, Bounds, capability_of, divide
+from hekla.engine.plugins.proportion.accounts import Account, Bounds, divide
+from hekla.engine.plugins.queues import capability_of
 from hekla.testing import Story, job, node, plugin, pod, queue
 
 PROPORTION = ("gang", "proportion")

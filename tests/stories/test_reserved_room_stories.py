@@ -11,7 +11,7 @@ import pytest
 
 from hekla.engine.framework.decisions import Evict
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.testing import Role, Story, job, node, pod, queue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hekla.engine.framework.decisions import Tell, UpdateShard
-from hekla.engine.model.shard import Shard, shard_of
+from hekla.engine.model.node import Shard, shard_of
 from hekla.objects import NodeShard
 from hekla.objects.node import NodeShardStatus
 from hekla.testing import Story, job, node, node_shard, pod

@@ -63,7 +63,7 @@ def _echo(
 
 def describe(found: type[Plugin] | type[Action]) -> dict[str, object]:
     """One plugin or action as plain data."""
-    points = sorted({point.name for _, point, _ in declared(found)})
+    points = sorted({point.name for _, point, _, _ in declared(found)})
     return {
         "name": found.name,
         "summary": summary_of(found),

@@ -26,7 +26,7 @@ from hekla.conf import Conf
 from hekla.engine.framework.explain import Explanation
 from hekla.engine.framework.profile import Line, Profile
 from hekla.engine.framework.registry import Registry
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.engine.model.status import Status
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.errors import HeklaError, InputError

@@ -16,7 +16,7 @@ from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_w
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
 from hekla.clock import WallClock
 from hekla.engine.framework.registry import Registry
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.errors import InputError
 from hekla.insight.plan import Delay, Loser, Plan, Planner, Start, Suggestion, admitted_state
 from hekla.insight.plan.search import OnTry

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hekla.engine.model.node import node_of
-from hekla.engine.model.requests import demand_of
+from hekla.engine.model.requests import STORAGE, Find, VolumeRequests, demand_of, has_claims
 from hekla.engine.model.resources import PODS, Resources, add
-from hekla.engine.model.volumes import STORAGE, Find, VolumeRequests, has_claims
 from hekla.errors import InputError
 from hekla.objects import CSINode, Manifest, Node, Pod
 

@@ -7,8 +7,7 @@ from types import TracebackType
 
 from hekla.conf import Conf
 from hekla.engine.framework.action import Action
-from hekla.engine.framework.lineup import Step, steps_of
-from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.registry import Registry, Step, steps_of
 from hekla.errors import PluginError, said_by
 from hekla.scheduler.builtin import BUILTIN
 

@@ -15,10 +15,9 @@ from hekla.collector import without_collector
 from hekla.conf import Conf
 from hekla.engine.framework.closing import close_session
 from hekla.engine.framework.decisions import Decision
-from hekla.engine.framework.lineup import lineup_of
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.profile import Profile
-from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.registry import Registry, registrations_of
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.engine.state.snapshot import Snapshot
@@ -110,21 +109,21 @@ def open_session(
     profile: Profile | None = None,
     is_quiet: bool = False,
 ) -> Session:
-    """A session over the snapshot, with the configured plugins in their seats."""
+    """A session over the snapshot, advised by the configured plugins."""
     session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts, is_quiet=is_quiet)
-    lineup, plugins = lineup_of(conf, registry), list[Plugin]()
+    registrations, plugins = registrations_of(conf, registry), list[Plugin]()
     try:
-        for seat in lineup.seats:
-            plugins.append(seat.plugin(seat.arguments, session, hierarchical=seat.is_hierarchical))
+        for one in registrations.all:
+            plugins.append(one.plugin(one.arguments, session, hierarchical=one.is_hierarchical))
     except HeklaError:
         raise
     except Exception as error:
-        raise fault_of(f'plugin "{lineup.seats[len(plugins)].plugin.name}"', error) from error
+        raise fault_of(f'plugin "{registrations.all[len(plugins)].plugin.name}"', error) from error
     if profile is not None:
         for plugin in plugins:
             profile.watch(plugin)
     try:
-        session.seat(plugins, lineup)
+        session.take_in(plugins, registrations)
     except HeklaError:
         raise
     except Exception as error:

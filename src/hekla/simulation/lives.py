@@ -155,7 +155,7 @@ class Lives:
                 status = replace(job.group.status, phase=RUNNING, running=job.running, succeeded=job.done)
                 job.group = replace(job.group, status=status)
                 self._live.note(job.group)
-                self._live.expect_no_more_than(status, job.group.key)
+                self._live.attention.expect(job.group.key, status)
         self._unconfirmed.clear()
 
     # Work

@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from hekla.engine.framework.points import ALLOCATABLE, HEADROOM, PREDICATE, QUEUE_ORDER, Scope
+from hekla.engine.framework.points import ALLOCATABLE, HEADROOM, QUEUE_ORDER, Scope
 from hekla.engine.framework.session import Session
-from hekla.engine.ledger.formulas import Sum
-from hekla.engine.ledger.requests import Requests
 from hekla.engine.ledger.states import SupposedStates
 from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.testing.answers import GivenAnswer, all_answers, asked_about_nodes, on_rows, same
+from hekla.testing.answers import (
+    GivenAnswer,
+    all_answers,
+    asked_about_nodes,
+    on_rows,
+    same,
+    says_something,
+)
 from hekla.testing.samples import placements
 
 
@@ -39,15 +44,15 @@ def broken_suppositions(session: Session) -> Iterator[str]:
 
 def broken_headroom(session: Session) -> Iterator[str]:
     """How many tasks a queue is said to take, and how many it takes."""
-    asks = {point: ask for point in (ALLOCATABLE, HEADROOM) for ask in session.answers_to(point)}
-    if len(asks) < 2:
+    allocatable, headroom = session.answers_to(ALLOCATABLE), session.answers_to(HEADROOM)
+    if not allocatable or not headroom:
         return
     for tasks in gangs(session):
         queue = session.queues[session.jobs[tasks[0].job].queue]
-        foreseen = asks[HEADROOM](queue, tasks[0], len(tasks))
+        foreseen = headroom[-1](queue, tasks[0], len(tasks))
         taken: list[Task] = []
         for task in tasks:
-            if not asks[ALLOCATABLE](queue, task):
+            if not allocatable[-1](queue, task):
                 break
             session.put(task, 0, Status.ALLOCATED)
             taken.append(task)
@@ -57,7 +62,7 @@ def broken_headroom(session: Session) -> Iterator[str]:
             session.take_back(task)
 
 
-def broken_crowds(open_session: Callable[[], Session]) -> Iterator[str]:
+def broken_runs(open_session: Callable[[], Session]) -> Iterator[str]:
     """Answers that differ between tasks placed at once and tasks placed one by one."""
     at_once, singly = open_session(), open_session()
     for tasks, twins in zip(gangs(at_once), gangs(singly), strict=True):
@@ -70,17 +75,6 @@ def broken_crowds(open_session: Callable[[], Session]) -> Iterator[str]:
             yield f"{answer}: after on_allocate_all it is {answer.value!r}, not {said[str(answer)]!r}"
 
 
-def broken_constants(session: Session) -> Iterator[str]:
-    """Answers of scope CANDIDATES that are alike for all nodes, and no longer are for some of them."""
-    for answer in asked_about_nodes(session):
-        if answer.scope is not Scope.CANDIDATES or isinstance(answer.value, np.ndarray):
-            continue
-        for row in range(len(session.nodes)):
-            fewer = np.arange(len(session.nodes)) != row
-            if not same(answer.value, found := answer.ask_again(fewer)):
-                yield f"{answer}: {answer.value!r} for all nodes, but {found!r} without node {row}"
-
-
 def gangs(session: Session) -> list[list[Task]]:
     """Waiting tasks that look alike, job by job; a task without its like is left out."""
     if not len(session.nodes):
@@ -88,7 +82,7 @@ def gangs(session: Session) -> list[list[Task]]:
     found: dict[Any, list[Task]] = {}
     for job in session.jobs.values():
         for task in job.roster.having(Status.PENDING).values():
-            found.setdefault((job.uid, session.fitting.key_of(task)), []).append(task)
+            found.setdefault((job.uid, session.scoring.key_of(task)), []).append(task)
     return [tasks for tasks in found.values() if len(tasks) > 1]
 
 
@@ -97,56 +91,26 @@ def _of_scope(session: Session, task: Task, scope: Scope) -> list[GivenAnswer]:
     return [answer for answer in answers if answer.scope is scope and answer.question[0] is task]
 
 
-Worth = Callable[[int], float]
-"""What a node, told by its row, is worth to a task: its score, and -inf where it is refused."""
+def broken_concerns(session: Session) -> Iterator[str]:
+    """Answers that say something of a task that does not concern them, at once or after placements."""
+    unconcerned = {str(answer) for answer in asked_about_nodes(session) if not _is_concerned(session, answer)}
+    yield from _words_of(session, unconcerned)
+    for task, row, status in placements(session) if unconcerned else ():
+        session.put(task, row, status)
+        yield from _words_of(session, unconcerned)
 
 
-def broken_forms_for_many(session: Session) -> Iterator[str]:
-    """What `@for_many` forms say of a node and the answer does not, or that moves with the number of pods."""
+def _is_concerned(session: Session, answer: GivenAnswer) -> bool:
+    for handler in session.dispatch.handlers(answer.point):
+        if handler.answer == answer.ask and handler.concerns is not None:
+            return handler.concerns(handler.plugin, answer.question[0])
+    return True
+
+
+def _words_of(session: Session, unconcerned: set[str]) -> Iterator[str]:
     for answer in asked_about_nodes(session):
-        name = getattr(answer.ask, "for_many", None)
-        if name is None:
-            continue
-        told = _told_to_many(session, answer, name)
-        for row in range(len(session.nodes)):
-            said, alone = told(row), _told_to_one(answer.value, row)
-            if said != alone:
-                yield f"{answer}: node {row} gets {alone}, but {name} says {said}"
-            _add_pods(session, row, 1)
-            if session.pods.count[row] < session.nodes.pod_limit[row] and told(row) != said:
-                yield f"{answer}: {name} says {said} of node {row}, and {told(row)} once it runs a pod more"
-            _add_pods(session, row, -1)
-
-
-def _told_to_many(session: Session, answer: GivenAnswer, name: str) -> Worth:
-    """What the form tells the task when it is asked together with all that may stand side by side."""
-    own = answer.question[0].weight
-    crowd = [one for one in dict.fromkeys(task.weight for task in session.tasks) if one.kind == own.kind]
-    form = getattr(answer.ask.__self__, name)(Requests(crowd))  # type: ignore[attr-defined]
-    if answer.point is PREDICATE:
-        return lambda row: -np.inf if form(row) else 0.0
-    scores, place = Sum([form]), crowd.index(own)
-    return lambda row: float(np.broadcast_to(scores.at(row), len(crowd))[place])
-
-
-def _told_to_one(value: Any, row: int) -> float:
-    if isinstance(value, np.ndarray):
-        return float(value[row])
-    if isinstance(value, Sequence):
-        return -np.inf if any(refusal.nodes[row] for refusal in value) else 0.0
-    return 0.0 if value is None else float(value)
-
-
-def _add_pods(session: Session, row: int, count: int) -> None:
-    """As if so many more were there, which ask for nothing but a place."""
-    session.pods.count[row] += count
-    for table, sign in (
-        (session.pods.requested, 1),
-        (session.nodes.used, 1),
-        (session.nodes.idle, -1),
-        (session.nodes.future, -1),
-    ):
-        table[row, session.axis.pods] += sign * count
+        if str(answer) in unconcerned and says_something(answer.value):
+            yield f"{answer}: it does not concern such tasks, but answers {answer.value!r}"
 
 
 def broken_keys(session: Session) -> Iterator[str]:

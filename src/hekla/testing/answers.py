@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from hekla.engine.framework import points
-from hekla.engine.framework.lineup import ABOUT_NODES
+from hekla.engine.framework.node_answers import NodeAnswers, Reduction
 from hekla.engine.framework.plugin import Objection, Plugin
-from hekla.engine.framework.points import Point, Scope, Vote, declared
-from hekla.engine.framework.reducing import ReducedScores
+from hekla.engine.framework.points import ABOUT_NODES, AnyPoint, Scope, declared
+from hekla.engine.framework.rules import Vote
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import ALL_ROWS
 from hekla.engine.ledger.states import NodeStates
@@ -43,7 +43,7 @@ class GivenAnswer:
 
     plugin: str
     method: str
-    point: Point
+    point: AnyPoint
     scope: Scope
     subject: str
     value: Any
@@ -57,13 +57,8 @@ class GivenAnswer:
         """The answer for some rows only."""
         if self.scope is Scope.LEDGER:
             states = self.question[1]
-            rows = NodeStates(states.nodes, states.pods, rows, only=_only_row(rows))
+            rows = NodeStates(states.nodes, states.pods, rows)
         return self.ask(self.question[0], rows)
-
-
-def _only_row(rows: Any) -> int | None:
-    """The row where it is just one, asked for by a slice."""
-    return rows.start if isinstance(rows, slice) and rows.stop == (rows.start or 0) + 1 else None
 
 
 def all_answers(session: Session) -> Iterator[GivenAnswer]:
@@ -94,7 +89,7 @@ def asked_about_nodes(session: Session) -> Iterator[GivenAnswer]:
             yield GivenAnswer(plugin.name, method, point, scope, subject, value, ask, tuple(question))
 
 
-def _about_nodes(session: Session, point: Point, scope: Scope) -> Iterator[Question]:
+def _about_nodes(session: Session, point: AnyPoint, scope: Scope) -> Iterator[Question]:
     everywhere = np.ones(len(session.nodes), dtype=np.bool_)
     for task in _waiting(session):
         if scope is Scope.ROW:
@@ -109,14 +104,15 @@ def _about_nodes(session: Session, point: Point, scope: Scope) -> Iterator[Quest
 
 def _about_candidates(session: Session, plugin: Plugin) -> Iterator[Question]:
     """What the plugin may be given to normalise: its scores, with all nodes or just one as candidates."""
-    reduction = session.script.reductions.get(session.plugins.index(plugin))
     names = np.array(session.nodes.names, dtype=np.str_)
-    if reduction is None or not len(names):
-        return
-    scores = ReducedScores(reduction, session)
-    for task in _waiting(session):
-        for among in (np.ones(len(names), dtype=np.bool_), names == min(names)):
-            yield f"{task.key} among {np.count_nonzero(among)}", (task, scores.own(task, among), among)
+    everywhere = NodeStates(session.nodes, session.pods)
+    for task in _waiting(session) if len(names) else ():
+        reductions = NodeAnswers(session.dispatch, everywhere, task).order.anew
+        for one in reductions:
+            if isinstance(one, Reduction) and one.plugin is plugin:
+                for among in (np.ones(len(names), dtype=np.bool_), names == min(names)):
+                    subject = f"{task.key} among {np.count_nonzero(among)}"
+                    yield subject, (task, one.own(task, among), among)
 
 
 def with_copied_arrays(question: Sequence[Any]) -> list[Any]:
@@ -124,10 +120,10 @@ def with_copied_arrays(question: Sequence[Any]) -> list[Any]:
     return [part.copy() if isinstance(part, np.ndarray) else part for part in question]
 
 
-def _opinions(session: Session) -> Iterator[tuple[Plugin, str, Point, Scope]]:
+def _opinions(session: Session) -> Iterator[tuple[Plugin, str, AnyPoint, Scope]]:
     for plugin in session.plugins:
         silent = set(plugin.silent_on())
-        for method, point, scope in declared(type(plugin)):
+        for method, point, scope, _ in declared(type(plugin)):
             if point not in silent:
                 yield plugin, method, point, scope
 
@@ -145,28 +141,28 @@ Question = tuple[str, Sequence[Any]]
 """What is asked about, in words, and the arguments of the call."""
 
 
-def _questions(session: Session, point: Point) -> Iterator[Question]:
+def _questions(session: Session, point: AnyPoint) -> Iterator[Question]:
     """Questions to a point that may be asked without changing anything."""
     for asked, questions in QUESTIONS:
         if point in asked:
             yield from questions(session, point)
 
 
-def _about_jobs(session: Session, _: Point) -> Iterator[Question]:
+def _about_jobs(session: Session, _: AnyPoint) -> Iterator[Question]:
     yield from ((job.uid, (job,)) for job in _jobs(session))
 
 
-def _about_tasks(session: Session, _: Point) -> Iterator[Question]:
+def _about_tasks(session: Session, _: AnyPoint) -> Iterator[Question]:
     yield from ((task.key, (task,)) for task in _waiting(session))
 
 
-def _about_sub_jobs(session: Session, point: Point) -> Iterator[Question]:
+def _about_sub_jobs(session: Session, point: AnyPoint) -> Iterator[Question]:
     for job in _jobs(session):
         for sub_job in job.sub_jobs.values():
             yield sub_job.uid, (sub_job,) if point is points.SUB_JOB_ORDER else (job, sub_job)
 
 
-def _about_queues(session: Session, point: Point) -> Iterator[Question]:
+def _about_queues(session: Session, point: AnyPoint) -> Iterator[Question]:
     queues = [session.queues[name] for name in sorted({job.queue for job in session.jobs.values()})]
     if point is points.OVERUSED:
         yield from ((queue.name, (queue,)) for queue in queues)
@@ -174,7 +170,7 @@ def _about_queues(session: Session, point: Point) -> Iterator[Question]:
         yield from ((f"{left.name} and {right.name}", (left, right)) for left, right in pairwise(queues))
 
 
-def _about_queues_and_tasks(session: Session, point: Point) -> Iterator[Question]:
+def _about_queues_and_tasks(session: Session, point: AnyPoint) -> Iterator[Question]:
     for task in _waiting(session):
         queue = session.queues[session.jobs[task.job].queue]
         if point is points.HEADROOM:
@@ -183,7 +179,7 @@ def _about_queues_and_tasks(session: Session, point: Point) -> Iterator[Question
             yield task.key, (queue, [task] if point is points.PREEMPTIVE else task)
 
 
-def _about_victims(session: Session, point: Point) -> Iterator[Question]:
+def _about_victims(session: Session, point: AnyPoint) -> Iterator[Question]:
     runs = [task for job in _jobs(session) for task in job.roster.among((Status.BOUND, Status.RUNNING))]
     runs.sort(key=_key)
     if point is points.VICTIM_TASKS:
@@ -196,7 +192,7 @@ def _jobs(session: Session) -> list[Job]:
     return [session.jobs[uid] for uid in sorted(session.jobs)]
 
 
-QUESTIONS: tuple[tuple[tuple[Point, ...], Callable[[Session, Point], Iterator[Question]]], ...] = (
+QUESTIONS: tuple[tuple[tuple[AnyPoint, ...], Callable[[Session, AnyPoint], Iterator[Question]]], ...] = (
     ((points.JOB_ORDER, points.JOB_VALID, points.JOB_READY), _about_jobs),
     ((points.JOB_PIPELINED, points.JOB_STARVING, points.JOB_ENQUEUEABLE), _about_jobs),
     ((points.TASK_ORDER, points.PRE_PREDICATE), _about_tasks),
@@ -281,6 +277,13 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+def says_something(value: Any) -> bool:
+    """Whether an answer about nodes refuses one, or gives one a score."""
+    if _is_refusals(value):
+        return any(refusal.nodes.any() for refusal in value)
+    return bool(np.any(_number(value)))
+
+
 def _number(value: Any) -> Any:
     return 0.0 if value is None else value
 
@@ -306,7 +309,7 @@ def shown(session: Session) -> dict[str, object]:
         "the nodes' allocatable resources": (nodes.allocatable.tobytes(), pods.allocatable.tobytes()),
         "the cluster's total": session.total.tobytes(),
         "the tasks' requests": tuple((t.vector.tobytes(), t.priority, t.last) for t in session.tasks),
-        "the list of changed nodes": len(nodes.changed),
+        "the journal of changed nodes": nodes.journal.now,
         "the jobs' notes": tuple((len(job.fit_errors), job.held.tobytes()) for job in session.jobs.values()),
         "the decisions": len(session.decisions),
         "the queues": tuple((q.name, q.weight, q.priority, q.is_open) for q in session.queues.values()),

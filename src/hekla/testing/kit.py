@@ -18,19 +18,17 @@ from collections.abc import Mapping, Sequence
 from hekla.conf import read_arguments
 from hekla.conf.arguments import Declared
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import POINTS, Scope, declared, scopes_of
-from hekla.engine.framework.reducing import reduces_nothing
+from hekla.engine.framework.points import POINTS, Scope, declared, reduces_nothing, scopes_of
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import open_session
 from hekla.testing.agreement import (
-    broken_constants,
-    broken_crowds,
-    broken_forms_for_many,
+    broken_concerns,
     broken_headroom,
     broken_keys,
+    broken_runs,
     broken_suppositions,
 )
 from hekla.testing.answers import (
@@ -116,7 +114,7 @@ def check_declarations(plugin: type[Plugin]) -> None:
     assert not reduces_nothing(plugin), (
         f'plugin "{name}" answers node order reduce, but not node order, so there is nothing to normalise'
     )
-    for method, point, scope in answers:
+    for method, point, scope, _ in answers:
         where = f"{name}.{method}"
         assert point in POINTS, f"{where}: {point!r} is not in the table of extension points (points.POINTS)"
         allowed = scopes_of(point)
@@ -249,15 +247,15 @@ def check_foresight(trial: PluginTrial) -> None:
     for problem in (
         *broken_suppositions(trial.session()),
         *broken_headroom(trial.session()),
-        *broken_crowds(trial.session),
-        *broken_constants(trial.session()),
+        *broken_runs(trial.session),
+        *broken_concerns(trial.session()),
     ):
         raise AssertionError(trial.complain(problem))
 
 
 def check_forms(trial: PluginTrial) -> None:
     """What it marks as a quicker form of an answer says what the answer says."""
-    for problem in (*broken_forms_for_many(trial.session()), *broken_keys(trial.session())):
+    for problem in broken_keys(trial.session()):
         raise AssertionError(trial.complain(problem))
 
 

@@ -2,7 +2,7 @@
 
 Large enough for rules that only show with many tasks: nodes that fill up, queues that run out.
 
-Here a job that has its minimum gets one task in a turn, and many requests are held against the same
+Here a job that has its minimum gets one task in a turn, and many requests compete for the same
 nodes; nodes of one kind often look alike, and fill up.
 
 They have more domains than nodes that fill them up, so that jobs find several that would do, some
@@ -122,7 +122,7 @@ def medleys(draw: DrawFn) -> RandomCluster:
 
 @st.composite
 def medley_confs(draw: DrawFn) -> Conf:
-    """Plugins whose scores can be had for many requests at once, and plugins that score no nodes."""
+    """Plugins whose scores can be foreseen, and plugins that score no nodes."""
     scores = ("leastrequested", "balancedresource", "tainttoleration")
     weights = {f"{name}.weight": draw(WEIGHT) for name in scores}
     others = draw(st.lists(st.sampled_from(WITHOUT_OPINION_OF_NODES), unique=True))

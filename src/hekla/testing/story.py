@@ -12,7 +12,7 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot
@@ -102,7 +102,7 @@ class Story:
         )
 
     def session(self) -> Session:
-        """A session with its plugins seated and no action run yet."""
+        """A session with its plugins taken in and no action run yet."""
         return open_session(
             take_snapshot(self.manifests(), shard=self.shard), self._conf(), registry=self._registry()
         )

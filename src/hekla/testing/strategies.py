@@ -17,7 +17,7 @@ from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.engine.plugins.rescheduling import LAST_RUN
 from hekla.engine.plugins.tdm import LAST_EVICTION
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
@@ -56,9 +56,9 @@ class RandomCluster:
         snapshot.load = self.load
         return snapshot
 
-    def session(self, conf: Conf) -> Session:
+    def session(self, conf: Conf, *, registry: Registry = BUILTIN) -> Session:
         """An open session, before any action has run."""
-        return open_session(self.snapshot(), conf, now=NOW, memory=_long_rested())
+        return open_session(self.snapshot(), conf, registry=registry, now=NOW, memory=_long_rested())
 
     def cycle(
         self, conf: Conf, shortcuts: Shortcuts = EVERY_SHORTCUT, *, registry: Registry = BUILTIN

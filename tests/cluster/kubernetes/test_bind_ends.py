@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from cluster.kubernetes.api.scripted import ScriptedClient
-from hekla.cluster.kubernetes import intents
 from hekla.cluster.kubernetes.api.client import Refused, Unreachable
 from hekla.cluster.kubernetes.binding import Binder, Intent
 from hekla.cluster.kubernetes.facts import Facts
@@ -39,18 +38,18 @@ def pod(node: str = "", uid: str = "uid-a", **meta: Any) -> dict[str, Any]:
 LEAVING = pod(deletionTimestamp="2026-01-01T00:00:00Z")
 
 
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intents, "FIRST_PAUSE", 0.0001)
-    monkeypatch.setattr(intents, "LONGEST_PAUSE", 0.0002)
-
-
 def bound(
     *answers: Any, patience: float = 5.0, why_not: str = "", leads: bool = True
 ) -> tuple[WriteOutcome, list[str]]:
     """How it ended, and what was asked of the server."""
     client = ScriptedClient(*answers)
-    attempts = Attempts(client, Facts(Store()), may_write=lambda: leads, patience=patience)  # type: ignore[arg-type]
+    attempts = Attempts(
+        client,  # type: ignore[arg-type]
+        Facts(Store()),
+        may_write=lambda: leads,
+        patience=patience,
+        pauses=(0.0001, 0.0002),
+    )
     end = asyncio.run(Binder(attempts, lambda _: why_not).bind(INTENT))
     return end.outcome, [method for method, _ in client.asked]
 

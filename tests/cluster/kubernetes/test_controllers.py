@@ -12,7 +12,7 @@ import pytest
 from fakes.api import Body, FakeApi
 from fakes.client import FakeClient
 from hekla.clock import WallClock
-from hekla.cluster.kubernetes import KubernetesCluster, writer
+from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.controllers import ALSO_WATCHED, Controllers
 from hekla.controllers import JobController
@@ -112,6 +112,7 @@ def _is_there(pod: Body) -> bool:
 async def standing_alone(stage: Stage) -> AsyncIterator[None]:
     client: Any = FakeClient(stage.api)
     cluster = KubernetesCluster(client, WallClock(), may_write=lambda: stage.leads, also=ALSO_WATCHED)
+    cluster.writer.pause = 0.001
     controllers = Controllers(client, cluster, WallClock(), may_write=lambda: stage.leads)
     tasks = [asyncio.create_task(cluster.run()), asyncio.create_task(controllers.run())]
     try:
@@ -135,11 +136,6 @@ def play(story: Callable[[Stage], Awaitable[None]], stage: Stage | None = None) 
 
     asyncio.run(told())
     return stage
-
-
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "PAUSE", 0.001)
 
 
 def test_a_job_gets_a_group_then_pods_then_an_end() -> None:

@@ -9,11 +9,10 @@ import pytest
 
 from cluster.kubernetes.api.scripted import ScriptedClient
 from hekla.clock import VirtualClock
-from hekla.cluster.kubernetes import intents, writer
 from hekla.cluster.kubernetes.api.client import Refused, Unreachable
 from hekla.cluster.kubernetes.evictions import Evictor
 from hekla.cluster.kubernetes.facts import Facts
-from hekla.cluster.kubernetes.intents import Attempts, WriteOutcome
+from hekla.cluster.kubernetes.intents import Attempts, End, WriteOutcome
 from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.store import Store
 from hekla.engine.framework.decisions import Evict
@@ -23,6 +22,7 @@ from hekla.objects.pod import PodStatus
 EVICT = Evict("x/a", "uid-a", "n1", "preempt", "x/urgent")
 READY = Condition(type="Ready", status="True")
 KNOWN = Pod(metadata=ObjectMeta(name="a", namespace="x", uid="uid-a"), status=PodStatus(conditions=(READY,)))
+PAUSES = (0.0001, 0.0002)
 DONE: dict[str, Any] = {"kind": "Status", "status": "Success"}
 CUT = Unreachable("connection reset")
 BROKEN = Refused(500, "InternalError", "something broke")
@@ -49,23 +49,22 @@ LEAVING = pod(deletionTimestamp="2026-01-01T00:00:00Z")
 MARKED = pod(marks=MARKS)
 
 
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intents, "FIRST_PAUSE", 0.0001)
-    monkeypatch.setattr(intents, "LONGEST_PAUSE", 0.0002)
-    monkeypatch.setattr(writer, "PAUSE", 0.0001)
-
-
 def evicted(
     *answers: Any,
     keeps_budgets: bool = False,
     is_doubtful: bool = False,
     why_not: str = "",
     leads: bool = True,
-) -> tuple[intents.End, ScriptedClient]:
+) -> tuple[End, ScriptedClient]:
     client, facts = ScriptedClient(*answers), Facts(Store())
-    attempts = Attempts(client, facts, may_write=lambda: leads, patience=5.0)  # type: ignore[arg-type]
-    pen = Writer(client, facts, VirtualClock(), lambda: leads)  # type: ignore[arg-type]
+    attempts = Attempts(
+        client,  # type: ignore[arg-type]
+        facts,
+        may_write=lambda: leads,
+        patience=5.0,
+        pauses=PAUSES,
+    )
+    pen = Writer(client, facts, VirtualClock(), lambda: leads, pause=PAUSES[0])  # type: ignore[arg-type]
     evictor = Evictor(attempts, pen, lambda _: why_not, keeps_budgets=keeps_budgets)
     return asyncio.run(evictor.evict(EVICT, KNOWN, is_doubtful=is_doubtful)), client
 

@@ -77,11 +77,14 @@ def test_nodes_outside_the_domain_are_neither_found_nor_remembered() -> None:
 
 
 def test_a_promised_node_is_tried_alone() -> None:
-    session = session_of(node("n0"), node("n1"), node("n2"), job("a", cpu=1, nominated="n1"))
+    session = session_of(
+        *(node(f"n{at}", cpu=2) for at in range(3)), job("a", cpu=1, nominated="n1"), job("large", cpu=2)
+    )
     task = session.tasks[0]
     finder = NodeFinder(session, uses_memory=True)
-    only = finder.among_nominated(task, EVERYWHERE, EVERYWHERE)
+    only = finder.nominated_node(task, EVERYWHERE)
     assert only is not None
     assert np.flatnonzero(only).tolist() == [1]
-    assert finder.among_nominated(task, mask(0, 2), EVERYWHERE) is None
-    assert finder.among_nominated(task, EVERYWHERE, mask(0)) is None
+    assert finder.nominated_node(task, mask(0, 2)) is None
+    session.nodes.place(session.tasks[1], 1)
+    assert finder.nominated_node(task, EVERYWHERE) is None

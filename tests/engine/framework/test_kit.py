@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -27,12 +27,9 @@ from hekla.engine.framework.points import (
     Scope,
     answers,
     as_key,
-    every,
-    for_many,
 )
+from hekla.engine.framework.rules import every
 from hekla.engine.ledger.arrays import Floats, Mask, Rows
-from hekla.engine.ledger.formulas import Formula
-from hekla.engine.ledger.requests import Requests
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.job import Job
@@ -300,7 +297,7 @@ class Boasting(Plugin):
 
 
 class Miscounting(Forgetful):
-    """Counts a crowd as one."""
+    """Counts a run of tasks as one."""
 
     name = "miscounting"
 
@@ -316,13 +313,33 @@ class Miscounting(Forgetful):
 
 
 class Wavering(Sound):
-    """Has no opinion while all nodes are candidates."""
+    """Says that most tasks are no concern of its, and scores for them all the same."""
 
     name = "wavering"
 
-    @answers(NODE_ORDER, Scope.CANDIDATES)
-    def score(self, task: Task, among: Mask) -> Floats | None:
-        return None if among.all() else among.astype(np.float64)
+    @answers(NODE_ORDER, concerns=lambda _plugin, task: task.priority > 100)
+    def score(self, task: Task, among: Mask) -> Floats:
+        return np.ones(self.count())
+
+
+class Unconcerned(Plugin):
+    """The same of refusals."""
+
+    name = "unconcerned"
+
+    @answers(PREDICATE, Scope.CLASS, concerns=lambda _plugin, task: task.priority > 100)
+    def refuse(self, task: Task) -> list[Refusal]:
+        return [Refusal("no", np.ones(len(self.session.nodes), dtype=np.bool_))]
+
+
+class Surprised(Plugin):
+    """Finds tasks of its concern once some are placed."""
+
+    name = "surprised"
+
+    @answers(PREDICATE, concerns=lambda self, _task: self.session.nodes.has_promises)
+    def refuse(self, task: Task) -> list[Refusal]:
+        return [Refusal("no", self.session.nodes.pipelined.any(axis=1))]
 
 
 class ReducingNothing(Plugin):
@@ -390,39 +407,6 @@ class Blinding(Sound):
         return np.zeros(self.count())
 
 
-class Sloppy(Plugin):
-    """Rounds when it speaks of many."""
-
-    name = "sloppy"
-
-    @answers(NODE_ORDER, Scope.LEDGER)
-    def score(self, task: Task, states: NodeStates) -> Floats:
-        return states.idle[0] + float(task.weight.amounts[0])
-
-    @for_many(score)
-    def score_for_many(self, requests: Requests) -> Formula:
-        idle = self.session.nodes.idle
-        return Formula(
-            {"asked": requests.vectors[0]},
-            {"idle": int},
-            lambda row: ("idle + 1000 * (asked // 1000)", [int(idle[row, 0])]),
-        )
-
-
-class Counting(Plugin):
-    """Refuses nodes by how many pods they run, which is all the same to most."""
-
-    name = "counting"
-
-    @answers(PREDICATE, Scope.LEDGER)
-    def refuse_busy_nodes(self, task: Task, states: NodeStates) -> list[Refusal]:
-        return [Refusal("busy", states.pod_count >= 2)]
-
-    @for_many(refuse_busy_nodes)
-    def refuse_busy_nodes_to_many(self, requests: Requests) -> Callable[[int], bool]:
-        return lambda row: bool(self.session.pods.count[row] >= 2)
-
-
 class Backward(Plugin):
     name = "backward"
 
@@ -488,7 +472,9 @@ class Envious(Plugin):
         (ShortSighted, "it foresees"),
         (Boasting, "but the queue takes 0"),
         (Miscounting, "after on_allocate_all"),
-        (Wavering, "for all nodes, but"),
+        (Wavering, "it does not concern such tasks, but"),
+        (Unconcerned, "it does not concern such tasks, but"),
+        (Surprised, "it does not concern such tasks, but"),
         (ReducingNothing, "there is nothing to normalise"),
         (ReducingInPlace, "changed an array that it was given"),
         (ReducingToCandidates, "expected one score per node"),
@@ -496,8 +482,6 @@ class Envious(Plugin):
         (ReducingByRange, "must be finite"),
         (ReducingByRow, "shuffling the nodes must shuffle the answer"),
         (Blinding, "changed an array that it was given"),
-        (Sloppy, "but score_for_many says"),
-        (Counting, "once it runs a pod more"),
         (Backward, "compare as"),
         (Envious, "moves when a task of queue"),
     ],

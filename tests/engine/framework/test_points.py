@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from hekla.conf import SWITCHES
-from hekla.engine.framework import points
-from hekla.engine.framework.points import Vote
+from hekla.engine.framework import points, rules
+from hekla.engine.framework.rules import Vote
 
 P, A, R = Vote.PERMIT, Vote.ABSTAIN, Vote.REJECT
 
@@ -24,7 +24,7 @@ def victims(*names: str) -> list[SimpleNamespace]:
 
 
 def agreed(*rows: list[object]) -> list[str]:
-    return [task.uid for task in points.agreed_victims(tiers(*rows), None, victims("a", "b", "c"))]
+    return [task.uid for task in rules.agreed_victims(tiers(*rows))(None, victims("a", "b", "c"))]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def agreed(*rows: list[object]) -> list[str]:
     ],
 )
 def test_votes(votes: list[list[object]], expected: bool) -> None:
-    assert points.vote(tiers(*votes)) is expected
+    assert rules.vote(tiers(*votes))() is expected
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,15 @@ def test_votes(votes: list[list[object]], expected: bool) -> None:
 def test_the_first_tier_with_an_opinion_decides_on_starving(
     answers: list[list[object]], expected: bool
 ) -> None:
-    assert points.first_tier_agrees(tiers(*answers)) is expected
+    assert rules.first_tier_agrees(tiers(*answers))() is expected
 
 
 def test_all_and_some_look_at_every_tier() -> None:
-    assert points.every(tiers([True], [True]))
-    assert not points.every(tiers([True], [False]))
-    assert points.every([])
-    assert points.some(tiers([False], [True]))
-    assert not points.some([])
+    assert rules.every(tiers([True], [True]))()
+    assert not rules.every(tiers([True], [False]))()
+    assert rules.every([])()
+    assert rules.some(tiers([False], [True]))()
+    assert not rules.some([])()
 
 
 class TestVictims:
@@ -119,21 +119,21 @@ class TestVictims:
 
 
 def test_shuffle_unites_the_victims_of_a_tier_in_the_order_of_their_uids() -> None:
-    united = points.united_victims(tiers([victims("b"), victims("a", "b")], [victims("c")]), [])
+    united = rules.united_victims(tiers([victims("b"), victims("a", "b")], [victims("c")]))([])
     assert [task.uid for task in united] == ["a", "b"]
-    later = points.united_victims(tiers([[], None], [victims("c")]), [])
+    later = rules.united_victims(tiers([[], None], [victims("c")]))([])
     assert [task.uid for task in later] == ["c"]
 
 
 def test_the_first_order_that_tells_two_apart_decides() -> None:
-    assert points.first_nonzero(tiers([0, 0], [-1, 1])) == -1
-    assert points.first_nonzero(tiers([0])) == 0
-    assert points.sort_key(tiers([1], [2, 3]), "x") == (1, 2, 3)
+    assert rules.first_nonzero(tiers([0, 0], [-1, 1]))() == -1
+    assert rules.first_nonzero(tiers([0]))() == 0
+    assert rules.sort_key(tiers([1], [2, 3]))("x") == (1, 2, 3)
 
 
 def test_the_first_objection_wins() -> None:
-    assert points.first_objection(tiers([None], ["no", "never"])) == "no"
-    assert points.first_objection(tiers([None])) is None
+    assert rules.first_given(tiers([None], ["no", "never"]))() == "no"
+    assert rules.first_given(tiers([None]))() is None
 
 
 def test_every_switch_of_the_table_exists_in_the_configuration() -> None:

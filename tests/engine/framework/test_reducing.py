@@ -124,5 +124,4 @@ def test_normalised_scores(story: Story) -> None:
 def test_nothing_is_foreseen_where_scores_are_normalised(switch: bool, expected: bool) -> None:
     tiers = ["gang, predicates, nodeorder", [plugin("speed", enableNodeOrder=switch)]]
     session = Story("", nodes=SLOW_AND_FAST, jobs=ONE, tiers=tiers, plugins=PLUGINS).session()
-    ways = (session.fitting.is_steady(), session.fitting.has_standings, session.foresees)
-    assert ways == (expected,) * 3
+    assert session.scoring.is_foreseeable(session.tasks[0]) is expected

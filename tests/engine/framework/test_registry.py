@@ -193,3 +193,10 @@ def test_a_plugin_that_normalises_scores_and_gives_none_is_refused() -> None:
         PluginError, match=r"Reducer answers node order reduce, but not node order, .* NODE_ORDER too"
     ):
         BUILTIN.with_class(Reducer)
+
+
+@pytest.mark.parametrize("plugin", BUILTIN.plugins.values(), ids=lambda plugin: plugin.name)
+def test_a_built_in_plugin_is_found_in_the_module_of_its_name(plugin: type[Plugin]) -> None:
+    module = {"numa-aware": "numaaware"}.get(plugin.name, plugin.name.replace("-", "_"))
+
+    assert load_class(f"hekla.engine.plugins.{module}:{plugin.__name__}") is plugin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -93,14 +92,13 @@ def test_a_pattern_that_is_none_has_no_members_and_is_told() -> None:
     assert said(found) == ([], ['hypernode s: spec.members: "n(1" is not a regular expression'])
 
 
-def test_a_pattern_that_would_take_others_for_ever_returns_at_once() -> None:
+def test_a_pattern_that_takes_backtracking_for_ever_is_matched() -> None:
+    """Two to the power of 250 ways to match: with backtracking it never returns."""
     names = ["a" * 250 + "!" for _ in range(3)]
-    begun = time.perf_counter()
     session = session_of(
         *(node(f"{name}{at}") for at, name in enumerate(names)), hypernode("s", regex="(a+)+$")
     )
     assert not session.domains.by_name["s"].nodes.any()
-    assert time.perf_counter() - begun < 2
 
 
 def test_a_hypernode_that_is_not_there_is_told_and_left_out() -> None:

@@ -72,10 +72,15 @@ def test_a_task_may_be_placed_lifted_and_placed_elsewhere() -> None:
 
 def test_every_change_names_its_row() -> None:
     session = session_of(node("n1"), node("n2"), job("a", cpu=1))
-    session.nodes.changed.clear()
+    journal = session.nodes.journal
+    opened = journal.now
     session.nodes.place(session.tasks[0], 1)
+    placed = journal.now
+    assert placed > opened
+    assert journal.since(opened).tolist() == [1]
+    assert journal.since(placed).tolist() == []
     session.nodes.lift(session.tasks[0])
-    assert session.nodes.changed == [1, 1]
+    assert journal.since(placed).tolist() == [1]
 
 
 def test_a_node_may_be_overfull_from_the_start() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hekla.engine.model.shard import Shard, shard_of, status_of_shard
+from hekla.engine.model.node import Shard, shard_of, status_of_shard
 from hekla.objects import NodeShard
 from hekla.objects.node import NodeShardStatus
 from hekla.testing import node_shard

@@ -6,7 +6,7 @@ import pytest
 
 from hekla.cluster.store import Store
 from hekla.engine.model.node import node_of
-from hekla.engine.model.volumes import VolumeRequests, offered_attachments
+from hekla.engine.model.requests import VolumeRequests, offered_attachments
 from hekla.objects import Manifest, Pod
 from hekla.objects.pod import Ephemeral, PodSpec, Volume
 from hekla.testing import node, pod

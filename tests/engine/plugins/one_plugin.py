@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from hekla.conf import Conf, read_arguments
-from hekla.engine.framework.lineup import Lineup, Seat
+from hekla.engine.framework.dispatch import Registration, Registrations
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import VICTIM_TASKS
 from hekla.engine.framework.session import Session
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot
@@ -46,7 +46,7 @@ class Scene:
         conf = Conf(actions=(), metrics=metrics or {})
         self.session = Session(snapshot, conf, now=now, memory=memory)
         self.plugin: Any = plugin(read, self.session, hierarchical=hierarchical)
-        self.session.seat([self.plugin], Lineup([[Seat(plugin)]]))
+        self.session.take_in([self.plugin], Registrations([[Registration(plugin)]]))
 
     def task(self, name: str) -> Task:
         return next(task for task in self.session.tasks if task.name == name)
@@ -61,8 +61,8 @@ class Scene:
         self.session.take_back(self.task(name))
 
     def verdicts(self, name: str) -> dict[str, str]:
-        task, fitting = self.task(name), self.session.fitting
-        is_open, curable = fitting.open_nodes(task), fitting.curable_nodes(task)
+        task, scoring = self.task(name), self.session.scoring
+        is_open, curable = scoring.open_nodes(task), scoring.curable_nodes(task)
         return {
             node: FITS if is_open[row] else U if curable[row] else UU
             for row, node in enumerate(self.session.nodes.names)
@@ -76,12 +76,12 @@ class Scene:
 
     def scores(self, name: str) -> dict[str, float]:
         task, everywhere = self.task(name), np.ones(len(self.session.nodes), dtype=np.bool_)
-        scores = self.session.fitting.class_of(task).scores(task, everywhere)
+        scores = self.session.scoring.class_of(task).scores_of(task, everywhere)
         return dict(zip(self.session.nodes.names, scores.tolist(), strict=True))
 
     def plainly(self, name: str) -> str:
         everywhere = np.ones(len(self.session.nodes), dtype=np.bool_)
-        return self.session.fitting.diagnose(self.task(name), everywhere, with_room=False).plainly()
+        return self.session.scoring.diagnose(self.task(name), everywhere, with_room=False).plainly()
 
     def victims(self) -> list[str]:
         """Whom the plugin names when shuffle asks."""

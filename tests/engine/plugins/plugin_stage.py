@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from hekla.conf import Conf, read_arguments
-from hekla.engine.framework.lineup import Lineup, Seat
+from hekla.engine.framework.dispatch import Registration, Registrations
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
@@ -118,7 +118,7 @@ def in_zone(name: str, zone: str, **rest: Any) -> Node:
 
 
 class Stage:
-    """A session with `predicates` and `nodeorder` seated, and short ways to ask it."""
+    """A session with `predicates` and `nodeorder` taken in, and short ways to ask it."""
 
     def __init__(
         self,
@@ -135,8 +135,8 @@ class Stage:
         self.session = Session(take_snapshot([queue, *groups, *objects]), Conf(actions=()))
         self.predicates = self._build(Predicates, predicates or {})
         self.nodeorder = self._build(NodeOrder, nodeorder or {})
-        lineup = Lineup([[Seat(Predicates), Seat(NodeOrder)]])
-        self.session.seat([self.predicates, self.nodeorder], lineup)
+        registrations = Registrations([[Registration(Predicates), Registration(NodeOrder)]])
+        self.session.take_in([self.predicates, self.nodeorder], registrations)
 
     def _build(self, plugin: type[Plugin], raw: dict[str, object]) -> Any:
         arguments, mistakes = read_arguments(plugin.Arguments, raw, plugin.name)
@@ -159,7 +159,7 @@ class Stage:
         """What becomes of the task on each node, once it has passed the pre-predicates."""
         task = self.task(name)
         assert self.session.objection_to(task) is None
-        is_open, curable = self.session.fitting.open_nodes(task), self.session.fitting.curable_nodes(task)
+        is_open, curable = self.session.scoring.open_nodes(task), self.session.scoring.curable_nodes(task)
         return {
             node: FITS if is_open[row] else U if curable[row] else UU
             for row, node in enumerate(self.session.nodes.names)
@@ -167,11 +167,11 @@ class Stage:
 
     def diagnosis(self, name: str) -> str:
         everywhere = np.ones(len(self.session.nodes), dtype=np.bool_)
-        return str(self.session.fitting.diagnose(self.task(name), everywhere, with_room=False))
+        return str(self.session.scoring.diagnose(self.task(name), everywhere, with_room=False))
 
     def plainly(self, name: str) -> str:
         everywhere = np.ones(len(self.session.nodes), dtype=np.bool_)
-        return self.session.fitting.diagnose(self.task(name), everywhere, with_room=False).plainly()
+        return self.session.scoring.diagnose(self.task(name), everywhere, with_room=False).plainly()
 
     def scores(self, name: str, *among: str) -> dict[str, float]:
         """The whole score of the candidates; all nodes unless some are named."""
@@ -179,7 +179,7 @@ class Stage:
         mask = np.zeros(len(self.session.nodes), dtype=np.bool_)
         mask[rows] = True
         task = self.task(name)
-        scores = self.session.fitting.class_of(task).scores(task, mask)
+        scores = self.session.scoring.class_of(task).scores_of(task, mask)
         return {self.session.nodes.names[row]: float(scores[row]) for row in rows}
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from hekla.engine.framework import points
-from hekla.engine.framework.gang_eviction import EvictionContext
 from hekla.engine.framework.orders import queue_goes_first, victim_queue_goes_first
+from hekla.engine.framework.plugin import EvictionContext
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.capacity import Capacity
-from hekla.engine.plugins.queue_limits import UNLIMITED
+from hekla.engine.plugins.queues import UNLIMITED
 from hekla.objects import Manifest, Queue
 from hekla.testing import (
     JobObjects,

@@ -130,14 +130,14 @@ class Stage:
         return self.session.put(self.task(name), self.session.nodes.row_of[on], Status.ALLOCATED)
 
     def verdicts(self, name: str) -> dict[str, str]:
-        fitting, task = self.session.fitting, self.task(name)
-        is_open, curable = fitting.open_nodes(task), fitting.curable_nodes(task)
+        scoring, task = self.session.scoring, self.task(name)
+        is_open, curable = scoring.open_nodes(task), scoring.curable_nodes(task)
         names = self.session.nodes.names
         return {n: FITS if is_open[row] else U if curable[row] else "UU" for row, n in enumerate(names)}
 
     def scores(self, name: str) -> dict[str, float]:
         task, everywhere = self.task(name), np.ones(len(self.session.nodes), dtype=np.bool_)
-        scores = self.session.fitting.class_of(task).scores(task, everywhere)
+        scores = self.session.scoring.class_of(task).scores_of(task, everywhere)
         return dict(zip(self.session.nodes.names, scores.tolist(), strict=True))
 
     def given(self, name: str, on: str = "n1") -> str:

@@ -19,7 +19,7 @@ from hekla.engine.model.diagnosis import Code
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.extender import Extender
-from hekla.engine.plugins.extender_transport import CallFailed, post
+from hekla.engine.plugins.extender.messages import CallFailed, post
 from hekla.exchange import LARGEST_ANSWER
 from hekla.testing import Story, check_plugin, job, node, queue, session_of
 from hekla.testing import plugin as entry
@@ -91,7 +91,7 @@ class Stage:
 
     def scores(self, name: str = "train-1") -> list[float]:
         task, among = self.task(name), np.array([True, True, False])
-        return self.session.fitting.class_of(task).scores(task, among).tolist()
+        return self.session.scoring.class_of(task).scores_of(task, among).tolist()
 
     def verdicts(self, name: str = "train-1") -> list[tuple[str, Code, list[bool]]]:
         given = self.plugin.refuse_nodes(self.task(name)) or []
@@ -101,7 +101,7 @@ class Stage:
 class TestWhatIsAsked:
     def test_nothing_is_asked_without_a_verb(self) -> None:
         stage = Stage(away)
-        assert stage.session.fitting.open_nodes(stage.task()).all()
+        assert stage.session.scoring.open_nodes(stage.task()).all()
         assert stage.scores() == [0, 0, 0]
         assert stage.put()
         stage.session.take_back(stage.task())
@@ -242,14 +242,14 @@ class TestAbsence:
     def test_a_session_that_cannot_be_opened_leaves_the_service_out(self) -> None:
         verbs = ("onSessionOpen", "predicate", "prioritize", "jobReady", "allocateFunc", "onSessionClose")
         stage = Stage(away, *verbs)
-        assert stage.session.fitting.open_nodes(stage.task()).all()
+        assert stage.session.scoring.open_nodes(stage.task()).all()
         assert stage.put()
         stage.plugin.on_close()
         assert stage.verbs() == ["onSessionOpen", "onSessionClose"]
 
     def test_a_session_that_may_be_ignored_goes_on_asking(self) -> None:
         stage = Stage(away, "onSessionOpen", "predicate", ignorable=True)
-        assert stage.session.fitting.open_nodes(stage.task()).all()
+        assert stage.session.scoring.open_nodes(stage.task()).all()
         assert stage.verbs() == ["onSessionOpen", *["predicate"] * 3]
 
     @pytest.mark.parametrize("answer", [None, {}, {"nodeScore": {"n1": 3}, "errorMessage": "not today"}])

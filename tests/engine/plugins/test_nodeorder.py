@@ -19,9 +19,10 @@ from plugin_stage import (
     term,
 )
 
+from hekla.engine.framework.points import BATCH_NODE_ORDER, NODE_ORDER
 from hekla.engine.ledger.arrays import Rows
 from hekla.engine.ledger.states import NodeStates
-from hekla.engine.plugins.pod_affinity_score import stretched
+from hekla.engine.plugins.nodeorder.pod_scores import stretched
 
 MIB = 2**20
 HALF_CORE: dict[str, object] = {"cpu": "500m"}
@@ -88,8 +89,7 @@ def test_the_nodes_own_scores_follow_every_placement() -> None:
 
 
 @pytest.mark.parametrize("rows", [np.array([1]), np.array([0, 2]), slice(3, 4), np.arange(12)], ids=str)
-@pytest.mark.parametrize("only", [False, True], ids=["as arrays", "as plain numbers"])
-def test_few_rows_and_many_rows_score_alike(rows: Rows, only: bool) -> None:
+def test_few_rows_and_many_rows_score_alike(rows: Rows) -> None:
     nodes = [node(f"n{i}", cpu=i % 5, memory=f"{i}Gi", gpu=i % 3) for i in range(12)]
     runs = [pod(f"p{i}", on=f"n{i}", requests={"cpu": "300m", "memory": "1Gi"}) for i in range(12)]
     task = pod("new", requests={"cpu": 1, "memory": "700Mi", "nvidia.com/gpu": 1})
@@ -97,8 +97,7 @@ def test_few_rows_and_many_rows_score_alike(rows: Rows, only: bool) -> None:
     plugin, nodes_of, pods_of = stage.nodeorder, stage.session.nodes, stage.session.pods
     for score in (plugin.prefer_free_nodes, plugin.prefer_full_nodes, plugin.prefer_evenly_used_nodes):
         everywhere = score(stage.task("new"), NodeStates(nodes_of, pods_of))
-        one = 3 if only and isinstance(rows, slice) else None
-        some = np.atleast_1d(score(stage.task("new"), NodeStates(nodes_of, pods_of, rows, only=one)))
+        some = score(stage.task("new"), NodeStates(nodes_of, pods_of, rows))
         assert some.tolist() == everywhere[rows].tolist()
 
 
@@ -112,7 +111,8 @@ SOFT = [
 def test_soft_taints_cost_points_in_proportion() -> None:
     stage = Stage(*SOFT, pod("new"))
     taints = stage.nodeorder.prefer_tolerated_nodes(stage.task("new"), np.ones(3, dtype=np.bool_))
-    assert taints.tolist() == [300, 0, 150]
+    assert taints.tolist() == [0, -300, -150]
+    assert stage.nodeorder.tolerate_all_nodes(stage.task("new")) == 300
 
 
 def test_only_candidates_count_for_the_worst() -> None:
@@ -127,9 +127,16 @@ def test_tolerations_of_soft_taints_count_and_those_of_hard_ones_do_not() -> Non
     assert stage.scores("new") == {"n1": 100, "n2": 0, "n3": 0}
 
 
-def test_without_soft_taints_every_node_gets_all_points_as_one_number() -> None:
-    stage = Stage(node("n1", taints=["d:NoSchedule"]), pod("new"))
-    assert stage.nodeorder.prefer_tolerated_nodes(stage.task("new"), np.ones(1, dtype=np.bool_)) == 300.0
+def test_without_soft_taints_every_node_gets_all_points() -> None:
+    stage = Stage(node("n1", taints=["d:NoSchedule"]), pod("new"), nodeorder=only("tainttoleration", 3))
+    assert stage.scores("new") == {"n1": 300}
+
+
+def test_only_tasks_that_mind_some_nodes_are_measured_against_the_candidates() -> None:
+    tolerations = [{"operator": "Exists"}]
+    stage = Stage(*SOFT, pod("new"), pod("tolerant", tolerations=tolerations))
+    assert not stage.session.scoring.is_foreseeable(stage.task("new"))
+    assert stage.session.scoring.is_foreseeable(stage.task("tolerant"))
 
 
 def test_preferred_nodes_are_measured_against_the_best_candidate() -> None:
@@ -228,6 +235,7 @@ def test_a_candidate_without_the_label_of_a_soft_spread_gets_nothing() -> None:
 def test_with_no_weight_no_score_is_asked_for() -> None:
     nothing = {f"{name}.weight": 0 for name in WEIGHTS}
     stage = Stage(*SOFT, pod("new", requests=HALF_CORE, affinity=likes(1, term("new"))), nodeorder=nothing)
-    order, batch = stage.session.fitting.order, stage.session.fitting.batch
-    assert not any((order.once, order.by_row, order.always, batch.once, batch.by_row, batch.always))
+    dispatch = stage.session.dispatch
+    assert not dispatch.handlers(NODE_ORDER)
+    assert not dispatch.handlers(BATCH_NODE_ORDER)
     assert set(stage.scores("new").values()) == {0}

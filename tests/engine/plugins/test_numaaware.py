@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 from plugin_stage import FITS, GROUP, UU, node, read
 
 from hekla.engine.framework.session import Session
+from hekla.engine.model.requests import is_guaranteed
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.engine.plugins.cpu_topology import CpuTopology, members, pick, topology_of
-from hekla.engine.plugins.guaranteed import is_guaranteed
-from hekla.engine.plugins.numa_hints import assign, fewest, lowest
 from hekla.engine.plugins.numaaware import NumaAware
+from hekla.engine.plugins.numaaware.cpu_topology import (
+    CpuTopology,
+    assign,
+    fewest,
+    lowest,
+    members,
+    pick,
+    topology_of,
+)
 from hekla.objects import KINDS, Numatopology, Pod
 from hekla.objects.node import CpuInfo
 from hekla.testing import check_plugin, job, queue, session_of
@@ -92,19 +99,19 @@ class Stage:
         assert self.session.put(self.task(name), self.session.nodes.row_of[on], Status.ALLOCATED)
 
     def verdicts(self, name: str) -> dict[str, str]:
-        fitting, task = self.session.fitting, self.task(name)
-        is_open, curable = fitting.open_nodes(task), fitting.curable_nodes(task)
+        scoring, task = self.session.scoring, self.task(name)
+        is_open, curable = scoring.open_nodes(task), scoring.curable_nodes(task)
         names = self.session.nodes.names
         return {n: FITS if is_open[row] else "U" if curable[row] else UU for row, n in enumerate(names)}
 
     def scores(self, name: str) -> dict[str, float]:
         task, everywhere = self.task(name), np.ones(len(self.session.nodes), dtype=np.bool_)
-        scores = self.session.fitting.class_of(task).scores(task, everywhere)
+        scores = self.session.scoring.class_of(task).scores_of(task, everywhere)
         return dict(zip(self.session.nodes.names, scores.tolist(), strict=True))
 
     def why(self, name: str) -> str:
-        fitting, task = self.session.fitting, self.task(name)
-        return str(fitting.diagnose(task, ~fitting.open_nodes(task), with_room=False))
+        scoring, task = self.session.scoring, self.task(name)
+        return str(scoring.diagnose(task, ~scoring.open_nodes(task), with_room=False))
 
     def assigned(self) -> dict[str, dict[str, str]]:
         return {uid: dict(given.containers) for uid, given in self.plugin.assignments.items()}
@@ -381,7 +388,7 @@ def test_no_cpu_is_ever_given_twice_and_undo_is_exact(data: st.DataObject) -> No
         if waiting and data.draw(st.booleans()):
             name = data.draw(st.sampled_from(waiting))
             row = data.draw(st.integers(0, 1))
-            if stage.session.fitting.open_nodes(stage.task(name))[row]:
+            if stage.session.scoring.open_nodes(stage.task(name))[row]:
                 stage.put(name, f"n{row + 1}")
                 placed.append(name)
         elif placed:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from one_plugin import Scene
 
 from hekla.conf import read_arguments
-from hekla.engine.plugins.resource_strategies import (
+from hekla.engine.plugins.resource_strategy_fit import ResourceStrategyFit, eats_into_reserve, fit, plainness
+from hekla.engine.plugins.resource_strategy_fit.strategies import (
     DEFAULT_STRATEGIES,
     LEAST,
     MOST,
@@ -22,7 +23,6 @@ from hekla.engine.plugins.resource_strategies import (
     read_strategies,
     strategy_for,
 )
-from hekla.engine.plugins.resource_strategy_fit import ResourceStrategyFit, eats_into_reserve, fit, plainness
 from hekla.objects.keys import STRATEGY_TYPE, STRATEGY_WEIGHT
 from hekla.testing import Story, check_plugin, job, node, plugin, pod
 

@@ -14,8 +14,8 @@ from hekla.engine.framework.orders import task_goes_first, tasks_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.engine.plugins.role_affinity import read_affinity
 from hekla.engine.plugins.task_topology import Rank, TaskTopology
+from hekla.engine.plugins.task_topology.buckets import read_affinity
 from hekla.errors import InputError
 from hekla.objects.keys import ROLE_AFFINITY, ROLE_ANTI_AFFINITY, ROLE_ORDER
 from hekla.testing import JobObjects, Role, Story, check_plugin, job, node, queue, session_of
@@ -56,7 +56,7 @@ class Stage:
 
     def scores(self, name: str) -> dict[str, float]:
         task, everywhere = self.task(name), np.ones(len(self.session.nodes), dtype=np.bool_)
-        scores = self.session.fitting.class_of(task).scores(task, everywhere)
+        scores = self.session.scoring.class_of(task).scores_of(task, everywhere)
         return {n: round(float(s), 1) for n, s in zip(self.session.nodes.names, scores, strict=True)}
 
     def put(self, name: str, on: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hekla.engine.framework import points
-from hekla.engine.framework.gang_eviction import EvictionContext
+from hekla.engine.framework.plugin import EvictionContext
 from hekla.testing import job, node, session_of
 
 

@@ -10,11 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from one_plugin import Scene, changed
 
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import task_of
-from hekla.engine.plugins.load_estimates import MEBIBYTE, Estimator, limits_of, read_estimator
-from hekla.engine.plugins.usage import Usage, busy_parts, mean, threshold
+from hekla.engine.plugins.usage import (
+    MEBIBYTE,
+    Estimator,
+    Usage,
+    busy_parts,
+    limits_of,
+    mean,
+    read_estimator,
+    threshold,
+)
 from hekla.objects import Pod
 from hekla.objects.pod import Container, ResourceRequirements
 from hekla.testing import Story, check_plugin, job, node, plugin, pod

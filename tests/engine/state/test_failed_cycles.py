@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,6 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import JOB_ORDER, answers
 from hekla.engine.model.job import Job
 from hekla.engine.model.task import Task
-from hekla.engine.state import live
 from hekla.engine.state.snapshot import snapshot_of
 from hekla.errors import PluginError
 from hekla.objects import Manifest
@@ -25,6 +23,7 @@ from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.scheduler.loop import Loop
 from hekla.testing import conf_of, job, node, queue
+from hekla.testing.pods import stamped
 from hekla.testing.strategies import CROWDED, NOW, RandomCluster, clusters
 
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
@@ -127,17 +126,18 @@ def test_columns_of_resources_that_are_gone_are_given_up(first: RandomCluster, s
             *job(f"x{number}", resources={f"example.com/r{number}": 1}, cpu=1, phase="Inqueue").objects,
         )
     ]
-    with patch.object(live, "MANY_RESOURCES", 4):
-        world = world_of(named(first))
-        for manifest in extra:
-            world.put(manifest)
-            assert_same(world, CONF)
-            if isinstance(manifest, type(extra[-1])):
-                for gone in extra[: extra.index(manifest) + 1]:
-                    world.remove((type(gone), gone.key))
-        for manifest in named(second):
-            world.put(manifest)
-        for decision in assert_same(world, CONF):
-            world.carry_out(decision)
+    world = World(most_resources=4)
+    for manifest in stamped(named(first)):
+        world.put(manifest)
+    for manifest in extra:
+        world.put(manifest)
         assert_same(world, CONF)
-        assert sum("example.com" in name for name in world.live.axis.names) <= 2
+        if isinstance(manifest, type(extra[-1])):
+            for gone in extra[: extra.index(manifest) + 1]:
+                world.remove((type(gone), gone.key))
+    for manifest in named(second):
+        world.put(manifest)
+    for decision in assert_same(world, CONF):
+        world.carry_out(decision)
+    assert_same(world, CONF)
+    assert sum("example.com" in name for name in world.live.axis.names) <= 2

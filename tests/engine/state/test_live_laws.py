@@ -105,10 +105,16 @@ def test_a_job_at_rest_is_passed_over_until_something_happens_to_it() -> None:
     for _ in range(5):
         for decision in assert_same(world, STARTING):
             world.carry_out(decision)
-    assert (list(world.live.restless), list(world.live.settled.of_queue)) == ([], ["default"])
+    assert (list(world.live.attention.active), list(world.live.attention.quiescent.of_queue)) == (
+        [],
+        ["default"],
+    )
     world.end_a_pod()
     assert_same(world, STARTING)
-    assert (list(world.live.restless), list(world.live.settled.of_queue)) == (["default/a"], [])
+    assert (list(world.live.attention.active), list(world.live.attention.quiescent.of_queue)) == (
+        ["default/a"],
+        [],
+    )
 
 
 def test_a_job_that_runs_whole_is_at_rest_once_its_group_says_so() -> None:
@@ -117,7 +123,7 @@ def test_a_job_that_runs_whole_is_at_rest_once_its_group_says_so() -> None:
     for _ in range(4):
         for decision in cycle(snapshot_of(world.live), STARTING).decisions:
             world.carry_out(decision)
-        looked_at.append(list(world.live.restless))
+        looked_at.append(list(world.live.attention.active))
     # It starts, it is told that it runs, and then nobody needs to look.
     assert looked_at == [["default/a"], ["default/a"], [], []]
 
@@ -129,20 +135,20 @@ def test_a_job_of_which_news_was_lost_is_looked_at_again() -> None:
             if isinstance(decision, Bind):
                 world.carry_out(decision)
     world.live.take_in()
-    assert list(world.live.restless) == ["default/a"]
+    assert list(world.live.attention.active) == ["default/a"]
 
 
 def test_pods_that_went_where_they_were_put_keep_their_tasks() -> None:
     world = one_gang("Inqueue")
     decisions = cycle(snapshot_of(world.live), STARTING).decisions
-    tasks, changes = list(world.live.tasks), len(world.live.nodes.changed)
+    tasks, changes = list(world.live.tasks), world.live.nodes.journal.now
     for decision in decisions:
         world.carry_out(decision)
     world.live.take_in()
     assert list(world.live.tasks) == tasks
     assert [task.status for task in tasks] == [Status.RUNNING] * 2
     assert changes > 0
-    assert not world.live.nodes.changed, "nothing was undone and done again"
+    assert world.live.nodes.journal.now == changes, "nothing was undone and done again"
 
 
 @given(cluster=clusters(), conf=confs())

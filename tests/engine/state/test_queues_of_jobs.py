@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.engine.model.job import Job, job_of
-from hekla.engine.state.rolls import Rolls
+from hekla.engine.state.index import JobIndex
 from hekla.objects import ObjectMeta, PodGroup
 from hekla.objects.scheduling import PodGroupSpec
 
@@ -20,14 +20,14 @@ def made(name: str, queue: str) -> Job:
 
 @given(steps)
 def test_queues_stand_in_the_order_of_their_first_jobs(changes):
-    rolls = Rolls()
+    index = JobIndex()
     for number, (name, queue) in enumerate(changes):
         uid = f"ns/{name}"
         if queue:
             job = made(name, queue)
             job.number = number
-            rolls.put(job)
-        elif uid in rolls.jobs:
-            rolls.drop(rolls.jobs[uid])
-        expected = dict.fromkeys(job.queue for _, job in sorted(rolls.jobs.items()))
-        assert rolls.queues() == list(expected)
+            index.put(job)
+        elif uid in index.jobs:
+            index.drop(index.jobs[uid])
+        expected = dict.fromkeys(job.queue for _, job in sorted(index.jobs.items()))
+        assert index.queues_with_jobs() == list(expected)

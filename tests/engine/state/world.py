@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.engine.framework.session import Session
-from hekla.engine.state.live import LiveState
+from hekla.engine.model.job import Job
+from hekla.engine.model.task import Task
+from hekla.engine.state.attention import Quiescent
+from hekla.engine.state.live import MANY_RESOURCES, LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of, take_snapshot
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport, run_cycle
@@ -24,11 +27,14 @@ Key = tuple[type[Manifest], str]
 class World:
     """Objects as an API server keeps them, and a live state that hears of every change."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_resources: int = MANY_RESOURCES) -> None:
         self.objects: dict[Key, Manifest] = {}
-        self.live = LiveState()
+        self.live = LiveState(most_resources=most_resources)
 
     def put(self, manifest: Manifest) -> None:
+        known = self.objects.get((type(manifest), manifest.key))
+        if known is not None and known.metadata.uid != manifest.metadata.uid:
+            del self.objects[type(manifest), manifest.key]
         self.objects[type(manifest), manifest.key] = manifest
         self.live.note(manifest)
 
@@ -116,3 +122,99 @@ def one_gang(phase: str) -> World:
 
 STARTING = conf_of("enqueue, allocate", ("priority, gang", "predicates, proportion"))
 """Admits and places."""
+
+
+def facts(snapshot: Snapshot) -> dict[str, object]:
+    """Everything a state knows, in plain words and in its order."""
+    state = snapshot.state
+    axis, nodes, tree = state.axis, state.nodes, state.domain_tree()
+    attention, counted = state.attention, Quiescent()
+    quiescent = {job.uid for job in attention.quiescent.jobs()}
+    assert {*attention.active, *quiescent} == {*state.jobs}
+    assert not quiescent & {*attention.active}
+    assert all(job.uid in quiescent for job in attention.backlog)
+    for uid in quiescent:
+        counted.add(state, state.jobs[uid])
+    assert _plain_sums(counted) == _plain_sums(attention.quiescent)
+    return {
+        "nodes": [
+            (one.name, one.allocatable, one.manifest, nodes.pod_limit[row], _amounts(state, row))
+            for row, one in enumerate(nodes.nodes)
+        ],
+        "queues": [(name, one.manifest) for name, one in state.queues.items()],
+        "queues with jobs": state.index.queues_with_jobs(),
+        "jobs": [_job_facts(state, job) for job in state.jobs.values()],
+        "tasks": [
+            (
+                t.key,
+                t.uid,
+                t.job,
+                t.status,
+                t.node_name,
+                t.node,
+                t.request,
+                axis.resources(t.vector),
+                t.priority,
+            )
+            for t in state.tasks
+        ],
+        "labels": dict(state.tasks.census(label_pairs)),
+        "domains": [(d.name, d.tier, d.parent, d.children, d.rows.tolist()) for d in tree.by_name.values()],
+        "tiers": tree.tier_of_name,
+        "beneficiaries": state.beneficiaries,
+        "complaints": sorted(map(str, state.complaints())),
+        "manifests": {kind: list(known.items()) for kind, known in state.manifests.items() if known},
+    }
+
+
+def label_pairs(task: Task) -> Iterable[tuple[str, str]]:
+    return task.pod.metadata.labels.items()
+
+
+def _plain_sums(quiescent: Quiescent) -> dict[str, object]:
+    return {queue: sums.table.tolist() for queue, sums in quiescent.of_queue.items()}
+
+
+def _amounts(state: LiveState, row: int) -> tuple[object, ...]:
+    nodes, pods, axis = state.nodes, state.pods, state.axis
+    tables = (nodes.allocatable, nodes.idle, nodes.used, nodes.releasing, nodes.future, pods.requested)
+    return (
+        *(axis.resources(table[row]) for table in tables),
+        pods.nonzero[row].tolist(),
+        int(pods.count[row]),
+        sorted(nodes.tasks_on[row]),
+        sorted(pods.pods_on[row]),
+    )
+
+
+def _job_facts(state: LiveState, job: Job) -> tuple[object, ...]:
+    roster = job.roster
+    return (
+        job.uid,
+        job.queue,
+        job.priority,
+        job.phase,
+        job.min_resources,
+        job.pod_group,
+        state.axis.resources(job.held),
+        (roster.minimum, roster.ready, roster.pending_best_effort),
+        [task.uid for task in roster.tasks.values()],
+        [list(tasks) for _, tasks in roster.by_status()],
+        [
+            (uid, sub_job.group, sub_job.match_index, sub_job.asked, list(sub_job.roster.tasks))
+            for uid, sub_job in job.sub_jobs.items()
+        ],
+    )
+
+
+def differences(kept: object, anew: object, at: str = "") -> list[str]:
+    """Where the two differ, in a few words each."""
+    if kept == anew:
+        return []
+    if isinstance(kept, Mapping) and isinstance(anew, Mapping):
+        keys = {**kept, **anew}
+        return [one for key in keys for one in differences(kept.get(key), anew.get(key), f"{at}/{key}")]
+    if isinstance(kept, list | tuple) and isinstance(anew, list | tuple) and len(kept) == len(anew):
+        pairs = enumerate(zip(kept, anew, strict=True))
+        return [one for place, pair in pairs for one in differences(*pair, f"{at}[{place}]")]
+    return [f"{at}: kept {kept}, anew {anew}"]

@@ -123,12 +123,13 @@ def test_the_same_seed_gives_the_same_forecast_and_another_seed_another() -> Non
     assert again(7) != again(8)
 
 
-def test_several_processes_roll_what_one_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hekla.insight.forecast.rolls.WORTH_PROCESSES", 0.0)
+def test_several_processes_roll_what_one_would() -> None:
     objects = state(node("n1"), runs("a", on="n1"), runs("b"), runs("c"))
 
     def rolled(processes: int) -> Forecast:
-        return forecast(objects, CONF, now=NOW, rolling=Rolling(rolls=4, processes=processes))
+        return forecast(
+            objects, CONF, now=NOW, rolling=Rolling(rolls=4, processes=processes, worth_processes=0.0)
+        )
 
     assert rolled(2) == rolled(1)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -34,30 +35,25 @@ def _annotated(node: Node, cluster: RandomCluster) -> Node:
     return replace(node, metadata=replace(node.metadata, annotations=notes))
 
 
-def assert_cycles_come_back(cluster: RandomCluster, conf: Conf, cycles: int) -> None:
+WORLDS = {
+    "any": (st.tuples(clusters(), confs()), 5),
+    "crowded": (st.tuples(clusters(places=CROWDED), confs()), 5),
+    "many small jobs": (st.tuples(medleys(), medley_confs()), 3),
+}
+"""A cluster and a configuration, drawn together, and how many cycles they are recorded for."""
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@examples(0.5)
+@given(data=st.data())
+def test_a_cluster_is_decided_again_as_it_was(world: str, data: st.DataObject) -> None:
+    drawn, cycles = WORLDS[world]
+    cluster, conf = data.draw(drawn)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         with Recorder(path, objects_of(cluster), conf, start=NOW, checkpoint_every=2) as recorder:
             recorder.cycles(cycles)
         assert assert_identical(path) == list(range(1, cycles + 1))
-
-
-@examples(0.5)
-@given(cluster=clusters(places=CROWDED), conf=confs())
-def test_a_crowded_cluster_is_decided_again_as_it_was(cluster: RandomCluster, conf: Conf) -> None:
-    assert_cycles_come_back(cluster, conf, 5)
-
-
-@examples(0.5)
-@given(cluster=clusters(), conf=confs())
-def test_a_cluster_is_decided_again_as_it_was(cluster: RandomCluster, conf: Conf) -> None:
-    assert_cycles_come_back(cluster, conf, 5)
-
-
-@examples(0.5)
-@given(cluster=medleys(), conf=medley_confs())
-def test_many_small_jobs_are_decided_again_as_they_were(cluster: RandomCluster, conf: Conf) -> None:
-    assert_cycles_come_back(cluster, conf, 3)
 
 
 @examples(0.5)

@@ -168,7 +168,7 @@ def test_a_cycle_that_fails_fails_again(tmp_path: Path) -> None:
 
 
 def test_pods_stand_in_a_checkpoint_as_their_tasks_do() -> None:
-    """One that could not be read at first joined the others late, though it was heard of first."""
+    """One that could not be read at first stands where it arrived."""
     state = LiveState()
     good, late = pod("late", job="a"), pod("other", job="a")
     bad = replace(good, spec=pod("late", job="a", resources={"cpu": "many"}).spec)
@@ -176,15 +176,15 @@ def test_pods_stand_in_a_checkpoint_as_their_tasks_do() -> None:
         for manifest in manifests:
             state.note(manifest)
         state.take_in()
-    assert [task.name for task in state.tasks] == ["other", "late"]
+    assert [task.name for task in state.tasks] == ["late", "other"]
     again = LiveState()
     for of_kind in everything_in(state).values():
         for manifest in of_kind.values():
             assert manifest is not None
             again.note(manifest)
     again.take_in()
-    assert [task.name for task in again.tasks] == ["other", "late"]
-    assert list(everything_in(state)[Pod]) == ["default/other", "default/late"]
+    assert [task.name for task in again.tasks] == ["late", "other"]
+    assert list(everything_in(state)[Pod]) == ["default/late", "default/other"]
 
 
 # Files that are not as they should be

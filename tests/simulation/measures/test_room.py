@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from runs_by_hand import JobOf, NodeOf, Scene, StintOf, scenes
 
-from hekla.simulation.measures import room, summarize, use_over_time, waited_beside_room
-from hekla.simulation.measures.room import free_at, pod_mix
+from hekla.simulation.measures import summarize, waited_beside_room
+from hekla.simulation.measures.room import free_at, pod_mix, splinters
 from hekla.simulation.run import State
 
 
@@ -99,11 +96,9 @@ def test_no_gang_waits_beside_room_for_longer_than_it_waits(scene: Scene) -> Non
     assert (beside.seconds <= ends - run.jobs.submitted + beside.resolution + 1e-9).all()
 
 
-def test_where_looking_takes_too_long_moments_stand_for_their_neighbours(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_looking_takes_too_long_moments_stand_for_their_neighbours() -> None:
     run = Scene(jobs=[JobOf("small", cpu=1), JobOf("large", cpu=3)], nodes=[NodeOf("n1", cpu=2)]).run()
-    closely = use_over_time(run, buckets=200).fragmentation
-    monkeypatch.setattr(room, "COMPARISONS", 1)
-    assert waited_beside_room(dataclasses.replace(run), moments=500).resolution == 2.0
-    assert np.array_equal(use_over_time(run, buckets=200).fragmentation, closely, equal_nan=True)
+    moments = (np.arange(200) + 0.5) * run.end / 200
+    assert waited_beside_room(run, moments=500, comparisons=1).resolution == 2.0
+    for roughly, closely in zip(splinters(run, moments, comparisons=1), splinters(run, moments), strict=True):
+        assert np.array_equal(roughly, closely, equal_nan=True)

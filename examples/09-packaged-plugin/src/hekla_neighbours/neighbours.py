@@ -6,12 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla import Plugin, Scope, answers, argument
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE
-from hekla.engine.ledger.arrays import Floats, Mask
-from hekla.engine.model.diagnosis import Code, Refusal
-from hekla.engine.model.status import ALLOCATED_SET
-from hekla.engine.model.task import Task
+from hekla.plugin import (
+    ALLOCATED_SET,
+    NODE_ORDER,
+    PREDICATE,
+    Code,
+    Floats,
+    Mask,
+    Plugin,
+    Refusal,
+    Scope,
+    Task,
+    answers,
+    argument,
+)
 
 MAINTENANCE = "example.com/maintenance"
 

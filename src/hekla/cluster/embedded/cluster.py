@@ -26,7 +26,7 @@ from hekla.collector import without_collector
 from hekla.controllers import JobController, JobOptions
 from hekla.controllers.requests import follows, job_owner
 from hekla.engine.framework.decisions import Decision
-from hekla.engine.model.shard import shard_of
+from hekla.engine.model.node import shard_of
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError

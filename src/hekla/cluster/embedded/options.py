@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hekla.engine.model.shard import DEFAULT_NAME
+from hekla.engine.model.node import DEFAULT_NAME
 
 
 @dataclass(frozen=True)

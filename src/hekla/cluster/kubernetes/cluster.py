@@ -36,7 +36,7 @@ from hekla.cluster.kubernetes.writer import Writer
 from hekla.cluster.node_usage import NodeUsage, is_finished
 from hekla.cluster.store import Interest, Store, is_visible, says_the_same
 from hekla.engine.framework.decisions import Decision
-from hekla.engine.model.shard import shard_of
+from hekla.engine.model.node import shard_of
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import (

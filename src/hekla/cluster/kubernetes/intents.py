@@ -78,6 +78,7 @@ class Attempts:
         *,
         may_write: Callable[[], bool],
         patience: float,
+        pauses: tuple[float, float] = (FIRST_PAUSE, LONGEST_PAUSE),
         dice: np.random.Generator | None = None,
     ) -> None:
         self.client = client
@@ -85,6 +86,7 @@ class Attempts:
         self._wire = Wire(Pod)
         self._may_write = may_write
         self._patience = patience
+        self._first_pause, self._longest_pause = pauses
         self._dice = dice or np.random.default_rng()
         self.on_missing: Callable[[type[Manifest], str], None] = lambda _kind, _key: None
         """Hears of pods that the server does not know."""
@@ -98,7 +100,7 @@ class Attempts:
         return end
 
     async def _end_of(self, attempt: WriteAttempt) -> End:
-        deadline, pause = stopwatch() + self._patience, FIRST_PAUSE
+        deadline, pause = stopwatch() + self._patience, self._first_pause
         while True:
             if not self._may_write():
                 return End(WriteOutcome.SUPERSEDED, "this replica does not lead any more")
@@ -118,7 +120,7 @@ class Attempts:
             if stopwatch() > deadline:
                 return End(WriteOutcome.EXPIRED, "the API server put it off for too long")
             await asyncio.sleep(max(wait, pause) * (1 + 0.2 * self._dice.random()))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, self._longest_pause)
 
     async def _end_after(self, attempt: WriteAttempt, refusal: Refused) -> End | None:
         """What the refusal comes to; None where it is worth trying again."""
@@ -141,7 +143,7 @@ class Attempts:
 
         A server that has just started knows no roles yet: that it forbids to look says nothing of the pod.
         """
-        deadline, pause = stopwatch() + self._patience, FIRST_PAUSE
+        deadline, pause = stopwatch() + self._patience, self._first_pause
         while True:
             try:
                 pod = self._wire.object(await self.client.get(PODS.path_of(key)))
@@ -154,7 +156,7 @@ class Attempts:
             except ClusterError:
                 pass
             await asyncio.sleep(pause * (1 + 0.2 * self._dice.random()))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, self._longest_pause)
         self._facts.put(pod)
         return pod
 

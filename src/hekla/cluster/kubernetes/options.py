@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hekla.cluster.kubernetes.api.reflector import WatchPatience
+from hekla.engine.model.node import DEFAULT_NAME
 from hekla.engine.model.queue import DEFAULT_QUEUE
-from hekla.engine.model.shard import DEFAULT_NAME
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,10 @@ class Writer:
         may_write: Callable[[], bool] = lambda: True,
         *,
         ending: Container[str] = (),
+        pause: float = PAUSE,
     ) -> None:
+        self.pause = pause
+        """Between two tries."""
         self._client = client
         self._ending = ending
         """Namespaces that are being deleted: nothing can be made in them."""
@@ -223,11 +226,11 @@ class Writer:
             except Refused as refusal:
                 if not again or not (refusal.is_busy or refusal.leaves_doubt):
                     raise
-                await asyncio.sleep(max(refusal.retry_after, PAUSE))
+                await asyncio.sleep(max(refusal.retry_after, self.pause))
             except ClusterError:
                 if not again:
                     raise
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(self.pause)
             else:
                 return answer
         raise AssertionError("the last try ends with an answer or an error")

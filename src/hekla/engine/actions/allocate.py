@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hekla.conf import argument
-from hekla.engine.actions.at_once import is_beyond_its_queue, place_few, refuse_at_once
 from hekla.engine.actions.domain_search import DomainSearch
+from hekla.engine.actions.failed_attempts import FailedAttempts
 from hekla.engine.actions.nomination import nominate_from_pods, place_as_nominated
-from hekla.engine.actions.placing import WORTH_PLANNING, Placer
-from hekla.engine.actions.torn_gangs import TornGangs
-from hekla.engine.actions.worksheet import Worksheet, worksheet_of
+from hekla.engine.actions.pending import PendingTasks, pending_tasks_of
+from hekla.engine.actions.placing import Placer
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.beneficiaries import Beneficiaries
 from hekla.engine.framework.finder import error_cache_argument
@@ -26,10 +25,6 @@ from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.framework.topology import has_its_network
 from hekla.engine.model.job import INQUEUE, Job, SubJob
-from hekla.engine.model.task import Task
-
-MANY_JOBS = 8
-"""With fewer whose tasks are placed one by one, there is little to prepare for."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class AllocateArguments:
         "reserved",
         key="freedRoom",
         help="room freed by evictions is kept for the job that they were for, which may cause no further ones"
-        " where they proved futile; or anybody takes it, as in Volcano",
+        " where they proved futile; or any job takes it, as in Volcano",
     )
     freed_room_seconds: float = argument(
         600.0, key="freedRoomSeconds", minimum=0, help="for how long freed room is kept for a job"
@@ -104,8 +99,9 @@ class Agenda(Turns):
 
     def __init__(self, session: Session, jobs: Iterable[Job], *, keeps_nominations: bool) -> None:
         super().__init__(session)
-        self.worksheets: dict[str, Worksheet] = {}
-        self.torn_gangs = TornGangs(session)
+        self.pending: dict[str, PendingTasks] = {}
+        """By job what is left to place of it."""
+        self.failed = FailedAttempts(session)
         self.in_domains: set[str] = set()
         """The jobs that ask for a network domain, or have parts that are placed one by one."""
         admits_itself = "enqueue" not in session.conf.actions
@@ -116,18 +112,12 @@ class Agenda(Turns):
                 continue
             if keeps_nominations:
                 nominate_from_pods(session, job)
-            worksheet = worksheet_of(session, job)
-            if worksheet:
-                self.worksheets[job.uid] = worksheet
+            pending = pending_tasks_of(session, job)
+            if pending:
+                self.pending[job.uid] = pending
                 if job.is_bounded or job.has_policies:
                     self.in_domains.add(job.uid)
                 self.add(job)
-        small = [uid for uid in self.worksheets if session.jobs[uid].roster.missing < WORTH_PLANNING]
-        if len(small) >= MANY_JOBS and session.fitting.has_standings:
-            session.fitting.expect(self._tasks_of(small))
-
-    def _tasks_of(self, jobs: Iterable[str]) -> list[Task]:
-        return [task for uid in jobs for line in self.worksheets[uid].tasks_of.values() for task in line]
 
 
 def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateArguments) -> None:
@@ -140,11 +130,11 @@ def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateA
             session.admit(job)
     agenda = Agenda(session, jobs, keeps_nominations=True)
     for job in jobs:
-        worksheet = agenda.worksheets.get(job.uid)
-        if worksheet is None or session.is_overused(session.queues[job.queue]):
+        pending = agenda.pending.get(job.uid)
+        if pending is None or session.is_overused(session.queues[job.queue]):
             continue
-        for uid, tasks in worksheet.tasks_of.items():
-            worksheet.tasks_of[uid] = planned_tasks(job.sub_jobs[uid], tasks)
+        for uid, tasks in pending.tasks_of.items():
+            pending.tasks_of[uid] = planned_tasks(job.sub_jobs[uid], tasks)
         place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
         place(session, job, agenda, arguments)
 
@@ -163,34 +153,28 @@ def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: Alloca
     """Place enough tasks for the job to start, or leave no trace; True where more of it is left to place.
 
     A job that only lacks resources which are being released keeps what it was given until the
-    cycle ends, so that nobody else takes it; nothing of it is bound yet.
+    cycle ends, so that no other job takes it; nothing of it is bound yet.
     """
-    sub_job, torn = job.sub_jobs[job.uid], agenda.torn_gangs
-    worksheet = agenda.worksheets[job.uid]
-    tasks = worksheet.tasks_of[sub_job.uid]
-    if refuse_at_once(session, job, sub_job, tasks) or (torn.tears and torn.refuse(job, sub_job, tasks)):
+    sub_job, tasks = job.sub_jobs[job.uid], agenda.pending[job.uid].tasks_of[job.uid]
+    kind = agenda.failed.kind_of(job, tasks)
+    if agenda.failed.repeat(kind, job, tasks):
         return False
-    if place_few(session, job, sub_job, worksheet):
-        torn.forget()
-        return bool(tasks)
-    if is_beyond_its_queue(session, job, tasks):
-        return False
-    kind = torn.kind_of(job, sub_job, tasks)
-    top, line = session.domains.top, tuple(tasks) if kind is not None else ()
-    placer = Placer(session, job, sub_job, top, arguments)
+    top, journal = session.domains.top, session.nodes.journal
+    before, in_line = journal.version, tuple(tasks) if kind is not None else ()
     with session.statement() as statement:
         is_placed = place_as_nominated(session, statement, job, sub_job, tasks, bound=top)
-        if is_placed or placer.place(statement, tasks):
-            torn.forget()
+        if is_placed or Placer(session, job, sub_job, top, arguments).place(statement, tasks):
             if session.is_ready(job):
                 statement.commit()
                 return bool(tasks)
             leave_pipelined(statement, arguments)
-        elif arguments.on_unready == "hold":
-            torn.forget()
+            return False
+        if arguments.on_unready == "hold":
             statement.hold()
-        else:
-            torn.remember(kind, job, line, len(statement))
+            return False
+        placed = len(statement)
+    journal.back_to(before)
+    agenda.failed.remember(kind, job, in_line, placed)
     return False
 
 
@@ -203,20 +187,17 @@ def leave_pipelined(statement: Statement, arguments: AllocateArguments) -> None:
 
 
 def place_in_domains(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:
-    """The same for a job of which more has to be heeded than where there is room."""
-    worksheets = agenda.worksheets
-    agenda.torn_gangs.forget()
-    asks_anew = arguments.job_score == "hypernodeOrder"
-    search = DomainSearch(session, job, arguments, asks_anew=asks_anew)
+    """The same for a job that asks for network domains, or that has parts."""
+    search = DomainSearch(session, job, arguments, asks_anew=arguments.job_score == "hypernodeOrder")
     with session.statement() as statement:
-        found = search.place(statement, worksheets[job.uid])
+        found = search.place(statement, agenda.pending[job.uid])
         if found is None:
             return False
         domain, solution = found
-        worksheets[job.uid] = solution.worksheet
+        agenda.pending[job.uid] = solution.pending
         if session.is_ready(job):
             statement.commit()
             search.keep(domain, solution)
-            return bool(solution.worksheet)
+            return bool(solution.pending)
         leave_pipelined(statement, arguments)
     return False

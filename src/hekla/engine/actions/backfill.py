@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.conf import argument
-from hekla.engine.actions.reserved_room import backfill_reserved_room
+from hekla.engine.actions.reserved_room import backfill_reserved_room, best_node, is_refused_everywhere
+from hekla.engine.actions.victim_search import ungated_tasks
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
 from hekla.engine.framework.orders import Turns, tasks_in_order
 from hekla.engine.framework.session import Session
-from hekla.engine.model.diagnosis import refused_everywhere
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
@@ -48,7 +48,7 @@ def in_order(session: Session) -> Iterator[Task]:
     """All tasks of the first job of the first queue, then of its next job, then of the next queue."""
     tasks_of: dict[str, list[Task]] = {}
     for job in session.jobs_in_line():
-        # Whoever cannot be scheduled at all is told so; where nobody listens, few need to be asked.
+        # A job that cannot be scheduled at all is told so; in quiet sessions few need to be asked.
         is_concerned = not session.is_quiet or job.roster.pending_best_effort or job.roster.waiting
         if is_concerned and session.is_eligible(job) and (tasks := best_effort_tasks(session, job)):
             tasks_of[job.uid] = tasks
@@ -64,32 +64,22 @@ def in_order(session: Session) -> Iterator[Task]:
 
 
 def best_effort_tasks(session: Session, job: Job) -> list[Task]:
-    """Pending ones, and those that were promised room: they need none, so they give it back."""
-    promised = [task for task in job.roster.having(Status.PIPELINED).values() if task.is_best_effort]
-    pending = [
-        task
-        for task in job.roster.having(Status.PENDING).values()
-        if task.is_best_effort and not task.is_gated
-    ]
-    for task in promised:
+    """Pending ones, and pipelined ones: they need no room, so they give it back."""
+    pipelined = [task for task in job.roster.having(Status.PIPELINED).values() if task.is_best_effort]
+    pending = [task for task in ungated_tasks(job) if task.is_best_effort]
+    for task in pipelined:
         session.take_back(task)
-    return pending + promised
+    return pending + pipelined
 
 
 def place(session: Session, task: Task) -> None:
     """Put the task on the best node that lets it in; what keeps it out is remembered."""
-    objection = session.objection_to(task)
-    if objection is not None:
-        session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+    if is_refused_everywhere(session, task):
         return
-    known = session.fitting.class_of(task)
-    feasible = session.fitting.narrowed(task, known.is_open)
-    for group in session.by_shard(feasible):
-        row = session.fitting.best(task, known, group)
-        if row is not None:
-            if not session.allocate_at_once(task, row):
-                job = session.jobs[task.job]
-                job.fit_errors[task.uid] = job.objections[task.uid]
-            return
-    everywhere = np.ones(len(feasible), dtype=np.bool_)
-    session.refuse(task, session.fitting.diagnose(task, everywhere, with_room=False))
+    row = best_node(session, task, session.scoring.open_nodes(task))
+    if row is None:
+        everywhere = np.ones(len(session.nodes), dtype=np.bool_)
+        session.refuse(task, session.scoring.diagnose(task, everywhere, with_room=False))
+    elif not session.allocate_at_once(task, row):
+        job = session.jobs[task.job]
+        job.fit_errors[task.uid] = job.objections[task.uid]

@@ -1,4 +1,4 @@
-"""Eviction plans: for preempt's topology-aware mode, compare nodes by whom they would lose.
+"""Eviction plans: for preempt's topology-aware mode, compare nodes by the victims they would lose.
 
 On a few nodes all victims are taken away, then given back one by one as long as the preemptor
 still fits, the most important first. The node whose remaining victims matter least is taken.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hekla.engine.actions.victim_search import would_run
 from hekla.engine.framework import points
 from hekla.engine.framework.orders import victims_in_order
 from hekla.engine.framework.session import Session
@@ -27,9 +28,9 @@ class EvictionPlan:
 def plan_on(
     session: Session, task: Task, row: int, candidates: list[Task], reason: str
 ) -> EvictionPlan | None:
-    """The fewest victims that will do on this node; None where nobody needs to go, or all would not do."""
+    """The fewest victims that will do on this node; None where no task needs to go, or all would not do."""
     heap = victims_in_order(session, candidates, task)
-    # The order is that of now: supposing that tasks were gone does not change who goes next.
+    # The order is that of now: supposing that tasks were gone does not change which goes next.
     waiting = [heap.pop() for _ in range(len(heap))]
     with session.statement() as supposition:
         gone: list[Task] = []
@@ -37,35 +38,20 @@ def plan_on(
             supposition.evict(victim, reason)
             session.ask(points.SIMULATE_REMOVE, task, victim)
             gone.append(victim)
-            if _would_run(session, task, row):
+            if would_run(session, task, row, is_simulated=True):
                 break
         if not gone or not session.would_suit(task, row):
             return None
-        supposition.discard()
-        needed = _needed(session, task, row, gone, reason)
-    return EvictionPlan(row, needed) if needed else None
-
-
-def _needed(session: Session, task: Task, row: int, gone: list[Task], reason: str) -> tuple[Task, ...]:
-    """Those of the victims that cannot stay, trying the most important first."""
+    # Only those of the victims are needed that cannot stay, trying the most important first.
     needed: list[Task] = []
     for at in reversed(range(len(gone))):
         with session.statement() as supposition:
             for victim in (*gone[:at], *needed):
                 supposition.evict(victim, reason)
             session.ask(points.SIMULATE_ADD, task, gone[at])
-            if not _would_run(session, task, row):
+            if not would_run(session, task, row, is_simulated=True):
                 needed.append(gone[at])
-    return tuple(needed)
-
-
-def _would_run(session: Session, task: Task, row: int) -> bool:
-    queue = session.queues[session.jobs[task.job].queue]
-    return (
-        session.would_be_allocatable(queue, task)
-        and session.nodes.fits_later(task, row)
-        and session.would_suit(task, row)
-    )
+    return EvictionPlan(row, tuple(needed)) if needed else None
 
 
 def least_harmful(plans: Iterable[EvictionPlan], now: float) -> EvictionPlan:
@@ -75,14 +61,10 @@ def least_harmful(plans: Iterable[EvictionPlan], now: float) -> EvictionPlan:
 
 def _harm(plan: EvictionPlan, now: float) -> tuple[float, ...]:
     priorities = [priority_of(victim) for victim in plan.victims]
-    highest = max(priorities)
-    starts = [
-        seconds(victim.pod.status.start_time) or now
-        for victim in plan.victims
-        if priority_of(victim) == highest
-    ]
+    top = [one for one in plan.victims if priority_of(one) == max(priorities)]
+    earliest = min([seconds(one.pod.status.start_time) or now for one in top])
     # Younger pods have less to lose: the node whose most important victims started last comes first.
-    return priorities[0], sum(priority + 2**31 for priority in priorities), len(priorities), -min(starts)
+    return priorities[0], sum(priority + 2**31 for priority in priorities), len(priorities), -earliest
 
 
 def priority_of(task: Task) -> int:

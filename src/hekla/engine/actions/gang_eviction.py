@@ -1,41 +1,51 @@
-"""Gang-aware eviction: make room for a whole gang in one network domain, breaking as few gangs as it can.
+"""Gangpreempt and gangreclaim: make room for a whole gang in one network domain, breaking few other gangs.
 
-Shared by gangpreempt (inside a queue) and gangreclaim (across queues). Victims are chosen in
-bundles; a plan is tried for real in the session, undone, and made again only if the whole gang
+Gangpreempt takes it from less important jobs of the same queue, gangreclaim from other queues. Victims are
+chosen in bundles; a plan is tried for real in the session, undone, and made again only if the whole gang
 would have a place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import cmp_to_key
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cmp_to_key, partial
 
 import numpy as np
 
-from hekla.conf import argument
+from hekla.conf import argument, read_arguments
+from hekla.engine.actions.allocate import AllocateArguments
 from hekla.engine.actions.bundles import Bundle, bundles_of, total_of
-from hekla.engine.actions.placing import choose
-from hekla.engine.actions.worksheet import ungated_worksheet_of
+from hekla.engine.actions.one_domain import chained
+from hekla.engine.actions.pending import ungated_tasks_of
+from hekla.engine.actions.victim_search import resolvable, starving_queues
 from hekla.engine.framework import points
-from hekla.engine.framework.eviction import without_hopeless
+from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NodeFinder
-from hekla.engine.framework.gang_eviction import EvictionContext
-from hekla.engine.framework.orders import TaskLine
+from hekla.engine.framework.heap import Heap
+from hekla.engine.framework.orders import (
+    TaskLine,
+    job_goes_first,
+    victim_queue_goes_first,
+)
+from hekla.engine.framework.plugin import EvictionContext
 from hekla.engine.framework.points import Purpose
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Operation, Statement
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.model.job import Job, SubJob
+from hekla.engine.model.queue import Queue
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task, flag
+from hekla.lazy import lazy
 from hekla.objects.keys import PREEMPTABLE
 
 GoesFirst = Callable[[Bundle, Bundle], bool | None]
 """Which of two bundles of one kind is evicted first; None where it does not matter."""
 
-IsVictim = Callable[[Task], bool]
+IsVictim = Callable[[Task, Job], bool]
+"""Whether a task of that job may be evicted."""
 
 
 @dataclass(frozen=True)
@@ -49,61 +59,116 @@ class GangEvictionArguments:
     )
 
 
-@dataclass
-class Plan:
-    """What to do again, and the domain that each planned sub-job gets."""
+class GangPreempt(Action):
+    name = "gangpreempt"
+    Arguments = GangEvictionArguments
 
-    operations: tuple[Operation, ...]
-    domain_of: dict[str, str] = field(default_factory=dict)
+    def run(self, session: Session) -> None:
+        def least_important_first(left: Bundle, right: Bundle) -> bool | None:
+            return None if left.job is right.job else not job_goes_first(session, left.job, right.job)
+
+        def is_victim(preemptor: Job, task: Task, job: Job) -> bool:
+            is_placed = task.status in (Status.BOUND, Status.RUNNING)
+            return is_placed and job.queue == preemptor.queue and job.priority < preemptor.priority
+
+        for _, jobs in starving_queues(session, filter(session.is_eligible, session.jobs_in_line())):
+            for job, demand in starving_gangs(session, jobs):
+                eviction = GangEviction(session, self, job, least_important_first, partial(is_victim, job))
+                eviction.make_room(demand)
+
+
+class GangReclaim(Action):
+    name = "gangreclaim"
+    Arguments = GangEvictionArguments
+
+    def run(self, session: Session) -> None:
+        def by_queue(reclaimer: Queue, left: Bundle, right: Bundle) -> bool | None:
+            if left.job.queue == right.job.queue:
+                return None
+            mine, theirs = session.queues[left.job.queue], session.queues[right.job.queue]
+            return victim_queue_goes_first(session, mine, theirs, reclaimer)
+
+        def is_victim(reclaimer: Queue, task: Task, job: Job) -> bool:
+            is_other = task.status is Status.RUNNING and job.queue != reclaimer.name
+            return is_other and session.queues[job.queue].is_reclaimable
+
+        for queue, jobs in starving_queues(session, filter(session.is_eligible, session.jobs_in_line())):
+            if session.is_overused(queue):
+                continue
+            for job, demand in starving_gangs(session, jobs):
+                if session.is_preemptive(queue, demand):
+                    order, may_go = partial(by_queue, queue), partial(is_victim, queue)
+                    GangEviction(session, self, job, order, may_go).make_room(demand)
+
+
+def starving_gangs(session: Session, jobs: Heap[Job]) -> Iterator[tuple[Job, list[Task]]]:
+    """The jobs in order, each with the tasks to make room for; of a job that runs, those of one sub-job."""
+    while jobs:
+        job = jobs.pop()
+        pending = ungated_tasks_of(session, job)
+        parts = []
+        while pending:
+            parts.append(list(pending.tasks_of[pending.sub_jobs.pop().uid]))
+        if demand := [task for part in parts[: 1 if session.is_ready(job) else None] for task in part]:
+            yield job, demand
+
+
+Plan = tuple[tuple[Operation, ...], dict[str, str]]
+"""What to do again, and by UID of each planned sub-job the domain that it gets."""
 
 
 @dataclass
 class GangEviction:
-    """One action's way of making room: who may be a victim, and in which order bundles go."""
+    """Making room for one job: which tasks may be victims, and in which order their bundles go."""
 
     session: Session
-    kind: str
-    arguments: GangEvictionArguments
+    action: Action
+    job: Job
     goes_first: GoesFirst
-    error_cache: bool = True
+    is_victim: IsVictim
 
-    def make_room(self, job: Job, demand: list[Task], is_victim: IsVictim) -> None:
-        """Evict what the job needs and promise it the room, or leave no trace."""
-        session = self.session
-        need, asked = total_of(demand), sorted({column for task in demand for column in task.asked})
-        for domain in self._domains(job):
-            plan = self._plan_in(job, domain, need, asked, is_victim)
+    def make_room(self, demand: list[Task]) -> None:
+        """Evict what the job needs and pipeline it, or leave no trace."""
+        session, job = self.session, self.job
+        for domain in self._domains():
+            plan = self._plan_in(domain, demand)
             if plan is None:
                 continue
+            operations, domain_of = plan
             with session.statement() as statement:
-                if statement.recover(plan.operations) and session.is_pipelined(job):
+                if statement.recover(operations) and session.is_pipelined(job):
                     statement.commit()
-                    for uid, name in plan.domain_of.items():
+                    for uid, name in domain_of.items():
                         job.sub_jobs[uid].nominated = name
             return
         session.story.of_job(job.uid, "no domain has victims enough to make room for the whole gang")
 
-    def _domains(self, job: Job) -> list[Domain]:
-        top = self.session.domains.top
-        gradients = self.session.gradients_of_job(job, top, Purpose.EVICT)
-        found = list({domain.name: domain for gradient in gradients for domain in gradient}.values())
-        if not found and not job.is_bounded:
-            found = [top]
-        return found[: self.arguments.most_domains]
+    @lazy
+    def _remembers_refusals(self) -> bool:
+        """The gang-aware actions go by allocate's setting of the error cache, as in Volcano."""
+        settings = self.session.conf.arguments_of("allocate")
+        return read_arguments(AllocateArguments, settings, "allocate")[0].error_cache
 
-    def _plan_in(
-        self, job: Job, domain: Domain, need: Amounts, asked: list[int], is_victim: IsVictim
-    ) -> Plan | None:
+    def _domains(self) -> list[Domain]:
+        top = self.session.domains.top
+        gradients = self.session.gradients_of_job(self.job, top, Purpose.EVICT)
+        found = list({domain.name: domain for domain in chained(gradients)}.values())
+        if not found and not self.job.is_bounded:
+            found = [top]
+        return found[: self.action.arguments.most_domains]
+
+    def _plan_in(self, domain: Domain, demand: list[Task]) -> Plan | None:
         """Take bundle after bundle until a plan works out."""
-        nodes = self.session.nodes
+        nodes, need = self.session.nodes, total_of(demand)
+        asked = sorted({column for task in demand for column in task.asked})
         room = (nodes.idle + nodes.releasing)[domain.nodes].sum(axis=0)
         victims: list[Task] = []
-        for bundle in self._bundles(job, domain, need, is_victim):
+        for bundle in self._bundles(domain, need):
             victims += bundle.tasks
-            if self.arguments.evicts_rest and not bundle.is_safe:
+            if self.action.arguments.evicts_rest and not bundle.is_safe:
                 victims += self._rest_of(bundle, victims)
             if (need <= room + total_of(victims))[asked].all():
-                plan = GangPlanner(self.session, job, self.kind, self.error_cache).plan(domain, victims)
+                plan = self._plan_without(victims, domain)
                 if plan is not None:
                     return plan
         return None
@@ -114,77 +179,62 @@ class GangEviction:
         running = bundle.job.roster.among((Status.BOUND, Status.RUNNING))
         return [task for task in running if task.is_preemptable and task.uid not in known]
 
-    def _bundles(self, job: Job, domain: Domain, need: Amounts, is_victim: IsVictim) -> list[Bundle]:
+    def _bundles(self, domain: Domain, need: Amounts) -> list[Bundle]:
         """Bundles in the domain that plugins let go, in the order they are to be evicted."""
         session = self.session
         of_job: dict[str, list[Task]] = {}
         for row in np.flatnonzero(domain.nodes).tolist():
-            for key in sorted(session.nodes.tasks_on[row]):
-                task = session.nodes.tasks_on[row][key]
-                if is_victim(task):
-                    of_job.setdefault(task.job, []).append(task)
-        bundles = [b for uid, tasks in of_job.items() for b in bundles_of(session, session.jobs[uid], tasks)]
-        ordered = self._sorted(bundles, need)
-        context = EvictionContext(self.kind, job, domain.name)
+            for _, task in sorted(session.nodes.tasks_on[row].items()):
+                job = session.jobs.get(task.job)
+                if job is not None and task.is_preemptable and self.is_victim(task, job) and lets_go(job):
+                    of_job.setdefault(job.uid, []).append(task)
+        found = [
+            one for uid, tasks in of_job.items() for one in bundles_of(session, session.jobs[uid], tasks)
+        ]
+        ordered = self._sorted(found, need)
+        context = EvictionContext(self.action.name, self.job, domain.name)
         offered = [task for bundle in ordered for task in bundle.tasks]
         allowed = {task.uid for task in session.ask(points.UNIFIED_EVICTABLE, context, offered)}
-        kept = [left for bundle in ordered if (left := self._allowed_part(bundle, allowed)) is not None]
-        return self._sorted(kept, need)
+        return self._sorted(filter(None, [self._allowed_part(bundle, allowed) for bundle in ordered]), need)
 
     def _allowed_part(self, bundle: Bundle, allowed: set[str]) -> Bundle | None:
         tasks = tuple(task for task in bundle.tasks if task.uid in allowed)
         if bundle.is_safe:
             return Bundle(bundle.job, tasks, is_safe=True) if tasks else None
-        return bundle if self.arguments.breaks_gangs and len(tasks) == len(bundle.tasks) else None
+        return bundle if self.action.arguments.breaks_gangs and len(tasks) == len(bundle.tasks) else None
 
     def _sorted(self, bundles: Iterable[Bundle], need: Amounts) -> list[Bundle]:
+        def last_criteria(bundle: Bundle) -> tuple[float, str, str]:
+            return -bundle.efficiency(need), bundle.job.uid, bundle.tasks[0].uid
+
         def compare(left: Bundle, right: Bundle) -> int:
             if left.is_safe != right.is_safe:
                 return -1 if left.is_safe else 1
             first = self.goes_first(left, right)
-            if first is not None:
-                return -1 if first else 1
-            mine, theirs = _last_criteria(left, need), _last_criteria(right, need)
-            return (mine > theirs) - (mine < theirs)
+            if first is None:
+                first = last_criteria(left) < last_criteria(right)
+            return -1 if first else 1
 
         return sorted(bundles, key=cmp_to_key(compare))
 
-
-def _last_criteria(bundle: Bundle, need: Amounts) -> tuple[float, str, str, int]:
-    return -bundle.efficiency(need), bundle.job.uid, bundle.tasks[0].uid, len(bundle.tasks)
-
-
-@dataclass
-class GangPlanner:
-    """Tries to place a job's gang in a domain with the victims gone; the session is clean afterwards."""
-
-    session: Session
-    job: Job
-    kind: str
-    error_cache: bool
-
-    def plan(self, domain: Domain, victims: list[Task]) -> Plan | None:
+    def _plan_without(self, victims: list[Task], domain: Domain) -> Plan | None:
+        """Try to place the gang in the domain with the victims gone; the session is clean afterwards."""
         session, job = self.session, self.job
+        domain_of: dict[str, str] = {}
         was_ready = session.is_ready(job)
-        worksheet = ungated_worksheet_of(session, job)
-        if not worksheet:
-            return None
-        plan = Plan(())
+        pending = ungated_tasks_of(session, job)
         with session.statement() as statement:
             for victim in victims:
-                statement.evict(victim, self.kind, beneficiary=job.uid)
-            while worksheet:
-                sub_job = worksheet.sub_jobs.pop()
-                chosen = self._place(statement, sub_job, worksheet.tasks_of[sub_job.uid], domain)
+                statement.evict(victim, self.action.name, beneficiary=job.uid)
+            while pending:
+                sub_job = pending.sub_jobs.pop()
+                chosen = self._place(statement, sub_job, pending.tasks_of[sub_job.uid], domain)
                 if chosen is None:
                     return None
-                plan.domain_of[sub_job.uid] = chosen
+                domain_of[sub_job.uid] = chosen
                 if was_ready or session.is_pipelined(job):
                     break
-            if not session.is_pipelined(job):
-                return None
-            plan.operations = statement.save()
-        return plan
+            return (statement.save(), domain_of) if domain_of and session.is_pipelined(job) else None
 
     def _place(self, statement: Statement, sub_job: SubJob, tasks: TaskLine, bound: Domain) -> str | None:
         """The first domain below the bound that holds the sub-job; None where there is none."""
@@ -192,7 +242,7 @@ class GangPlanner:
         gradients = (
             session.gradients_of_sub_job(job, sub_job, bound, Purpose.EVICT) if job.is_bounded else [[bound]]
         )
-        for domain in (domain for gradient in gradients for domain in gradient):
+        for domain in chained(gradients):
             with session.statement() as trial:
                 if self._place_all(trial, sub_job, tasks, domain):
                     statement.merge(trial)
@@ -201,30 +251,18 @@ class GangPlanner:
 
     def _place_all(self, trial: Statement, sub_job: SubJob, tasks: Iterable[Task], domain: Domain) -> bool:
         session, job = self.session, self.job
-        finder = NodeFinder(session, self.error_cache)
+        finder = NodeFinder(session, self._remembers_refusals)
         queue = session.queues[job.queue]
         for task in tasks:
             if not session.is_allocatable(queue, task) or session.objection_to(task) is not None:
                 return False
-            known = session.fitting.class_of(task)
-            nodes = domain.nodes & without_hopeless(session, task)
-            passes = session.fitting.curable_nodes(task) & known.fits_later
-            choice = choose(session, task, known, finder.find(task, nodes, passes))
+            nodes = resolvable(session, task, domain.nodes)
+            passes = session.scoring.curable_nodes(task) & session.nodes.will_hold(task)
+            choice = session.scoring.choose(task, finder.find(task, nodes, passes))
             # Room now is not taken now: the gang starts together once the victims are gone.
             if choice is None or not trial.pipeline(task, choice.row, evicted=True):
                 return False
         return session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job)
-
-
-def demand_of(session: Session, job: Job) -> list[Task]:
-    """The tasks to make room for: all that wait, or, of a job that runs, those of its next sub-job."""
-    worksheet = ungated_worksheet_of(session, job)
-    parts = []
-    while worksheet:
-        parts.append(list(worksheet.tasks_of[worksheet.sub_jobs.pop().uid]))
-    if session.is_ready(job):
-        parts = parts[:1]
-    return [task for part in parts for task in part]
 
 
 def lets_go(job: Job) -> bool:

@@ -60,4 +60,4 @@ def _place_all(session: Session, attempt: Statement, job: Job, tasks: TaskLine, 
 
 
 def _is_open(session: Session, task: Task, row: int) -> bool:
-    return session.nodes.fits_later(task, row) and bool(session.fitting.open_nodes(task)[row])
+    return session.nodes.fits_later(task, row) and bool(session.scoring.open_nodes(task)[row])

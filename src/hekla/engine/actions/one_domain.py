@@ -6,14 +6,16 @@ from the closest to the widest and the first that will do is taken, where alloca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
-from hekla.engine.actions.worksheet import ungated_worksheet_of
-from hekla.engine.framework.orders import TaskLine
+from hekla.engine.actions.pending import ungated_tasks_of
+from hekla.engine.actions.victim_search import ungated_tasks
+from hekla.engine.framework.orders import TaskLine, tasks_in_order
 from hekla.engine.framework.points import Purpose
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Kind, Statement
@@ -27,6 +29,10 @@ PlaceTask = Callable[[Statement, Task, Domain], bool]
 """Gives one task a place on a node of the domain; False, and nothing done, where there is none."""
 
 
+Begin = Callable[[], PlaceTask]
+"""Called for each attempt: what was learned in one that was undone may not hold any more."""
+
+
 @dataclass(frozen=True)
 class Fit:
     """The domain in which a job has all it needs, and those of its sub-jobs."""
@@ -35,61 +41,39 @@ class Fit:
     of_sub_job: Mapping[str, Domain]
 
 
-class Goal(Protocol):
-    """When an action goes on placing tasks of a job, and when the job, or one sub-job, has all it needs."""
+@dataclass(frozen=True)
+class OneDomain:
+    """The search for one job, until it has all it needs once evicted pods are gone.
 
-    def goes_on(self, session: Session, job: Job) -> bool: ...
+    A job that has all it needs already is given one task more.
+    """
 
-    def is_reached(self, session: Session, job: Job, sub_job: SubJob | None = None) -> bool: ...
+    session: Session
+    job: Job
 
+    def goes_on(self) -> bool:
+        return self.session.is_starving(self.job)
 
-class UntilPipelined:
-    """The job has all it needs once evicted pods are gone."""
-
-    def goes_on(self, session: Session, job: Job) -> bool:
-        return session.is_starving(job)
-
-    def is_reached(self, session: Session, job: Job, sub_job: SubJob | None = None) -> bool:
+    def suffices(self, sub_job: SubJob | None = None) -> bool:
+        """Whether the job, or one sub-job, has all it needs."""
+        session, job = self.session, self.job
         if sub_job is None:
             return session.is_pipelined(job)
         return session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job)
 
-
-class UntilReady:
-    """The job has all it needs now."""
-
-    def goes_on(self, session: Session, job: Job) -> bool:
-        return not session.is_ready(job)
-
-    def is_reached(self, session: Session, job: Job, sub_job: SubJob | None = None) -> bool:
-        return session.is_ready(job) if sub_job is None else session.sub_job_is_ready(job, sub_job)
-
-
-@dataclass(frozen=True)
-class OneDomain:
-    """The search for one job; a job that has all it needs already is given one task more."""
-
-    session: Session
-    job: Job
-    goal: Goal
-
     def place(
-        self,
-        statement: Statement,
-        placing: Callable[[], PlaceTask],
-        accepts: Callable[[Statement, Fit], bool] = lambda _statement, _fit: True,
+        self, statement: Statement, begin: Begin, accepts: Callable[[Statement, Fit], bool] | None = None
     ) -> Fit | None:
-        """Place the job in the first domain that will do; None, and nothing done, where there is none.
-
-        `placing` is called for each attempt: what was learned in one that was undone may not hold any more.
-        """
+        """Place the job in the first domain that will do; None, and nothing done, where there is none."""
         session, job = self.session, self.job
-        gradients = session.gradients_of_job(job, session.domains.top, Purpose.MAKE_ROOM)
         large_enough = self._large_enough()
-        for domain in (domain for domain in chained(gradients) if large_enough[domain.place]):
+        for domain in chained(session.gradients_of_job(job, session.domains.top, Purpose.MAKE_ROOM)):
+            if not large_enough[domain.place]:
+                continue
             with session.statement() as attempt:
-                fit = Fit(domain, self._place_parts(attempt, domain, placing()))
-                if attempt.operations and self.goal.is_reached(session, job) and accepts(attempt, fit):
+                fit = Fit(domain, self._place_sub_jobs(attempt, domain, begin()))
+                is_found = bool(attempt.operations) and self.suffices()
+                if is_found and (accepts is None or accepts(attempt, fit)):
                     statement.merge(attempt)
                     return fit
         return None
@@ -97,77 +81,80 @@ class OneDomain:
     def _large_enough(self) -> Mask:
         """Per domain, whether its nodes could hold what the job lacks if nothing else ran there."""
         session, roster = self.session, self.job.roster
-        worksheet = ungated_worksheet_of(session, self.job)
-        requests = [task.vector for tasks in worksheet.tasks_of.values() for task in tasks]
-        if not requests or not session.requires_minimums:
+        pending = ungated_tasks_of(session, self.job)
+        requests = [task.vector for tasks in pending.tasks_of.values() for task in tasks]
+        if not requests or not session.dispatch.requires_minimums:
             return np.ones(len(session.domains.by_name), dtype=np.bool_)
         least = np.min(requests, axis=0)
         asked = least > 0
         on_node = (session.nodes.allocatable[:, asked] // least[asked]).min(axis=1, initial=len(requests))
-        return np.asarray(
-            session.domains.tree.sums(on_node[:, None])[:, 0] >= roster.missing - roster.waiting
-        )
+        room = session.domains.tree.sums(on_node[:, None])[:, 0]
+        return np.asarray(room >= roster.missing - roster.waiting)
 
-    def _place_parts(self, statement: Statement, bound: Domain, place_task: PlaceTask) -> dict[str, Domain]:
-        """What can be placed of the job inside one domain, and where its sub-jobs then lie."""
-        worksheet = ungated_worksheet_of(self.session, self.job)
+    def _place_sub_jobs(
+        self, statement: Statement, bound: Domain, place_task: PlaceTask
+    ) -> dict[str, Domain]:
+        """Place what can be placed inside one domain; each sub-job in the first domain below that will do."""
+        session, job = self.session, self.job
+        pending = ungated_tasks_of(session, job)
         found: dict[str, Domain] = {}
-        while worksheet:
-            sub_job = worksheet.sub_jobs.pop()
-            tasks = worksheet.tasks_of[sub_job.uid]
-            placed = self._place_part(statement, sub_job, tasks, bound, place_task)
-            if placed is not None:
-                found[sub_job.uid], worksheet.tasks_of[sub_job.uid] = placed
-                if placed[1]:
-                    worksheet.sub_jobs.push(sub_job)
-            if not self.goal.goes_on(self.session, self.job):
+        while pending:
+            sub_job = pending.sub_jobs.pop()
+            for domain in chained(session.gradients_of_sub_job(job, sub_job, bound, Purpose.MAKE_ROOM)):
+                tasks = pending.tasks_of[sub_job.uid].copy()
+                with session.statement() as attempt:
+                    self._place_tasks(attempt, sub_job, tasks, domain, place_task)
+                    if not attempt.operations or not self.suffices(sub_job):
+                        continue
+                    statement.merge(attempt)
+                found[sub_job.uid], pending.tasks_of[sub_job.uid] = domain, tasks
+                if tasks:
+                    pending.sub_jobs.push(sub_job)
+                break
+            if not self.goes_on():
                 break
         return found
-
-    def _place_part(
-        self, statement: Statement, sub_job: SubJob, tasks: TaskLine, bound: Domain, place_task: PlaceTask
-    ) -> tuple[Domain, TaskLine] | None:
-        """The first domain below the bound in which the sub-job has all it needs, and what is left of it."""
-        session, job = self.session, self.job
-        for domain in chained(session.gradients_of_sub_job(job, sub_job, bound, Purpose.MAKE_ROOM)):
-            left = tasks.copy()
-            with session.statement() as attempt:
-                self._place_tasks(attempt, sub_job, left, domain, place_task)
-                if attempt.operations and self.goal.is_reached(session, job, sub_job):
-                    statement.merge(attempt)
-                    return domain, left
-        return None
 
     def _place_tasks(
         self, statement: Statement, sub_job: SubJob, tasks: TaskLine, domain: Domain, place_task: PlaceTask
     ) -> None:
         """One task after another, until it is enough or cannot be any more."""
-        session, job, roster = self.session, self.job, sub_job.roster
-        while tasks:
-            if len(tasks) < roster.missing - roster.waiting:
-                return
+        roster = sub_job.roster
+        while tasks and len(tasks) >= roster.missing - roster.waiting:
             place_task(statement, tasks.popleft(), domain)
-            is_enough = job.has_policies and self.goal.is_reached(session, job, sub_job)
-            if is_enough or not self.goal.goes_on(session, job):
+            if (self.job.has_policies and self.suffices(sub_job)) or not self.goes_on():
                 return
 
 
-def chained(gradients: Iterable[Iterable[Domain]]) -> Iterator[Domain]:
+class OneDomainNow(OneDomain):
+    """The same until the job can start at once."""
+
+    def goes_on(self) -> bool:
+        return not self.suffices()
+
+    def suffices(self, sub_job: SubJob | None = None) -> bool:
+        session, job = self.session, self.job
+        return session.is_ready(job) if sub_job is None else session.sub_job_is_ready(job, sub_job)
+
+
+def chained(gradients: Iterable[Iterable[Domain]]) -> Iterable[Domain]:
     """Every domain once, the preferred ones first."""
-    return (domain for gradient in gradients for domain in gradient)
+    return chain.from_iterable(gradients)
 
 
-def make_room_in_one_domain(
-    session: Session, statement: Statement, job: Job, placing: Callable[[], PlaceTask]
-) -> bool:
+def make_room_anywhere(session: Session, statement: Statement, job: Job, place_task: PlaceTask) -> None:
+    """Make room for one task after another, wherever that is, until the job has all it needs."""
+    tasks = tasks_in_order(session, ungated_tasks(job))
+    while tasks and session.is_starving(job):
+        place_task(statement, tasks.popleft(), session.domains.top)
+
+
+def make_room_in_one_domain(session: Session, statement: Statement, job: Job, begin: Begin) -> bool:
     """Evict inside one domain until the job will have all it needs there; False, and nothing done, if not."""
     if not has_its_network(session, job):
         return False
-
-    def accepts(attempt: Statement, fit: Fit) -> bool:
-        return allocate_will_follow(session, job, attempt, fit)
-
-    if OneDomain(session, job, UntilPipelined()).place(statement, placing, accepts) is not None:
+    accepts = partial(allocate_will_follow, session, job)
+    if OneDomain(session, job).place(statement, begin, accepts) is not None:
         return True
     session.story.of_job(job.uid, "no network domain that it allows could be freed for it by evictions")
     return False
@@ -180,21 +167,17 @@ def allocate_will_follow(session: Session, job: Job, statement: Statement, fit: 
     """
     saved = statement.save()
     statement.discard()
+    purpose = Purpose.AFTER_EVICTIONS
     with session.statement() as gone:
         gone.recover(tuple(operation for operation in saved if operation.kind is Kind.EVICT))
-        of_job = session.gradients_of_job(job, session.domains.top, Purpose.AFTER_EVICTIONS)
-        is_tried = fit.domain in chained(of_job) and all(
-            domain in chained(_of_sub_job(session, job, job.sub_jobs[uid], fit.domain))
+        is_tried = fit.domain in chained(session.gradients_of_job(job, session.domains.top, purpose)) and all(
+            domain in chained(session.gradients_of_sub_job(job, job.sub_jobs[uid], fit.domain, purpose))
             for uid, domain in fit.of_sub_job.items()
         )
     if not is_tried:
         where = f'domain "{fit.domain.name}" could be freed for the minimum'
         session.story.of_job(job.uid, f"{where}, but not for all that waits of it together")
     return statement.recover(saved) and is_tried
-
-
-def _of_sub_job(session: Session, job: Job, sub_job: SubJob, bound: Domain) -> list[list[Domain]]:
-    return session.gradients_of_sub_job(job, sub_job, bound, Purpose.AFTER_EVICTIONS)
 
 
 def everywhere(session: Session, job: Job) -> Fit:

@@ -6,34 +6,30 @@ become real only where the job they are for will have all it needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Literal
 
 import numpy as np
 
 from hekla.conf import argument
-from hekla.engine.actions.eviction_plans import EvictionPlan, least_harmful, plan_on
-from hekla.engine.actions.one_domain import PlaceTask, make_room_in_one_domain
-from hekla.engine.framework import points
-from hekla.engine.framework.action import Action
-from hekla.engine.framework.eviction import (
+from hekla.engine.actions.eviction_plans import least_harmful, plan_on
+from hekla.engine.actions.one_domain import PlaceTask, make_room_anywhere, make_room_in_one_domain
+from hekla.engine.actions.victim_search import (
     NEVER,
-    JobFilter,
-    starving_jobs,
+    VictimSearch,
+    resolvable,
+    starving_queues,
     ungated_tasks,
     victim_mode_argument,
-    without_hopeless,
     would_run,
 )
+from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NodeFinder, error_cache_argument
-from hekla.engine.framework.orders import (
-    TaskLine,
-    least_important_first,
-    queues_in_order,
-    tasks_in_order,
-    victims_in_order,
-)
-from hekla.engine.framework.prospects import BarrenNodes, RoomToFree, fits_with
+from hekla.engine.framework.orders import tasks_in_order
+from hekla.engine.framework.points import PREEMPTABLE
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.arrays import Mask
@@ -53,7 +49,7 @@ class PreemptArguments:
     is_topology_aware: bool = argument(
         False,
         key="enableTopologyAwarePreemption",
-        help="compare several nodes by whom they would lose, instead of taking the best-scored one",
+        help="compare several nodes by the victims they would lose, instead of taking the best-scored one",
     )
     workers: int = argument(
         16,
@@ -72,12 +68,12 @@ class PreemptArguments:
         key="commitOn",
         help="evict once the job will have all it needs, or only where it has it now (for study)",
     )
-    keeps_torn_gangs: bool = argument(
+    keeps_partial_fits: bool = argument(
         True,
         key="pipelineUnsatisfiedGangs",
-        help="inside a job, promise room to single tasks even where the gang will not be complete",
+        help="inside a job, pipeline single tasks even where the gang will not be complete",
     )
-    takes_topology_jobs: bool = argument(
+    includes_topology_jobs: bool = argument(
         False,
         key="topologyJobs",
         help="make room for jobs with a networkTopology too, inside one network domain each",
@@ -87,7 +83,7 @@ class PreemptArguments:
     def candidates_among(self, nodes: int) -> int:
         """How many nodes to compare, of so many."""
         wanted = max(nodes * self.candidate_percentage // 100, self.fewest_candidates)
-        return min(wanted, self.most_candidates, nodes)
+        return max(min(wanted, self.most_candidates, nodes), 0)
 
 
 class Preempt(Action):
@@ -95,193 +91,107 @@ class Preempt(Action):
     Arguments = PreemptArguments
 
     def run(self, session: Session) -> None:
-        jobs = [job for job in session.jobs_in_line() if session.is_eligible(job)]
-        starving = starving_jobs(session, [job for job in jobs if self._is_considered(session, job)])
-        preemption = Preemption(session, self.arguments)
-        queues = queues_in_order(session, (session.queues[name] for name in starving))
-        while queues:
-            heap = starving[queues.pop().name]
-            needy = []
-            while heap:
-                needy.append(heap.pop())
-                preemption.between_jobs(needy[-1])
-            for job in needy:
+        eligible = [job for job in session.jobs_in_line() if session.is_eligible(job)]
+        considered = [job for job in eligible if self._is_considered(session, job)]
+        for queue, waiting in starving_queues(session, considered):
+            preemption = Preemption(session, self.arguments, queue.name)
+            jobs: list[Job] = []
+            while waiting:
+                jobs.append(waiting.pop())
+                preemption.between_jobs(jobs[-1])
+            for job in jobs:
                 if not job.has_topology:
                     preemption.inside(job)
 
     def _is_considered(self, session: Session, job: Job) -> bool:
         """Whether room is made for it; as in Volcano, a job with a topology is passed over, and told so."""
-        if job.has_topology and not self.arguments.takes_topology_jobs and session.is_starving(job):
+        is_considered = self.arguments.includes_topology_jobs or not job.has_topology
+        if not is_considered and session.is_starving(job):
             session.story.of_job(job.uid, PASSED_OVER)
             session.conditions.remark(job, f"{self.name}: {PASSED_OVER}")
-        return self.arguments.takes_topology_jobs or not job.has_topology
+        return is_considered
 
 
-@dataclass(frozen=True)
-class Need:
-    """A task that lacks room, the jobs that may make it, and where asking them has proved vain."""
-
-    task: Task
-    givers: JobFilter
-    barren: BarrenNodes | None = None
-    proves_fit: bool = False
-    """Whether queue and filters are asked once more before victims go."""
-
-    def may_be_met_by(self, victim: Task) -> bool:
-        return self.givers[victim.job] and is_evictable(victim, self.task)
-
-
-@dataclass
 class Preemption:
-    """Finds victims for one task after another; what it learns of nodes lasts for the action."""
+    """Making room inside one queue."""
 
-    session: Session
-    arguments: PreemptArguments
-    _room: dict[str, RoomToFree] = field(default_factory=dict)
+    def __init__(self, session: Session, arguments: PreemptArguments, queue: str) -> None:
+        self.session = session
+        self.arguments = arguments
+        self._queue = queue
+        self._finder = NodeFinder(session, arguments.error_cache)
+        by_all = arguments.victim_mode == "intersectAll"
+        self._search = VictimSearch(session, PREEMPTABLE, self._is_candidate, by_all, Preempt.name)
 
-    def __post_init__(self) -> None:
-        self._finder = NodeFinder(self.session, self.arguments.error_cache)
+    def _is_candidate(self, task: Task) -> bool:
+        job = self.session.jobs.get(task.job)
+        return is_movable(task) and job is not None and job.queue == self._queue
 
     def between_jobs(self, job: Job) -> None:
         """Make room for a whole gang at the cost of other jobs, or for none of it."""
         session = self.session
+        begin = partial(self._begin, job)
         with session.statement() as statement:
             if job.has_topology:
-                make_room_in_one_domain(session, statement, job, lambda: self._at_the_cost_of_others(job))
+                make_room_in_one_domain(session, statement, job, begin)
             else:
-                place_task = self._at_the_cost_of_others(job)
-                tasks = tasks_in_order(session, ungated_tasks(job))
-                while tasks and session.is_starving(job):
-                    place_task(statement, tasks.popleft(), session.domains.top)
+                make_room_anywhere(session, statement, job, begin())
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
                 session.story.of_job(job.uid, "not enough room could be made for the whole gang")
 
-    def _at_the_cost_of_others(self, job: Job) -> PlaceTask:
-        """Makes room for one task of the job after another; what it learns holds while nothing is undone."""
+    def _begin(self, job: Job) -> PlaceTask:
+        self._search.begin(is_of_other_job, proves_fit=job.has_topology)
+        return self.make_room
+
+    def inside(self, job: Job) -> None:
+        """Let the job's own tasks make room for more important ones; the first failure ends it."""
         session = self.session
-        barren = BarrenNodes(session, points.PREEMPTABLE)
-        others = JobFilter(session, lambda other: other is not job and other.queue == job.queue)
-
-        def place_task(statement: Statement, task: Task, domain: Domain) -> bool:
-            need = Need(task, others, barren, proves_fit=job.has_topology)
-            return self.make_room(statement, need, domain.nodes)
-
-        return place_task
+        self._search.begin(is_of_same_job, remembers=False)
+        tasks = tasks_in_order(session, ungated_tasks(job))
+        with session.statement() as statement:
+            while tasks and self.make_room(statement, tasks.popleft(), session.domains.top):
+                if self.arguments.keeps_partial_fits:
+                    statement.commit()
+            if statement.operations and self._suffices(job):
+                statement.commit()
 
     def _suffices(self, job: Job) -> bool:
         if self.arguments.commit_on == "ready":
             return self.session.is_ready(job)
         return self.session.is_pipelined(job)
 
-    def _victims_on(self, need: Need, row: int) -> list[Task] | None:
-        """Whom plugins give up on the node; None where that does not suffice."""
-        session, task = self.session, need.task
-        candidates = [victim for victim in self._room_for(task).movable_on(row) if need.may_be_met_by(victim)]
-        candidates = least_important_first(session, candidates, session.jobs[task.job])
-        by_all = self.arguments.victim_mode == "intersectAll"
-        victims = session.preemptable(task, candidates, by_all=by_all)
-        if fits_with(session, task, row, victims):
-            return victims
-        if need.barren is not None:
-            need.barren.look_at(task, row, candidates)
-        return None
-
-    def _worth_a_look(self, need: Need) -> Mask:
-        """Nodes where room may be made; the others would be refused after a closer look."""
-        hopeful = self._room_for(need.task).rows_for(need.task)
-        return hopeful if need.barren is None else hopeful & ~need.barren.rows_for(need.task)
-
-    def inside(self, job: Job) -> None:
-        """Let the job's own tasks make room for more important ones; the first failure ends it."""
-        session, everywhere = self.session, self.session.domains.top.nodes
-        tasks = tasks_in_order(session, ungated_tasks(job))
-        itself = JobFilter(session, lambda one: one is job)
-        if not self.arguments.keeps_torn_gangs:
-            self._inside_whole(job, tasks, itself)
-            return
-        while tasks:
-            with session.statement() as statement:
-                if not self.make_room(statement, Need(tasks.popleft(), itself), everywhere):
-                    return
-                statement.commit()
-
-    def _inside_whole(self, job: Job, tasks: TaskLine, itself: JobFilter) -> None:
-        """The same, but nothing of it stays unless the gang will be complete."""
-        with self.session.statement() as statement:
-            while tasks:
-                if not self.make_room(
-                    statement, Need(tasks.popleft(), itself), self.session.domains.top.nodes
-                ):
-                    break
-            if self._suffices(job):
-                statement.commit()
-
-    def make_room(self, statement: Statement, need: Need, among: Mask) -> bool:
-        """Promise the task one of these nodes, evicting there whom it needs to; False where none will do."""
-        session, task = self.session, need.task
+    def make_room(self, statement: Statement, task: Task, domain: Domain) -> bool:
+        """Pipeline the task to a node of the domain, evicting there the victims it needs to."""
+        session = self.session
         if not may_preempt(session, task) or session.objection_to(task) is not None:
             return False
-        allowed = among & without_hopeless(session, task)
-        nodes = self._finder.find(task, allowed, session.fitting.curable_nodes(task))
-        make_room = self._make_least_harm if self.arguments.is_topology_aware else self._make_room_on_best
-        return any(make_room(statement, need, group) for group in session.by_shard(nodes))
+        allowed = resolvable(session, task, domain.nodes)
+        nodes = self._finder.find(task, allowed, session.scoring.curable_nodes(task))
+        make_room = self._with_least_harm if self.arguments.is_topology_aware else self._on_best_node
+        return any(make_room(statement, task, group) for group in session.by_shard(nodes))
 
-    def _make_room_on_best(self, statement: Statement, need: Need, nodes: Mask) -> bool:
+    def _on_best_node(self, statement: Statement, task: Task, nodes: Mask) -> bool:
         """The best-scored node where it can be done."""
-        ranked = self.session.fitting.ranked(need.task, nodes, showing=self._worth_a_look(need))
-        return any(self._make_room_on(statement, need, row) for row in ranked)
+        ranked = self.session.scoring.ranked(task, nodes, showing=self._search.promising(task))
+        return any(self._search.make_room_on(statement, task, row, would_run) for row in ranked)
 
-    def _make_least_harm(self, statement: Statement, need: Need, nodes: Mask) -> bool:
+    def _with_least_harm(self, statement: Statement, task: Task, nodes: Mask) -> bool:
         """Of the first few nodes where it can be done, the one whose victims matter least."""
-        session, task = self.session, need.task
+        session, search = self.session, self._search
+        rows = np.flatnonzero(nodes & search.promising(task)).tolist()
+        victims = ((row, search.victims(task, row)) for row in rows)
+        possible = (
+            plan_on(session, task, row, some, Preempt.name) for row, some in victims if some is not None
+        )
         wanted = self.arguments.candidates_among(int(np.count_nonzero(nodes)))
-        plans: list[EvictionPlan] = []
-        for row in np.flatnonzero(nodes & self._worth_a_look(need)).tolist():
-            if len(plans) >= wanted:
-                break
-            victims = self._victims_on(need, row)
-            plan = None if victims is None else plan_on(session, task, row, victims, Preempt.name)
-            plans += [plan] if plan is not None else []
+        plans = list(islice(filter(None, possible), wanted))
         if not plans:
             return False
         chosen = least_harmful(plans, session.now)
-        with session.statement() as attempt:
-            for victim in chosen.victims:
-                attempt.evict(victim, Preempt.name, beneficiary=task.job)
-            if need.proves_fit and not would_run(session, task, chosen.row):
-                return False
-            if not attempt.pipeline(task, chosen.row, evicted=True):
-                return False
-            statement.merge(attempt)
-            return True
-
-    def _room_for(self, task: Task) -> RoomToFree:
-        """What may be freed in the task's queue; kept for the whole action."""
-        queue = self.session.jobs[task.job].queue
-        if queue not in self._room:
-            in_queue = JobFilter(self.session, lambda job: job.queue == queue)
-            self._room[queue] = RoomToFree(
-                self.session, lambda victim: is_movable(victim) and in_queue[victim.job]
-            )
-        return self._room[queue]
-
-    def _make_room_on(self, statement: Statement, need: Need, row: int) -> bool:
-        session, task = self.session, need.task
-        victims = self._victims_on(need, row)
-        if victims is None:
-            return False
-        waiting = victims_in_order(session, victims, task)
-        with session.statement() as attempt:
-            fits = would_run(session, task, row)
-            while waiting and not fits:
-                attempt.evict(waiting.pop(), Preempt.name, beneficiary=task.job)
-                fits = would_run(session, task, row)
-            if not fits or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
-                return False
-            statement.merge(attempt)
-            return True
+        waiting = deque(reversed(chosen.victims))
+        return search.evict(statement, task, chosen.row, waiting, until=lambda: not waiting)
 
 
 def is_movable(victim: Task) -> bool:
@@ -293,19 +203,26 @@ def is_evictable(victim: Task, preemptor: Task) -> bool:
     return is_movable(victim) and (victim.is_best_effort or not preemptor.is_best_effort)
 
 
+def is_of_other_job(task: Task, victim: Task) -> bool:
+    return victim.job != task.job and is_evictable(victim, task)
+
+
+def is_of_same_job(task: Task, victim: Task) -> bool:
+    return victim.job == task.job and is_evictable(victim, task)
+
+
 def may_preempt(session: Session, task: Task) -> bool:
-    """A task that was promised a node waits for it, unless that promise has become void."""
-    pod = task.pod
-    if pod.spec.preemption_policy == NEVER:
+    """A task that is pipelined to a node waits for it, unless the node has become out of reach."""
+    nominated = task.pod.status.nominated_node_name
+    if task.pod.spec.preemption_policy == NEVER:
         session.story.of_job(task.job, f"{task.name} has preemption policy Never")
         return False
-    nominated = pod.status.nominated_node_name
     if not nominated:
         return True
     row = session.nodes.row_of.get(nominated)
-    if row is None or session.fitting.allowed_by_plugins(task)[row]:
+    if row is None or session.scoring.allowed_by_plugins(task)[row]:
         return False
-    if not session.fitting.curable_by_plugins(task)[row]:
+    if not session.scoring.curable_by_plugins(task)[row]:
         return True
     return not any(makes_way(other, task) for other in session.nodes.tasks_on[row].values())
 

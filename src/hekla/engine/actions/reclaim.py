@@ -4,41 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from hekla.conf import argument
-from hekla.engine.actions.one_domain import allocate_will_follow, everywhere, make_room_in_one_domain
-from hekla.engine.framework import points
-from hekla.engine.framework.action import Action
-from hekla.engine.framework.eviction import (
+from hekla.engine.actions.one_domain import (
+    PlaceTask,
+    allocate_will_follow,
+    everywhere,
+    make_room_anywhere,
+    make_room_in_one_domain,
+)
+from hekla.engine.actions.victim_search import (
     NEVER,
-    JobFilter,
+    VictimSearch,
+    fits_without,
+    resolvable,
     starving_jobs,
-    ungated_tasks,
     victim_mode_argument,
-    without_hopeless,
-    would_run,
 )
+from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
-from hekla.engine.framework.orders import (
-    least_important_first,
-    queues_in_order,
-    tasks_in_order,
-    victims_in_order,
-)
-from hekla.engine.framework.prospects import (
-    BarrenNodes,
-    CurableNodes,
-    RoomToFree,
-    left_of,
-    shortage_on,
-    suffice,
-)
+from hekla.engine.framework.orders import queues_in_order
+from hekla.engine.framework.points import RECLAIMABLE
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
-from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.ledger.nodes import covers
 from hekla.engine.model.job import Job
@@ -74,9 +66,9 @@ class Reclaim(Action):
             queue = queues.pop()
             if queue.name not in starving or session.is_overused(queue):
                 continue
-            claim = Claim(session, self.arguments, queue)
+            reclamation = Reclamation(session, self.arguments, queue)
             while starving[queue.name]:
-                reclaim_for(claim, starving[queue.name].pop())
+                reclamation.reclaim_for(starving[queue.name].pop())
 
 
 def queues_with_work(session: Session, starving: Collection[str]) -> list[Queue]:
@@ -93,123 +85,75 @@ def queues_with_work(session: Session, starving: Collection[str]) -> list[Queue]
     return list(found.values())
 
 
-class Claim:
-    """What one queue may take back from others, and where."""
+class Reclamation:
+    """Taking room back for one queue."""
 
     def __init__(self, session: Session, arguments: ReclaimArguments, queue: Queue) -> None:
         self.session = session
         self.arguments = arguments
         self.queue = queue
-        self.givers = JobFilter(session, self._may_be_asked)
-        self.room = RoomToFree(session, self.is_on_offer)
-        self.curable = CurableNodes(session)
-
-    def _may_be_asked(self, job: Job) -> bool:
-        if job.queue == self.queue.name:
-            return self.arguments.takes_from_own_queue
-        return self.session.queues[job.queue].is_reclaimable
-
-    def is_on_offer(self, task: Task) -> bool:
-        """Runs in a queue that lets its excess go."""
-        return task.status is Status.RUNNING and task.is_preemptable and self.givers[task.job]
-
-
-def reclaim_for(claim: Claim, job: Job) -> None:
-    """Take back room for the whole gang, or for none of it."""
-    session, checks_topology = claim.session, claim.arguments.checks_topology
-    with session.statement() as statement:
-        if checks_topology and job.asks_for_hard_topology:
-            is_enough = make_room_in_one_domain(
-                session, statement, job, lambda: Reclamation(claim, job, proves_fit=True).take_back
-            )
-        else:
-            is_enough = take_back_anywhere(Reclamation(claim, job), statement)
-            if is_enough and checks_topology and job.is_bounded and statement.has_evictions:
-                is_enough = allocate_will_follow(session, job, statement, everywhere(session, job))
-        if is_enough:
-            statement.commit()
-        elif statement.operations:
-            session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
-
-
-def take_back_anywhere(reclamation: Reclamation, statement: Statement) -> bool:
-    """Take back what the job needs, wherever that is; True where it then has it."""
-    session, job = reclamation.session, reclamation.job
-    tasks = tasks_in_order(session, ungated_tasks(job))
-    while tasks and session.is_starving(job):
-        reclamation.take_back(statement, tasks.popleft(), session.domains.top)
-    return session.is_pipelined(job)
-
-
-class Reclamation:
-    """Taking back room for one job; what it learns of nodes holds while nothing of it is undone.
-
-    Where it has to prove that the job then fits, it also takes room that is there without evictions, which
-    reclaim otherwise leaves to allocate, and asks whether queue and filters would let each task in.
-    """
-
-    def __init__(self, claim: Claim, job: Job, *, proves_fit: bool = False) -> None:
-        self.session = claim.session
-        self.job = job
-        self._claim = claim
-        self._proves_fit = proves_fit
-        self._barren = BarrenNodes(claim.session, points.RECLAIMABLE)
-
-    def take_back(self, statement: Statement, task: Task, domain: Domain) -> bool:
-        """Pipeline the task to a node of the domain where jobs of other queues give back room."""
-        return self._may_reclaim(task) and self._reclaim_for(statement, task, domain.nodes)
-
-    def _may_reclaim(self, task: Task) -> bool:
-        return (
-            task.pod.spec.preemption_policy != NEVER
-            and self.session.is_preemptive(self._claim.queue, [task])
-            and self.session.objection_to(task) is None
-        )
-
-    def _givers_on(self, row: int) -> list[Task]:
-        """Tasks that may give back, least important first; inside the queue only those of lesser jobs."""
-        movable = least_important_first(self.session, self._claim.room.movable_on(row), self.job)
-        if not self._claim.arguments.takes_from_own_queue:
-            return movable
-        jobs, own = self.session.jobs, self.job
-        owners = [(task, jobs[task.job]) for task in movable]
-        return [task for task, job in owners if job.queue != own.queue or job.priority < own.priority]
-
-    def _reclaim_for(self, statement: Statement, task: Task, among: Mask) -> bool:
-        """Take the first node where others give back enough; one where nobody could is passed over."""
-        session, room = self.session, self._claim.room
-        nodes = among & without_hopeless(session, task) & self._claim.curable.rows_for(task)
-        nodes &= room.rows_for(task) & ~self._barren.rows_for(task)
-        if self._proves_fit:
-            has_room = covers(session.nodes.future, task)
-            groups = (*session.by_shard(nodes & has_room), *session.by_shard(nodes & ~has_room))
-        else:
-            groups = session.by_shard(nodes & room.rows_with_anybody())
-        return any(
-            self._take_back_on(statement, task, row)
-            for group in groups
-            for row in map(int, np.flatnonzero(group))
-        )
-
-    def _take_back_on(self, statement: Statement, task: Task, row: int) -> bool:
-        session, arguments = self.session, self._claim.arguments
-        givers, shortage = self._givers_on(row), shortage_on(session, task, row)
+        self._jobs = session.jobs
+        takes_own, queues = arguments.takes_from_own_queue, session.queues.values()
+        self._reclaimable = {
+            one.name for one in queues if (takes_own if one is queue else one.is_reclaimable)
+        }
         by_all = arguments.victim_mode == "intersectAll"
-        victims = session.reclaimable(task, givers, by_all=by_all) if givers else []
-        if not (givers or self._proves_fit) or not suffice(victims, shortage):
-            # Inside a queue, what one job gains may put others in excess: then nothing is remembered.
-            if not arguments.takes_from_own_queue:
-                self._barren.look_at(task, row, givers)
+        self._search = VictimSearch(session, RECLAIMABLE, self._is_candidate, by_all, Reclaim.name)
+
+    def _is_candidate(self, task: Task) -> bool:
+        """Runs in a queue that lets its excess go."""
+        if task.status is not Status.RUNNING or not task.is_preemptable:
             return False
-        waiting = victims_in_order(session, victims, task)
-        with session.statement() as attempt:
-            while waiting and shortage:
-                victim = waiting.pop()
-                attempt.evict(victim, Reclaim.name, beneficiary=task.job)
-                shortage = left_of(shortage, victim)
-            if self._proves_fit and not would_run(session, task, row):
-                return False
-            if shortage or not attempt.pipeline(task, row, evicted=attempt.has_evictions):
-                return False
-            statement.merge(attempt)
-            return True
+        job = self._jobs.get(task.job)
+        return job is not None and job.queue in self._reclaimable
+
+    def _may_evict(self, task: Task, victim: Task) -> bool:
+        """Inside the queue only tasks of less important jobs give way."""
+        own, other = self.session.jobs[task.job], self.session.jobs[victim.job]
+        return other.queue != own.queue or other.priority < own.priority
+
+    def reclaim_for(self, job: Job) -> None:
+        """Take back room for the whole gang, or for none of it."""
+        session, checks_topology = self.session, self.arguments.checks_topology
+        with session.statement() as statement:
+            if checks_topology and job.asks_for_hard_topology:
+                begin = partial(self._begin, proves_fit=True)
+                is_enough = make_room_in_one_domain(session, statement, job, begin)
+            else:
+                make_room_anywhere(session, statement, job, self._begin(proves_fit=False))
+                is_enough = session.is_pipelined(job)
+                if is_enough and checks_topology and job.is_bounded and statement.has_evictions:
+                    is_enough = allocate_will_follow(session, job, statement, everywhere(session, job))
+            if is_enough:
+                statement.commit()
+            elif statement.operations:
+                session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
+
+    def _begin(self, *, proves_fit: bool) -> PlaceTask:
+        """Where it has to prove that the job then fits, it also takes room that is there without evictions.
+
+        Otherwise reclaim leaves such room to allocate.
+        """
+        # Inside a queue, what one job gains may put other jobs in excess: no node stays futile.
+        remembers = not self.arguments.takes_from_own_queue
+        self._search.begin(
+            self._may_evict, remembers=remembers, only_evicts=not proves_fit, proves_fit=proves_fit
+        )
+        return partial(self.take_back, room_first=proves_fit)
+
+    def take_back(self, statement: Statement, task: Task, domain: Domain, *, room_first: bool) -> bool:
+        """Pipeline the task to the first node of the domain where jobs of other queues give back enough."""
+        session, search = self.session, self._search
+        if task.pod.spec.preemption_policy == NEVER or not session.is_preemptive(self.queue, [task]):
+            return False
+        if session.objection_to(task) is not None:
+            return False
+        nodes = resolvable(session, task, domain.nodes) & session.scoring.curable_nodes(task)
+        nodes &= search.promising(task)
+        parts = [nodes]
+        if room_first:
+            has_room = covers(session.nodes.future, task)
+            parts = [nodes & has_room, nodes & ~has_room]
+        groups = (group for part in parts for group in session.by_shard(part))
+        rows = (row for group in groups for row in map(int, np.flatnonzero(group)))
+        return any(search.make_room_on(statement, task, row, fits_without) for row in rows)

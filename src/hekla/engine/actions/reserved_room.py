@@ -9,7 +9,7 @@ that a task was nominated for, queues that have had their share and what they ma
 differs where places are taken at once or not at all:
 
 - tasks behind a gate stay where they are: a gate that waits for the queue is opened by allocate;
-- nothing is promised: room that is being released is left to allocate;
+- nothing is pipelined: room that is being released is left to allocate;
 - each task is looked at afresh, without memory of nodes that refused another one, and the gang goes on after
   a task that found no place: what counts is whether the job can start in the end;
 - of the network domains that a job allows the first that will do is taken, without scoring them.
@@ -23,10 +23,9 @@ from functools import partial
 
 import numpy as np
 
-from hekla.engine.actions.one_domain import Fit, OneDomain, PlaceTask, UntilReady
-from hekla.engine.framework.eviction import ungated_tasks
-from hekla.engine.framework.orders import Turns, tasks_in_order, victims_in_order
-from hekla.engine.framework.prospects import candidates_on
+from hekla.engine.actions.one_domain import OneDomainNow
+from hekla.engine.actions.victim_search import ungated_tasks
+from hekla.engine.framework.orders import Turns, by_name, tasks_in_order, victims_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Kind, Statement
 from hekla.engine.framework.topology import has_its_network
@@ -37,7 +36,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
-Givers = dict[int, list[Task]]
+Holders = dict[int, list[Task]]
 """By row of a node, the tasks that would give up their places there."""
 
 
@@ -65,7 +64,7 @@ def place_with_reserved_room(session: Session, job: Job) -> bool:
         place = place_in_one_domain if job.is_bounded else place_anywhere
         if not place(session, statement, job):
             return False
-        tell_givers(session, statement, job)
+        tell_holders(session, statement, job)
         statement.commit()
     # It starts whole: what the session kept for it earlier is bound with the rest.
     session.bind_placed(job)
@@ -73,104 +72,99 @@ def place_with_reserved_room(session: Session, job: Job) -> bool:
 
 
 def place_anywhere(session: Session, statement: Statement, job: Job) -> bool:
-    for task in tasks_in_order(session, asking_tasks(job)):
-        if take_place(session, statement, task, session.domains.top) and session.is_ready(job):
-            return True
-    return False
+    return any(
+        take_place(session, statement, task, session.domains.top) and session.is_ready(job)
+        for task in tasks_in_order(session, asking_tasks(job))
+    )
 
 
 def place_in_one_domain(session: Session, statement: Statement, job: Job) -> bool:
-    """The same for a job that allows certain network domains only."""
+    """The same for a job that allows certain network domains only; it and its sub-jobs lie in them then."""
+    fit = OneDomainNow(session, job).place(statement, lambda: partial(take_place, session))
+    if fit is None:
+        return False
+    common = session.domains.common
+    job.domain = common(job.domain, fit.domain.name)
+    for uid, domain in fit.of_sub_job.items():
+        job.sub_jobs[uid].domain = common(job.sub_jobs[uid].domain, domain.name)
+    return True
 
-    def placing() -> PlaceTask:
-        return partial(take_place, session)
 
-    fit = OneDomain(session, job, UntilReady()).place(statement, placing)
-    if fit is not None:
-        remember(session, job, fit)
-    return fit is not None
-
-
-def tell_givers(session: Session, statement: Statement, job: Job) -> None:
+def tell_holders(session: Session, statement: Statement, job: Job) -> None:
     given_up = Counter(op.task.job for op in statement.operations if op.kind is Kind.GIVE_UP)
     for uid, count in given_up.items():
         taker = f"{job.namespace}/{job.title}"
         session.story.of_job(uid, f"{count} of the places held for it went to {taker}, which can start")
 
 
-def remember(session: Session, job: Job, fit: Fit) -> None:
-    """The job and its sub-jobs lie in these domains now."""
-    domains = session.domains
-    job.domain = domains.common(job.domain, fit.domain.name)
-    for uid, domain in fit.of_sub_job.items():
-        job.sub_jobs[uid].domain = domains.common(job.sub_jobs[uid].domain, domain.name)
-
-
 def take_place(session: Session, statement: Statement, task: Task, domain: Domain) -> bool:
-    """One of a domain's nodes with idle room if there is any, else with room that others give up."""
+    """One of a domain's nodes with idle room if there is any, else with room that other jobs' tasks hold."""
+    if is_refused_everywhere(session, task):
+        return False
+    holders = Holders()
+    idle = session.scoring.open_nodes(task) & session.nodes.can_hold(task) & domain.nodes
+    row = nominated_or_best_node(session, task, idle)
+    if row is None:
+        holders = holders_for(session, task, domain.nodes)
+        row = nominated_or_best_node(session, task, open_without(session, task, holders))
+    if row is None:
+        hypernode = "" if domain.name == TOP else domain.name
+        diagnosis = session.scoring.diagnose(task, domain.nodes, with_room=True, hypernode=hypernode)
+        session.refuse(task, diagnosis)
+        return False
+    return take(session, statement, task, row, holders.get(row, ()))
+
+
+def is_refused_everywhere(session: Session, task: Task) -> bool:
+    """Whether a plugin keeps the task off all nodes, which is then remembered."""
     objection = session.objection_to(task)
     if objection is not None:
         session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
-        return False
-    known = session.fitting.class_of(task)
-    idle = session.fitting.narrowed(task, known.is_open) & known.fits_now & domain.nodes
-    row = best_node(session, task, idle)
-    if row is not None:
-        return take(session, statement, task, row, ())
-    givers = givers_of(session, task, domain.nodes)
-    row = best_node(session, task, open_without(session, task, givers))
-    if row is None:
-        hypernode = "" if domain.name == TOP else domain.name
-        session.refuse(
-            task, session.fitting.diagnose(task, domain.nodes, with_room=True, hypernode=hypernode)
-        )
-        return False
-    return take(session, statement, task, row, givers[row])
+    return objection is not None
+
+
+def nominated_or_best_node(session: Session, task: Task, among: Mask) -> int | None:
+    nominated = session.nodes.row_of.get(task.pod.status.nominated_node_name)
+    return nominated if nominated is not None and among[nominated] else best_node(session, task, among)
 
 
 def best_node(session: Session, task: Task, among: Mask) -> int | None:
-    """The node that the task was nominated for, else the best one, of the own shard if it can be."""
-    nominated = session.nodes.row_of.get(task.pod.status.nominated_node_name)
-    if nominated is not None and among[nominated]:
-        return nominated
-    known = session.fitting.class_of(task)
-    rows = (session.fitting.best(task, known, group) for group in session.by_shard(among))
+    """The best of these nodes, of the own shard if it can be."""
+    rows = (session.scoring.best(task, group) for group in session.by_shard(among))
     return next((row for row in rows if row is not None), None)
 
 
-def take(session: Session, statement: Statement, task: Task, row: int, givers: Sequence[Task]) -> bool:
-    """Give the task the node once others have given up their places there, if its queue may have that."""
+def take(session: Session, statement: Statement, task: Task, row: int, holders: Sequence[Task]) -> bool:
+    """Give the task the node once the holders have given up their places, if its queue may have that."""
     queue = session.queues[session.jobs[task.job].queue]
     with session.statement() as attempt:
-        for giver in givers:
-            attempt.give_up(giver)
+        for holder in holders:
+            attempt.give_up(holder)
         # Only now: the queue held what was given up.
-        if session.is_overused(queue) or not session.is_allocatable(queue, task):
-            return False
-        if not attempt.allocate(task, row):
+        may_take = not session.is_overused(queue) and session.is_allocatable(queue, task)
+        if not may_take or not attempt.allocate(task, row):
             return False
         statement.merge(attempt)
     return True
 
 
-def givers_of(session: Session, task: Task, among: Mask) -> Givers:
-    """Where others hold places that the task could have, and who of them would have to give up."""
-    holders = {job.uid: job for job in session.jobs.values() if may_give(session, job, task)}
-    held = (place for job in holders.values() for place in job.roster.having(Status.ALLOCATED).values())
+def holders_for(session: Session, task: Task, among: Mask) -> Holders:
+    """Which held places it could have: of jobs of its queue that cannot start, whatever their priority."""
+    own = session.jobs[task.job]
+    jobs = {
+        job.uid: job
+        for job in session.jobs.values()
+        if job.queue == own.queue and job is not own and not session.is_ready(job)
+    }
+    held = (place for job in jobs.values() for place in job.roster.having(Status.ALLOCATED).values())
     rows = sorted({place.node for place in held if among[place.node]})
-    return {row: givers for row in rows if (givers := fewest_givers(session, task, row, holders))}
+    return {row: holders for row in rows if (holders := fewest_holders(session, task, row, jobs))}
 
 
-def may_give(session: Session, job: Job, task: Task) -> bool:
-    """Another job of the same queue that cannot start; how important it is plays no part."""
-    return job.queue == session.jobs[task.job].queue and job.uid != task.job and not session.is_ready(job)
-
-
-def fewest_givers(session: Session, task: Task, row: int, holders: Collection[str]) -> list[Task]:
+def fewest_holders(session: Session, task: Task, row: int, jobs: Collection[str]) -> list[Task]:
     """The fewest held places that make room for the task on this node; none where they do not suffice."""
-    held = candidates_on(
-        session, row, lambda other: other.status is Status.ALLOCATED and other.job in holders
-    )
+    here = session.nodes.tasks_on[row].values()
+    held = by_name([one for one in here if one.status is Status.ALLOCATED and one.job in jobs])
     waiting = victims_in_order(session, held, task)
     room, columns = session.nodes.idle[row].copy(), list(task.asked)
     chosen: list[Task] = []
@@ -180,12 +174,12 @@ def fewest_givers(session: Session, task: Task, row: int, holders: Collection[st
     return chosen if (room >= task.vector)[columns].all() else []
 
 
-def open_without(session: Session, task: Task, givers: Givers) -> Mask:
-    """The nodes that filters would let the task have, with those who would make room gone."""
+def open_without(session: Session, task: Task, holders: Holders) -> Mask:
+    """The nodes that filters would let the task have, with the holders that would make room gone."""
     candidates = np.zeros(len(session.nodes), dtype=np.bool_)
-    for row, victims in givers.items():
+    for row, of_row in holders.items():
         with session.statement() as supposition:
-            for victim in victims:
-                supposition.give_up(victim)
-            candidates[row] = session.fitting.open_nodes(task)[row]
+            for holder in of_row:
+                supposition.give_up(holder)
+            candidates[row] = session.scoring.open_nodes(task)[row]
     return candidates

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -50,11 +49,12 @@ class Beneficiaries:
 
     def with_reserved_room(self) -> list[Job]:
         """The jobs that are offered freed room, the one that has waited longest first."""
-        found = [
-            (benefit.since, job.uid, job)
-            for job, benefit in self._known()
-            if benefit.stage is Stage.RESERVED and not self._has_expired(benefit)
-        ]
+        found = []
+        for uid in self._session.snapshot.state.beneficiaries:
+            job = self._session.jobs.get(uid)
+            benefit = None if job is None else self._benefit_of(job)
+            if job and benefit and benefit.stage is Stage.RESERVED and not self._has_expired(benefit):
+                found.append((benefit.since, uid, job))
         return [job for _, _, job in sorted(found, key=lambda entry: entry[:2])]
 
     def may_evict_for(self, job: Job) -> bool:
@@ -67,7 +67,7 @@ class Beneficiaries:
         return benefit.cluster != self.cluster_of(job)
 
     def close(self) -> None:
-        """Write down what became of every beneficiary, and who became one."""
+        """Write down what became of every beneficiary, and which jobs became one."""
         session = self._session
         evictions = [decision for decision in session.decisions if isinstance(decision, Evict)]
         evicted_for = Counter(eviction.beneficiary for eviction in evictions if eviction.beneficiary)
@@ -118,23 +118,14 @@ class Beneficiaries:
         return benefit.reached(Stage.FUTILE, self._session.now, why=why, cluster=self.cluster_of(job))
 
     def _is_being_freed(self, job: Job) -> bool:
-        """Whether pods are still leaving the nodes that the job's tasks were promised, if any were."""
-        nodes = self._session.nodes
-        promised = {
-            task.pod.status.nominated_node_name for task in job.roster.having(Status.PENDING).values()
-        }
-        rows = [nodes.row_of[name] for name in promised if name in nodes.row_of]
+        """Whether pods are still leaving the nodes that the job's tasks are nominated for, if any are."""
+        nodes, pending = self._session.nodes, job.roster.having(Status.PENDING).values()
+        nominated = {task.pod.status.nominated_node_name for task in pending}
+        rows = [nodes.row_of[name] for name in nominated if name in nodes.row_of]
         return bool(nodes.releasing[rows or slice(None)].any())
 
     def _has_expired(self, benefit: Benefit) -> bool:
         return self._session.now >= benefit.since + self._patience
-
-    def _known(self) -> Iterator[tuple[Job, Benefit]]:
-        for uid in self._session.snapshot.state.beneficiaries:
-            job = self._session.jobs.get(uid)
-            benefit = None if job is None else benefit_of(job.pod_group.status)
-            if job is not None and benefit is not None:
-                yield job, benefit
 
     def _benefit_of(self, job: Job) -> Benefit | None:
         is_known = job.uid in self._session.snapshot.state.beneficiaries
@@ -159,28 +150,24 @@ class Beneficiaries:
 
 
 def _waits_for_its_node(job: Job) -> bool:
-    """Whether a task that was promised a node does not have it yet."""
+    """Whether a task that is nominated for a node does not have it yet."""
     waiting = job.roster.among((Status.PENDING, Status.PIPELINED))
     return any(task.pod.status.nominated_node_name for task in waiting)
 
 
 def nodes_and_queues(state: LiveState) -> str:
     """Which nodes and queues there are and what they offer, in short; what they hold is left out."""
-    nodes = [
-        node for node in state.manifests.get(NodeManifest, {}).values() if isinstance(node, NodeManifest)
+    told_of_nodes = [
+        (node.metadata.name, node.metadata.uid, node.metadata.labels, node.spec, node.status.allocatable)
+        for node in state.manifests.get(NodeManifest, {}).values()
+        if isinstance(node, NodeManifest)
     ]
-    queues = [
-        one for one in state.manifests.get(QueueManifest, {}).values() if isinstance(one, QueueManifest)
+    told_of_queues = [
+        (queue.metadata.name, queue.metadata.uid, queue.spec, queue.status.state)
+        for queue in state.manifests.get(QueueManifest, {}).values()
+        if isinstance(queue, QueueManifest)
     ]
-    return _digest(
-        [
-            [
-                (n.metadata.name, n.metadata.uid, n.metadata.labels, n.spec, n.status.allocatable)
-                for n in nodes
-            ],
-            [(q.metadata.name, q.metadata.uid, q.spec, q.status.state) for q in queues],
-        ]
-    )
+    return _digest([told_of_nodes, told_of_queues])
 
 
 def _digest(what: object) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import msgspec
 
-from hekla.engine.framework.plugin import Plugin
 from hekla.engine.model.task import Task, have_one_template
 
 
 class ClassKeys:
     """Makes the keys of tasks, and remembers them."""
 
-    def __init__(self, label_keys: Sequence[str], plugins: Iterable[Plugin]) -> None:
-        """Tasks that these labels or one of these plugins tells apart have different keys."""
-        self._distinguish: list[Callable[[Task], Hashable]] = [plugin.distinguishes for plugin in plugins]
+    def __init__(self, label_keys: Sequence[str], distinguish: Sequence[Callable[[Task], Hashable]]) -> None:
+        """Tasks that these labels or functions tell apart have different keys."""
+        self._distinguish = distinguish
         self._label_keys = label_keys
         self._number_of: dict[Hashable, int] = {}
         self._key_of_task: dict[str, int] = {}
@@ -32,18 +31,6 @@ class ClassKeys:
             self._key_of_task[task.uid] = key
             self._latest_of_job[task.job] = task
         return key
-
-    def are_equal(self, left: Task, right: Task) -> bool:
-        """Whether they have the same key; of tasks of one template that is seen without making any."""
-        if not self._distinguish and is_one_template(left, right):
-            return True
-        return self.of(left) == self.of(right)
-
-    def of_request(self, task: Task) -> Hashable:
-        """Equal for tasks that ask for the same and that no plugin tells apart."""
-        if not self._distinguish:
-            return task.weight
-        return (task.weight, *[distinguish(task) for distinguish in self._distinguish])
 
     def _look_alike(self, left: Task, right: Task) -> bool:
         if not self._distinguish and is_one_template(left, right):

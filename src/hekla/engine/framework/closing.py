@@ -29,12 +29,12 @@ from hekla.engine.framework.messages import (
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.demand import sum_of
 from hekla.engine.model.job import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
+from hekla.engine.model.node import status_of_shard
 from hekla.engine.model.queue import ROOT
 from hekla.engine.model.resources import amounts_in
-from hekla.engine.model.shard import status_of_shard
 from hekla.engine.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.engine.model.task import Task
-from hekla.engine.state.door import waits_at_the_door
+from hekla.engine.state.attention import waits_for_admission_alone
 from hekla.lazy import lazy
 from hekla.objects import Condition, NodeShard
 from hekla.objects.meta import ResourceList
@@ -114,17 +114,24 @@ def close_session(session: Session) -> None:
             session.conditions.write(job, unschedulable(session.not_admitted[job.uid]))
     if session.beneficiaries is not None:
         session.beneficiaries.close()
-    for job in session.stirring():
+    for job in session.changed_jobs():
         job.phase = phase_of(job)
         status = status_of_group(session, job)
         is_news = _essence(status) != _essence(job.pod_group.status)
         if is_news:
             session.decisions.append(UpdatePodGroup(job.uid, status))
         session.decisions += _pod_news(session, job)
-        session.snapshot.state.leave_in_peace(job, news=status if is_news else None)
-        if not is_news and session.leaves_at_the_door and waits_at_the_door(job):
-            session.snapshot.state.leave_at_the_door(job, session.job_key(job), session.script)
+        _pay_attention(session, job, status if is_news else None)
     session.decisions += [*_queue_news(session), *_shard_news(session)]
+
+
+def _pay_attention(session: Session, job: Job, news: PodGroupStatus | None) -> None:
+    """Jobs of which there is nothing more to decide or to tell need not be looked at in later cycles."""
+    # Why a job lacks tasks is told in full by sessions that are not quiet, and goes by the job's phase.
+    if job.roster.has_places or (news is None and not session.is_quiet):
+        session.attention.report(job, news)
+    if news is None and session.keeps_backlog and waits_for_admission_alone(job):
+        session.attention.refuse(job, session.job_key(job), session.dispatch.identity)
 
 
 def phase_of(job: Job) -> str:
@@ -208,10 +215,10 @@ def _queue_news(session: Session) -> Iterable[Decision]:
         return
     held: dict[str, Amounts] = {}
     zero = np.zeros(len(session.axis), dtype=np.int64)
-    amounts = [(name, sums.held) for name, sums in session.settled.of_queue.items()]
-    for job in session.stirring():
+    amounts = [(name, sums.held) for name, sums in session.quiescent.of_queue.items()]
+    for job in session.changed_jobs():
         now = sum_of(job.roster.among(ALLOCATED_SET), zero)
-        amounts.append((job.queue, now - job.held if job.uid in session.settled else now))
+        amounts.append((job.queue, now - job.held if job.uid in session.quiescent else now))
     for queue_name, amount in amounts:
         for name in _with_ancestors(session, queue_name):
             held[name] = held.get(name, zero) + amount

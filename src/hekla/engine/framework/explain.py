@@ -62,7 +62,7 @@ def explain(session: Session, job: Job) -> Explanation:
 
 
 def in_short(explanation: Explanation) -> str:
-    """The most telling reason: which resource is short, else what somebody other than the gang says."""
+    """The most telling reason: which resource is short, else the first that is not the gang's."""
     for reason in explanation.reasons:
         if found := _SHORTAGE.search(reason):
             return found[0]

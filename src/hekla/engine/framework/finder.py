@@ -28,8 +28,8 @@ NOTHING_TO_REMEMBER = (
 )
 
 
-class Note(NamedTuple):
-    """The last task that got a node found in other ways, which node that is, and among which it was."""
+class Run(NamedTuple):
+    """The last of several equal tasks that were placed at once, its node, and its domain."""
 
     task: Task
     row: int
@@ -43,61 +43,54 @@ class NodeFinder:
         self._session = session
         self._uses_memory = uses_memory
         self._refused: dict[tuple[str, str], Mask] = {}
-        self._noted: Note | None = None
+        self._latest: Run | None = None
 
     def find(self, task: Task, domain: Mask, passes: Mask) -> Mask:
         """The nodes of the domain that pass now and did not refuse a task of this role before."""
-        self._work_out_note()
         feasible = domain & passes
         if not task.role or not self._uses_memory:
             return feasible
-        role = (task.job, task.role)
-        known = self._refused.get(role)
+        self._remember_run(task)
+        known = self._refused.get((task.job, task.role))
         if known is None:
-            self._refused[role] = domain & ~feasible
+            self._refused[task.job, task.role] = domain & ~feasible
             return feasible
         feasible &= ~known
         known |= domain & ~feasible
         return feasible
 
-    def note(self, task: Task, row: int, domain: Mask) -> bool:
-        """The task is about to get a node that was found in other ways; False where memory has a say in that.
+    def find_run(self, task: Task, domain: Mask, count: int) -> list[int]:
+        """The nodes for so many equal tasks, which are then placed there; fewer where room ends."""
+        scoring = self._session.scoring
+        feasible = self.find(task, domain, scoring.feasible_nodes(task))
+        rows = scoring.best_run(task, count, feasible)
+        if rows:
+            self._latest = Run(task, rows[-1], domain)
+        return rows
 
-        Whom it was refused by is worked out once another kind of task asks for it, which is seldom.
+    def _remember_run(self, task: Task) -> None:
+        """What the last of a run was refused by: since then, nothing but its own node has changed.
+
+        Tasks that are equal to it see that themselves.
         """
-        if not task.role or not self._uses_memory:
-            return True
-        key_of, noted = self._session.fitting.key_of, self._noted
-        if noted is not None and (noted.task.role != task.role or key_of(noted.task) != key_of(task)):
-            self._work_out_note()
-        if (task.job, task.role) in self._refused:
-            return False
-        self._noted = Note(task, row, domain)
-        return True
-
-    def _work_out_note(self) -> None:
-        """Remember whom the noted task was refused by: since then, nothing but its own node has changed."""
-        if self._noted is None:
+        if self._latest is None or self._is_like(task, self._latest.task):
             return
-        (task, row, domain), fitting = self._noted, self._session.fitting
-        known = fitting.class_of(task)
-        passes = fitting.narrowed(task, known.is_open) & known.fits_later
+        latest, row, domain = self._latest
+        passes = self._session.scoring.feasible_nodes(latest)
         passes[row] = True
-        self._refused[task.job, task.role] = domain & ~passes
-        self._noted = None
+        if latest.role:
+            self._refused[latest.job, latest.role] |= domain & ~passes
+        self._latest = None
 
-    def refuse(self, task: Task, row: int) -> None:
-        """One node refuses tasks of this role from now on."""
-        known = self._refused.get((task.job, task.role))
-        if known is not None:
-            known[row] = True
+    def _is_like(self, task: Task, other: Task) -> bool:
+        key_of = self._session.scoring.key_of
+        return task.role == other.role and key_of(task) == key_of(other)
 
-    def among_nominated(self, task: Task, domain: Mask, passes: Mask) -> Mask | None:
-        """Just the node that an earlier preemption promised the task; None where it is not to be had."""
+    def nominated_node(self, task: Task, domain: Mask) -> Mask | None:
+        """Just the node that an earlier preemption freed for the task; None where it is not to be had."""
         row = self._session.nodes.row_of.get(task.pod.status.nominated_node_name)
         if row is None or not domain[row] or not self._session.nodes.fits_later(task, row):
             return None
         only = np.zeros(len(domain), dtype=np.bool_)
         only[row] = True
-        feasible = self.find(task, only, passes)
-        return feasible if feasible.any() else None
+        return only

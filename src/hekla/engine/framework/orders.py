@@ -78,7 +78,7 @@ class Turns:
 
     def __init__(self, session: Session, *, in_peace: bool = True) -> None:
         self._session = session
-        self._in_peace = in_peace and not session.has_moving_job_order
+        self._in_peace = in_peace and not session.dispatch.has_moving_job_order
         self.queues = _line_of_queues(session, in_peace=in_peace)
         self.jobs_of: dict[str, Heap[Job] | KeyedHeap[Job]] = {}
 
@@ -98,7 +98,7 @@ class Turns:
 
 def _line_of_queues(session: Session, *, in_peace: bool) -> Heap[Queue] | KeyedHeap[Queue]:
     """Where only what happens to a queue moves its key, keys stand still while queues wait for their turn."""
-    keys = session.queue_keys if session.shortcuts.queue_keys else None
+    keys = session.queue_keys if session.shortcuts.memory else None
     if keys is None or not in_peace:
         return queues_in_order(session)
     return KeyedHeap(lambda queue: (*[key(queue) for key in keys], queue.created, queue.name))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hekla.engine.framework.points import Point
-from hekla.engine.model.diagnosis import Code
+from hekla.engine.framework.points import AnyPoint
+from hekla.engine.model.diagnosis import Objection
 from hekla.engine.model.task import Task
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ class NoArguments:
 
 
 @dataclass(frozen=True)
-class Objection:
-    """Why a task can run nowhere, or a job not be scheduled."""
+class EvictionContext:
+    """The action (`gangpreempt` or `gangreclaim`), the job that needs room, and the network domain."""
 
-    reason: str
-    message: str = ""
-    code: Code = Code.UNRESOLVABLE
+    kind: str
+    job: Job
+    domain: str
 
 
 class Resolve(Enum):
@@ -61,6 +61,18 @@ class Plugin:
 
     keeps_pods: ClassVar[bool] = False
     """Whether it moves pods in the pod ledger when tasks are placed and released."""
+
+    acts_on_time: ClassVar[bool] = False
+    """Whether what it says may change while nothing happens but that time passes."""
+
+    reads_load: ClassVar[bool] = False
+    """Whether it goes by how busy nodes really are (`session.snapshot.load`), so that this is measured."""
+
+    asks_outside: ClassVar[bool] = False
+    """Whether its answers come from other processes, so that a recording does not hold them."""
+
+    hands_out_devices: ClassVar[bool] = False
+    """Whether a node's own tools would have to be told which devices it chose; hekla does not do that."""
 
     may_object: bool = False
     """Whether in this session it may object to a placement, although it can hear of many at once."""
@@ -94,7 +106,7 @@ class Plugin:
     def on_release(self, task: Task) -> None:
         """A task is being evicted, or its placement was undone; its node is still known."""
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         """Points, or single answers by the name of their method, that it leaves out as configured."""
         return ()
 
@@ -123,11 +135,11 @@ class Plugin:
         job: Job,  # noqa: ARG002 - plugins override it
         sub_job: SubJob,  # noqa: ARG002
         bounds: Sequence[Domain],  # noqa: ARG002
-        hopeful: Mask,  # noqa: ARG002
+        possible: Mask,  # noqa: ARG002
     ) -> Mask | None:
-        """For each bound, whether of its own gradient below it just the bound is hopeful.
+        """For each bound, whether of its own gradient below it just the bound is possible.
 
-        `hopeful` has one entry per domain. None means that the gradients have to be asked for one by one.
+        `possible` has one entry per domain. None means that the gradients have to be asked for one by one.
         """
         return None
 
@@ -138,3 +150,6 @@ class Plugin:
     def compares_domains(self, sub_job: SubJob) -> bool:  # noqa: ARG002 - plugins override it
         """Whether its hypernode order may give a domain another score next to others than alone."""
         return True
+
+
+__all__ = ["EvictionContext", "NoArguments", "Objection", "Plugin", "Resolve"]

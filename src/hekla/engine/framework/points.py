@@ -8,20 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum, IntEnum
-from typing import Any, TypeVar
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from hekla.engine.framework.rules import (
+    Vote,
+    agreed_victims,
+    every,
+    first_given,
+    first_nonzero,
+    first_tier_agrees,
+    least,
+    per_node,
+    some,
+    sort_key,
+    sum_by_name,
+    tell,
+    united_victims,
+    vote,
+)
+from hekla.engine.model.diagnosis import Objection
 from hekla.engine.model.task import Task
 
-Answer = Callable[..., Any]
-Tiers = Sequence[Sequence[Answer]]
-"""The answers of the plugins that have one, tier by tier."""
+if TYPE_CHECKING:
+    from hekla.engine.framework.plugin import EvictionContext
+    from hekla.engine.ledger.arrays import Floats, Mask
+    from hekla.engine.ledger.domain_tree import Domain
+    from hekla.engine.model.job import Job, SubJob
+    from hekla.engine.model.queue import Queue
 
-
-class Vote(IntEnum):
-    REJECT = -1
-    ABSTAIN = 0
-    PERMIT = 1
+Q = ParamSpec("Q")
+A = TypeVar("A")
+R = TypeVar("R")
+P = TypeVar("P")
 
 
 class Purpose(Enum):
@@ -42,48 +61,41 @@ class Scope(Enum):
     LEDGER = "depends on the task's request and what the ledgers say of that node: can be foreseen"
     ROW = "depends on the task and on that node's own state: asked again for rows that changed"
     JOB = "depends on the job and its own tasks alone: asked again once one of these has moved"
-    KIND = "depends on the job's queue and minimum resources, and on who was admitted before"
+    KIND = "depends on the job's queue and minimum resources, and on which jobs were admitted before"
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """One extension point."""
+class Point(Generic[Q, A, R]):
+    """One extension point: Q is what is asked, A what a plugin answers, R what all answers come to."""
 
     name: str
     asks: str
     rule: str
-    combine: Callable[..., Any]
+    combine: Callable[[Sequence[Sequence[Callable[Q, A]]]], Callable[Q, R]]
+    """Given the answers tier by tier, the one function that stands for all."""
     switches: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Point({self.name})"
 
 
+AnyPoint = Point[..., Any, Any]
+Concerns = Callable[[Any, Task], bool]
+"""Given the plugin and a task: whether the answer says anything of tasks of this class, ever."""
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def answers(point: Point, scope: Scope = Scope.ATTEMPT) -> Callable[[Method], Method]:
-    """Marks a plugin's method as its answer to an extension point."""
+def answers(
+    point: Point[Q, A, Any], scope: Scope = Scope.ATTEMPT, *, concerns: Concerns | None = None
+) -> Callable[[Callable[Concatenate[P, Q], A]], Callable[Concatenate[P, Q], A]]:
+    """Marks a plugin's method as its answer to an extension point.
 
-    def mark(method: Method) -> Method:
-        method.__dict__.setdefault("answers", []).append((point, scope))
-        return method
-
-    return mark
-
-
-def for_many(answer: Callable[..., Any]) -> Callable[[Method], Method]:
-    """Marks a plugin's method as the form of a LEDGER answer that speaks of many requests at once.
-
-    It is handed requests. Of a predicate it gives back a function of one row, which tells whether the node
-    refuses them all; of a score a formula (`hekla.engine.ledger.formulas`) of what each of them gives the
-    node. Both must be the same for nodes of which the ledgers say the same, but for how many pods they run:
-    of that it may only matter whether the node is full. Scores must be whole numbers then, so that they add
-    up alike in whatever order.
+    `concerns` is for answers about nodes that say nothing of most tasks: it is asked once per class of tasks,
+    and those that the answer does not concern are placed as if it were not there.
     """
 
-    def mark(method: Method) -> Method:
-        answer.__dict__["for_many"] = method.__name__
+    def mark(method: Callable[Concatenate[P, Q], A]) -> Callable[Concatenate[P, Q], A]:
+        method.__dict__.setdefault("answers", []).append((point, scope, concerns))
         return method
 
     return mark
@@ -103,282 +115,163 @@ def as_key(answer: Callable[..., Any]) -> Callable[[Method], Method]:
     return mark
 
 
-# Rules of combination
-
-
-def every(tiers: Tiers, *question: Any) -> bool:
-    for tier in tiers:
-        for answer in tier:
-            if not answer(*question):
-                return False
-    return True
-
-
-def some(tiers: Tiers, *question: Any) -> bool:
-    for tier in tiers:
-        for answer in tier:
-            if answer(*question):
-                return True
-    return False
-
-
-def vote(tiers: Tiers, *question: Any) -> bool:
-    """A reject is final; otherwise the first tier that permits settles it; silence is consent."""
-    for tier in tiers:
-        permitted = False
-        for answer in tier:
-            match answer(*question):
-                case Vote.REJECT:
-                    return False
-                case Vote.PERMIT:
-                    permitted = True
-        if permitted:
-            return True
-    return True
-
-
-def first_tier_agrees(tiers: Tiers, *question: Any) -> bool:
-    """Yes where all of the first tier that has an opinion say yes; no where nobody has one."""
-    for tier in tiers:
-        if tier:
-            return all(answer(*question) for answer in tier)
-    return False
-
-
-def first_objection(tiers: Tiers, *question: Any) -> Any:
-    for tier in tiers:
-        for answer in tier:
-            if (objection := answer(*question)) is not None:
-                return objection
-    return None
-
-
-def sort_key(tiers: Tiers, subject: Any) -> tuple[Any, ...]:
-    return tuple([answer(subject) for tier in tiers for answer in tier])
-
-
-def first_nonzero(tiers: Tiers, *question: Any) -> float:
-    for tier in tiers:
-        for answer in tier:
-            if order := answer(*question):
-                return float(order)
-    return 0.0
-
-
-def tell(tiers: Tiers, *question: Any) -> None:
-    for tier in tiers:
-        for answer in tier:
-            answer(*question)
-
-
-def agreed_victims(tiers: Tiers, initiator: Any, candidates: Sequence[Task]) -> list[Task]:
-    """The victims that the first deciding tier agrees on.
-
-    As in Volcano, an empty intersection makes the tier undecided again, so that the next plugin
-    of the tier starts afresh; and an undecided tier passes the question on. See ADR 0004.
-    """
-    for tier in tiers:
-        victims: list[Task] = []
-        for answer in tier:
-            named = answer(initiator, candidates)
-            if named is None:
-                continue
-            if not named:
-                victims = []
-                break
-            if not victims:
-                victims = list(named)
-            elif named != victims:
-                uids = {task.uid for task in named}
-                victims = [task for task in victims if task.uid in uids]
-        if victims:
-            return victims
-    return []
-
-
-def victims_of_all(tiers: Tiers, initiator: Any, candidates: Sequence[Task]) -> list[Task]:
-    """The victims that every plugin agrees on, whatever its tier: the documents' rule."""
-    victims = list(candidates)
-    for tier in tiers:
-        for answer in tier:
-            named = answer(initiator, candidates)
-            if named is not None:
-                uids = {task.uid for task in named}
-                victims = [task for task in victims if task.uid in uids]
-    return victims if any(tiers) else []
-
-
-def united_victims(tiers: Tiers, candidates: Sequence[Task]) -> list[Task]:
-    for tier in tiers:
-        named = {task.uid: task for answer in tier for task in answer(candidates) or ()}
-        if named:
-            return [named[uid] for uid in sorted(named)]
-    return []
-
-
-def first_given(tiers: Tiers, *question: Any) -> Any:
-    return first_objection(tiers, *question)
-
-
-def least(tiers: Tiers, queue: Any, task: Task, count: int) -> int:
-    for tier in tiers:
-        for answer in tier:
-            count = min(count, answer(queue, task, count))
-    return count
-
-
-def sum_by_name(tiers: Tiers, *question: Any) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for tier in tiers:
-        for answer in tier:
-            for name, score in answer(*question).items():
-                total[name] = total.get(name, 0.0) + score
-    return total
-
-
-def per_node(tiers: Tiers, *question: Any) -> Any:
-    raise NotImplementedError("answers about nodes are gathered by class of tasks, in framework.fitting")
-
-
-PASSED_ON = (every, some, first_objection, first_given, least)
-"""Rules by which a single answer is the combined one as it is."""
-
-
-# The table
-
 _ORDER = "plugins in order, the first that tells the two apart decides"
 _ALL = "all must say yes"
 _VOTES = "a reject is final; the first tier with a permit settles it; if all abstain, yes"
 _VICTIMS = "per tier the intersection of all lists; the first tier with a non-empty one decides"
 _SIMULATE = ("enablePreemptable", "enabledAllocatable")
 
-JOB_ORDER = Point("job order", "What is the job's sort key?", _ORDER, sort_key, ("enableJobOrder",))
-TASK_ORDER = Point("task order", "What is the task's sort key?", _ORDER, sort_key, ("enableTaskOrder",))
-SUB_JOB_ORDER = Point(
+JOB_ORDER: Point[[Job], Any, tuple[Any, ...]] = Point(
+    "job order", "What is the job's sort key?", _ORDER, sort_key, ("enableJobOrder",)
+)
+TASK_ORDER: Point[[Task], Any, tuple[Any, ...]] = Point(
+    "task order", "What is the task's sort key?", _ORDER, sort_key, ("enableTaskOrder",)
+)
+SUB_JOB_ORDER: Point[[SubJob], Any, tuple[Any, ...]] = Point(
     "sub-job order", "What is the sub-job's sort key?", _ORDER, sort_key, ("enabledSubJobOrder",)
 )
-QUEUE_ORDER = Point(
+QUEUE_ORDER: Point[[Queue, Queue], float, float] = Point(
     "queue order", "Which of two queues goes first?", _ORDER, first_nonzero, ("enableQueueOrder",)
 )
-VICTIM_QUEUE_ORDER = Point(
+VICTIM_QUEUE_ORDER: Point[[Queue, Queue, Queue], float, float] = Point(
     "victim queue order", "Which of two queues gives up tasks first?", _ORDER, first_nonzero
 )
-JOB_VALID = Point(
-    "job valid", "Why can the job not be scheduled at all?", "the first objection wins", first_objection
+JOB_VALID: Point[[Job], Objection | None, Objection | None] = Point(
+    "job valid", "Why can the job not be scheduled at all?", "the first objection wins", first_given
 )
-JOB_ENQUEUEABLE = Point("job enqueueable", "May the job be admitted?", _VOTES, vote, ("enableJobEnqueued",))
-JOB_ENQUEUED = Point(
-    "job enqueued", "The job was admitted.", "everyone is told", tell, ("enableJobEnqueued",)
+JOB_ENQUEUEABLE: Point[[Job], Vote, bool] = Point(
+    "job enqueueable", "May the job be admitted?", _VOTES, vote, ("enableJobEnqueued",)
 )
-JOB_READY = Point("job ready", "May the job start?", _ALL, every, ("enableJobReady",))
-JOB_PIPELINED = Point(
+JOB_ENQUEUED: Point[[Job], None, None] = Point(
+    "job enqueued", "The job was admitted.", "every plugin is told", tell, ("enableJobEnqueued",)
+)
+JOB_READY: Point[[Job], bool, bool] = Point(
+    "job ready", "May the job start?", _ALL, every, ("enableJobReady",)
+)
+JOB_PIPELINED: Point[[Job], Vote, bool] = Point(
     "job pipelined", "Will the job start once releases are done?", _VOTES, vote, ("enableJobPipelined",)
 )
-JOB_STARVING = Point(
+JOB_STARVING: Point[[Job], bool, bool] = Point(
     "job starving",
-    "Does the job need others to make room?",
-    "all of the first tier that has an opinion; nobody has one: no",
+    "Does the job need room to be made for it?",
+    "all of the first tier that has an opinion; none has one: no",
     first_tier_agrees,
     ("enableJobStarving",),
 )
-SUB_JOB_READY = Point("sub-job ready", "May the sub-job start?", _ALL, every, ("enabledSubJobReady",))
-SUB_JOB_PIPELINED = Point(
+SUB_JOB_READY: Point[[Job, SubJob], bool, bool] = Point(
+    "sub-job ready", "May the sub-job start?", _ALL, every, ("enabledSubJobReady",)
+)
+SUB_JOB_PIPELINED: Point[[Job, SubJob], Vote, bool] = Point(
     "sub-job pipelined",
     "Will the sub-job start once releases are done?",
     _VOTES,
     vote,
     ("enabledSubJobPipelined",),
 )
-OVERUSED = Point(
+OVERUSED: Point[[Queue], bool, bool] = Point(
     "overused", "Has the queue had its share already?", "one yes is enough", some, ("enabledOverused",)
 )
-ALLOCATABLE = Point("allocatable", "May the queue take the task?", _ALL, every, ("enabledAllocatable",))
-HEADROOM = Point(
+ALLOCATABLE: Point[[Queue, Task], bool, bool] = Point(
+    "allocatable", "May the queue take the task?", _ALL, every, ("enabledAllocatable",)
+)
+HEADROOM: Point[[Queue, Task, int], int, int] = Point(
     "headroom",
     "How many of so many tasks like this may the queue take, one after another?",
     "the least of all answers; asked where every plugin that answers allocatable has one",
     least,
     ("enabledAllocatable",),
 )
-PREEMPTIVE = Point(
-    "preemptive", "May the queue take room from others for these tasks?", _ALL, every, ("enablePreemptive",)
+PREEMPTIVE: Point[[Queue, Sequence[Task]], bool, bool] = Point(
+    "preemptive",
+    "May the queue take room from other queues for these tasks?",
+    _ALL,
+    every,
+    ("enablePreemptive",),
 )
-PREEMPTABLE = Point(
+PREEMPTABLE: Point[[Task, Sequence[Task]], Sequence[Task] | None, list[Task]] = Point(
     "preemptable",
     "Which tasks may make room inside the queue?",
     _VICTIMS,
     agreed_victims,
     ("enablePreemptable",),
 )
-RECLAIMABLE = Point(
+RECLAIMABLE: Point[[Task, Sequence[Task]], Sequence[Task] | None, list[Task]] = Point(
     "reclaimable",
     "Which tasks of other queues may make room?",
     _VICTIMS,
     agreed_victims,
     ("enableReclaimable",),
 )
-UNIFIED_EVICTABLE = Point(
+UNIFIED_EVICTABLE: Point[[EvictionContext, Sequence[Task]], Sequence[Task] | None, list[Task]] = Point(
     "unified evictable", "Which tasks may a gang-aware action evict?", _VICTIMS, agreed_victims
 )
-VICTIM_TASKS = Point(
+VICTIM_TASKS: Point[[Sequence[Task]], Sequence[Task] | None, list[Task]] = Point(
     "victim tasks",
     "Which running tasks should move?",
     "per tier the union; the first tier with a non-empty one decides",
     united_victims,
     ("enabledVictim",),
 )
-PRE_PREDICATE = Point(
+PRE_PREDICATE: Point[[Task], Objection | None, Objection | None] = Point(
     "pre-predicate",
     "Why can the task run nowhere?",
     "the first objection wins",
-    first_objection,
+    first_given,
     ("enablePredicate",),
 )
-PREDICATE = Point(
+PREDICATE: Point[..., Any, None] = Point(
     "predicate",
     "Which nodes may the task not run on?",
     "the first plugin that refuses a node speaks for it",
     per_node,
     ("enablePredicate",),
 )
-NODE_ORDER = Point("node order", "How good is each node for the task?", "sum", per_node, ("enableNodeOrder",))
-NODE_ORDER_REDUCE = Point(
+NODE_ORDER: Point[..., Any, None] = Point(
+    "node order", "How good is each node for the task?", "sum", per_node, ("enableNodeOrder",)
+)
+NODE_ORDER_REDUCE: Point[[Task, Floats, Mask], Floats, None] = Point(
     "node order reduce",
     "What becomes of the plugin's own node order scores, given which nodes are candidates?",
     "each plugin's answer takes the place of its own node order scores in the sum",
     per_node,
     ("enableNodeOrder",),
 )
-BATCH_NODE_ORDER = Point(
+BATCH_NODE_ORDER: Point[..., Any, None] = Point(
     "batch node order",
     "How good are the candidates compared with each other?",
     "sum, added to node order",
     per_node,
     ("enableNodeOrder",),
 )
-BEST_NODE = Point(
+BEST_NODE: Point[[Task, Floats, Mask], int | None, int | None] = Point(
     "best node", "Which node, given the scores?", "the first answer wins", first_given, ("enableBestNode",)
 )
-SIMULATE_ALLOCATABLE = Point(
+SIMULATE_ALLOCATABLE: Point[[Queue, Task], bool, bool] = Point(
     "simulate allocatable", "Would the queue take the task?", _ALL, every, ("enabledAllocatable",)
 )
-SIMULATE_ADD = Point(
-    "simulate add", "Suppose, for one task, that another were back.", "everyone is told", tell, _SIMULATE
+SIMULATE_ADD: Point[[Task, Task], None, None] = Point(
+    "simulate add", "Suppose, for one task, that another were back.", "every plugin is told", tell, _SIMULATE
 )
-SIMULATE_REMOVE = Point(
-    "simulate remove", "Suppose, for one task, that another were gone.", "everyone is told", tell, _SIMULATE
+SIMULATE_REMOVE: Point[[Task, Task], None, None] = Point(
+    "simulate remove",
+    "Suppose, for one task, that another were gone.",
+    "every plugin is told",
+    tell,
+    _SIMULATE,
 )
-SIMULATE_PREDICATE = Point(
+SIMULATE_PREDICATE: Point[[Task, int], Objection | None, Objection | None] = Point(
     "simulate predicate",
     "Would the node take the task?",
     "the first objection wins",
-    first_objection,
+    first_given,
     ("enablePredicate",),
 )
-HYPERNODE_ORDER = Point(
+HYPERNODE_ORDER: Point[[SubJob, Sequence[Domain]], dict[str, float], dict[str, float]] = Point(
     "hypernode order", "How good is each network domain?", "sum", sum_by_name, ("enabledHyperNodeOrder",)
 )
-HYPERNODE_GRADIENT = Point(
+HYPERNODE_GRADIENT: Point[
+    [Job, SubJob | None, Domain, Purpose], list[list[Domain]] | None, list[list[Domain]] | None
+] = Point(
     "hypernode gradient",
     "In which order are network domains tried?",
     "the first plugin that has one answers alone",
@@ -387,7 +280,8 @@ HYPERNODE_GRADIENT = Point(
 )
 
 SCOPES_OF_SCORES = (Scope.ATTEMPT, Scope.CANDIDATES, Scope.CLASS, Scope.LEDGER, Scope.ROW)
-SCOPED: dict[Point, tuple[Scope, ...]] = {
+ABOUT_NODES: tuple[AnyPoint, ...] = (PREDICATE, NODE_ORDER, BATCH_NODE_ORDER)
+SCOPED: dict[AnyPoint, tuple[Scope, ...]] = {
     PREDICATE: (Scope.ATTEMPT, Scope.CLASS, Scope.LEDGER, Scope.ROW),
     NODE_ORDER: SCOPES_OF_SCORES,
     BATCH_NODE_ORDER: SCOPES_OF_SCORES,
@@ -398,11 +292,11 @@ SCOPED: dict[Point, tuple[Scope, ...]] = {
 """Points whose answers may stay true for longer than one question, and for how long."""
 
 
-def scopes_of(point: Point) -> tuple[Scope, ...]:
+def scopes_of(point: AnyPoint) -> tuple[Scope, ...]:
     return SCOPED.get(point, (Scope.ATTEMPT,))
 
 
-POINTS: tuple[Point, ...] = (
+POINTS: tuple[AnyPoint, ...] = (
     JOB_ORDER,
     TASK_ORDER,
     SUB_JOB_ORDER,
@@ -439,14 +333,20 @@ POINTS: tuple[Point, ...] = (
 )
 
 
-def switches_on(point: Point, is_enabled: Callable[[str], bool]) -> bool:
+def switches_on(point: AnyPoint, is_enabled: Callable[[str], bool]) -> bool:
     """A point without a switch is always on; one with several needs one of them."""
     return not point.switches or any(is_enabled(switch) for switch in point.switches)
 
 
-def declared(plugin: type) -> Iterable[tuple[str, Point, Scope]]:
-    """The answers a plugin class declares, in the order it declares them: method name, point, scope."""
+def declared(plugin: type) -> Iterable[tuple[str, AnyPoint, Scope, Concerns | None]]:
+    """The answers a plugin class declares, in the order it declares them: method, point, scope, concerns."""
     names = dict.fromkeys(name for base in reversed(plugin.__mro__) for name in vars(base))
     for name in names:
-        for point, scope in getattr(getattr(plugin, name), "answers", ()):
-            yield name, point, scope
+        for point, scope, concerns in getattr(getattr(plugin, name), "answers", ()):
+            yield name, point, scope, concerns
+
+
+def reduces_nothing(plugin: type) -> bool:
+    """Whether a class normalises scores and gives none."""
+    found = {point for _, point, _, _ in declared(plugin)}
+    return NODE_ORDER_REDUCE in found and NODE_ORDER not in found

@@ -92,6 +92,6 @@ def questions(plugin: type[Plugin]) -> dict[str, str]:
         for name, method in vars(Plugin).items()
         if isfunction(method) and not name.startswith("_") and getattr(plugin, name) is not method
     }
-    for name, point, _ in declared(plugin):
+    for name, point, _, _ in declared(plugin):
         found[name] = f"{found[name]}, {point.name}" if name in found else point.name
     return found

@@ -6,21 +6,27 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
-from hekla.conf import Catalogue
+from hekla.conf import Catalogue, Conf, read_arguments
+from hekla.conf.model import PluginEntry
 from hekla.engine.framework.action import Action
+from hekla.engine.framework.dispatch import Registration, Registrations
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import declared
-from hekla.engine.framework.reducing import reduces_nothing
+from hekla.engine.framework.points import declared, reduces_nothing
 from hekla.errors import PluginError
 
 PLUGIN_GROUP = "hekla.plugins"
 ACTION_GROUP = "hekla.actions"
+MOST_KEPT = 16
+"""Comparing configurations goes through several in turn."""
 
+Made = TypeVar("Made")
 
 NAMES_IN_GO_OF_ACTIONS = {
     "Execute": "run(self, session)",
@@ -53,7 +59,7 @@ class Registry:
             actions={name: action.Arguments for name, action in self.actions.items()},
             plugins={name: plugin.Arguments for name, plugin in self.plugins.items()},
             points={
-                name: frozenset(point.name for _, point, _ in declared(plugin))
+                name: frozenset(point.name for _, point, _, _ in declared(plugin))
                 for name, plugin in self.plugins.items()
             },
         )
@@ -150,3 +156,54 @@ def _checked(found: object, reference: str) -> type:
     if not isinstance(found, type):
         raise PluginError(f'"{reference}" is not a class but {type(found).__name__}')
     return found
+
+
+class Step(NamedTuple):
+    """An action of the cycle, and its arguments."""
+
+    name: str
+    action: type[Action]
+    arguments: object
+
+
+class Kept(Generic[Made]):
+    """What was made of a configuration and a registry, made once while they are in use.
+
+    They are told apart by identity: neither changes, and both are kept, so that no other takes the number.
+    """
+
+    def __init__(self, make: Callable[[Conf, Registry], Made]) -> None:
+        self._make = make
+        self._kept: OrderedDict[tuple[int, int], tuple[Conf, Registry, Made]] = OrderedDict()
+
+    def __call__(self, conf: Conf, registry: Registry) -> Made:
+        key = (id(conf), id(registry))
+        known = self._kept.get(key)
+        if known is None:
+            known = self._kept[key] = (conf, registry, self._make(conf, registry))
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return known[2]
+
+
+@Kept
+def registrations_of(conf: Conf, registry: Registry) -> Registrations:
+    """The plugins; an unknown one was told when the configuration was read, and is left out as in Volcano."""
+    known = registry.plugins
+    tiers = ((entry for entry in tier.plugins if entry.name in known) for tier in conf.tiers)
+    return Registrations([[_registration(entry, known[entry.name]) for entry in tier] for tier in tiers])
+
+
+def _registration(entry: PluginEntry, plugin: type[Plugin]) -> Registration:
+    arguments: object = read_arguments(plugin.Arguments, entry.arguments, entry.name)[0]
+    return Registration(plugin, arguments, entry.enabled("enableHierarchy"), entry.enabled)
+
+
+@Kept
+def steps_of(conf: Conf, registry: Registry) -> list[Step]:
+    """The actions, in the order in which they run."""
+    classes = [(name, registry.actions[name]) for name in conf.actions]
+    return [
+        Step(name, action, read_arguments(action.Arguments, conf.arguments_of(name), name)[0])
+        for name, action in classes
+    ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from hekla.engine.framework import points
 from hekla.engine.framework.beneficiaries import Beneficiaries
 from hekla.engine.framework.closing import Conditions
 from hekla.engine.framework.decisions import Bind, Decision, Evict
-from hekla.engine.framework.fitting import Fitting
-from hekla.engine.framework.lineup import EMPTY_PANEL, Lineup, Panel, Script, Voice
+from hekla.engine.framework.dispatch import Dispatch, Handler, Registrations
 from hekla.engine.framework.messages import UNSCHEDULABLE, waits_for_admission
 from hekla.engine.framework.plugin import Objection, Plugin, Resolve
-from hekla.engine.framework.points import Point, Purpose
+from hekla.engine.framework.points import AnyPoint, Point, Purpose
+from hekla.engine.framework.rules import united_victims, victims_of_all
+from hekla.engine.framework.scoring import Scoring
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.engine.framework.statement import Statement
 from hekla.engine.framework.story import Silence, Story
@@ -36,10 +37,15 @@ from hekla.engine.model.queue import Queue
 from hekla.engine.model.resources import PODS, is_whole
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.engine.state.settled import Settled
+from hekla.engine.state.attention import Attention, Quiescent
+from hekla.engine.state.index import TaskIndex
 from hekla.engine.state.snapshot import Snapshot
-from hekla.engine.state.tasks import TaskBook
 from hekla.lazy import lazy
+
+Q = ParamSpec("Q")
+A = TypeVar("A")
+R = TypeVar("R")
+VictimPoint = Point[[Task, Sequence[Task]], Sequence[Task] | None, list[Task]]
 
 
 class Session:
@@ -62,16 +68,18 @@ class Session:
         self.uid = uid
         self.shortcuts = shortcuts
         self.is_quiet = is_quiet
-        """Nobody reads why pods wait or what queues hold: that is left out, what becomes of pods is not."""
+        """Why pods wait and what queues hold is not read: that is left out, what becomes of pods is not."""
         self.memory: dict[str, float] = {} if memory is None else memory
         """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
-        snapshot.state.lend()
+        snapshot.state.lend(conf)
+        self.attention: Attention = snapshot.state.attention
+        """Which jobs are active, which quiescent, and which wait in the admission backlog."""
         if not is_quiet:
-            self._call_everybody()
+            self.attention.activate_backlog()
         self.jobs: dict[str, Job] = snapshot.jobs
         self.queues: dict[str, Queue] = snapshot.queues
-        self.tasks: TaskBook = snapshot.tasks
-        self.settled: Settled = snapshot.state.settled
+        self.tasks: TaskIndex = snapshot.tasks
+        self.quiescent: Quiescent = self.attention.quiescent
         self.axis: Axis = snapshot.state.axis
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
@@ -88,28 +96,27 @@ class Session:
         """How long each plugin took to open, in seconds."""
         self.closing: dict[str, float] = {}
         self.domains = Domains(self.nodes, snapshot.state.domain_tree())
-        unsettled = settle_topology(self.restless(), self.domains)
-        self._in_line = {uid: job for uid, job in snapshot.state.restless.items() if not job.runs_whole}
+        unsettled = settle_topology(self.active_jobs(), self.domains)
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
-        self.fitting = Fitting(self)
-        self._panel = EMPTY_PANEL
-        self._tiers: dict[Point, list[list[Callable[..., Any]]]] = {}
-        self._asked = Asked(self)
-        self._answers: dict[Point, list[Callable[..., Any]]] = {}
-        self._listeners: list[str] = []
+        self.dispatch = Dispatch(Registrations(), ())
+        """Until plugins are taken in, no question has an answer."""
+        self.scoring = Scoring(self)
+        self._listeners: list[Plugin] = []
         self._on_allocate: list[Callable[[Task], str | None]] = []
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
         self._on_release: list[Callable[[Task], None]] = []
         self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
 
-    def restless(self) -> list[Job]:
-        """The jobs that a cycle has to look at, in order of arrival; all others are settled."""
-        return sorted(self.snapshot.state.restless.values(), key=lambda job: job.number)
+    def active_jobs(self) -> list[Job]:
+        """The jobs that a cycle has to look at, in order of arrival; all others are quiescent."""
+        return sorted(self.attention.active.values(), key=lambda job: job.number)
 
-    def stirring(self) -> list[Job]:
-        """The jobs of which there may be news: the restless, and settled ones that lose tasks."""
-        return sorted({**self.snapshot.state.restless, **self._in_line}.values(), key=lambda job: job.number)
+    def changed_jobs(self) -> list[Job]:
+        """The jobs of which there may be news: the active ones, and quiescent ones that lose tasks."""
+        return sorted(
+            {**self.attention.active, **self.attention.in_line}.values(), key=lambda job: job.number
+        )
 
     def _own_shard(self) -> Mask | None:
         shard = self.snapshot.shard
@@ -130,71 +137,53 @@ class Session:
 
     def dissolve(self) -> None:
         """Nobody looks at the session any more: let go of everything, so that no circle keeps it."""
-        for part in (*self.plugins, self.fitting, self):
+        for part in (*self.plugins, self.scoring, self):
             vars(part).clear()
 
     # Plugins
 
-    def seat(self, plugins: Sequence[Plugin], lineup: Lineup) -> None:
-        """Take plugins in, one for each seat, and let them open."""
+    def take_in(self, plugins: Sequence[Plugin], registrations: Registrations) -> None:
+        """The plugins, one for each registration; each may now open."""
         began = stopwatch()
         for plugin in plugins:
             self.plugins.append(plugin)
             plugin.on_open()
             ended = stopwatch()
             self.opening[plugin.name], began = ended - began, ended
-        self._panel = Panel(lineup, plugins)
-        self._listeners = [plugins[seat].name for seat in lineup.hearing_allocate]
-        self._on_allocate = [plugins[seat].on_allocate for seat in lineup.hearing_allocate]
-        self._on_allocate_all = [
-            plugins[seat].on_allocate_all for seat in lineup.hearing_many if not plugins[seat].may_object
-        ]
-        self._on_release = [plugins[seat].on_release for seat in lineup.hearing_release]
-        self.pods.is_kept = lineup.keeps_pods
-        door = self.snapshot.state.door
-        if door and not (self.leaves_at_the_door and door.whose is self.script):
-            self.call_everybody()
+        self.dispatch = Dispatch(registrations, plugins)
+        self._listeners = [one for one in plugins if type(one).on_allocate is not Plugin.on_allocate]
+        self._on_allocate = [one.on_allocate for one in self._listeners]
+        at_once = [one for one in self._listeners if listens_to_many(type(one)) and not one.may_object]
+        self._on_allocate_all = [one.on_allocate_all for one in at_once]
+        releasing = [one for one in plugins if type(one).on_release is not Plugin.on_release]
+        self._on_release = [one.on_release for one in releasing]
+        self.pods.is_kept = any(one.keeps_pods for one in plugins)
+        backlog = self.attention.backlog
+        if backlog and not (self.keeps_backlog and backlog.ordered_by == self.dispatch.identity):
+            self.attention.activate_backlog()
 
-    @property
-    def script(self) -> Script:
-        """Who has something to say on what; the same object for sessions in which that is the same."""
-        return self._panel.script
-
-    def _answers_by_tier(self, point: Point) -> list[list[Callable[..., Any]]]:
-        tiers = self._tiers.get(point)
-        if tiers is None:
-            tiers = self._tiers[point] = self._panel.answers(point)
-        return tiers
-
-    def combined_answer(self, point: Point) -> Callable[..., Any]:
-        """What all plugins say together, as one function."""
-        sole = self.script.sole.get(point)
-        if sole is not None:
-            return self._panel.answer(sole)
-        return partial(point.combine, [tier for tier in self._answers_by_tier(point) if tier])
-
-    def answers_to(self, point: Point) -> list[Callable[..., Any]]:
+    def answers_to(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What the plugins have to say, one after another, whatever their tier."""
-        answers = self._answers.get(point)
-        if answers is None:
-            answers = self._answers[point] = [one for tier in self._answers_by_tier(point) for one in tier]
-        return answers
+        return self.dispatch.answers(point)
 
-    def ask(self, point: Point, *question: Any) -> Any:
+    def ask(self, point: Point[Q, Any, R], *question: Q.args, **named: Q.kwargs) -> R:
         """The combined answer of all plugins."""
-        return self._asked[point](*question)
+        return self.dispatch[point](*question, **named)
+
+    def has_answer(self, point: AnyPoint) -> bool:
+        return bool(self.dispatch.handlers(point))
 
     @lazy
     def queue_keys(self) -> list[Callable[[Queue], Any]] | None:
         """What queues are ordered by, where all who have a say can tell it as keys."""
-        voices = self._panel.all(points.QUEUE_ORDER)
-        forms = [(voice.plugin, getattr(voice.answer, "as_key", "")) for voice in voices]
+        asked = self.dispatch.handlers(points.QUEUE_ORDER)
+        forms = [(one.plugin, getattr(one.answer, "as_key", "")) for one in asked]
         return [getattr(*form) for form in forms] if all(name for _, name in forms) else None
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
         known = self._job_keys.get(job.uid)
-        if known is None or known[0] != job.roster.moves or self.has_moving_job_order:
+        if known is None or known[0] != job.roster.moves or self.dispatch.has_moving_job_order:
             key = (*[answer(job) for answer in self._job_order], job.created, job.uid)
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
@@ -207,29 +196,14 @@ class Session:
     def _job_order(self) -> list[Callable[[Job], Any]]:
         return self.answers_to(points.JOB_ORDER)
 
-    @property
-    def has_moving_job_order(self) -> bool:
-        """Whether a plugin's order of jobs changes while nothing happens to them."""
-        return self.script.has_moving_job_order
-
     @lazy
     def has_moving_task_order(self) -> bool:
         return any(plugin.moving_task_order for plugin in self.plugins)
 
-    @property
-    def requires_minimums(self) -> bool:
-        """Whether no job starts, or counts as promised all it needs, below its gang's minimum."""
-        return self.script.requires_minimums
-
-    @property
-    def requires_minimums_of_parts(self) -> bool:
-        """The same for the sub-jobs of jobs with policies."""
-        return self.script.requires_minimums_of_parts
-
     @lazy
-    def foresees(self) -> bool:
-        """Whether many tasks that look alike can be placed at once: all that matters is known beforehand."""
-        return self.fitting.is_foreseeable and self.script.foresees_queues
+    def runs_are_foreseeable(self) -> bool:
+        """Whether gangs get all or nothing, and queues tell beforehand how many equal tasks they may take."""
+        return self.shortcuts.runs and self.dispatch.requires_minimums and self.dispatch.tells_headroom
 
     @lazy
     def all_jobs(self) -> list[Job]:
@@ -238,36 +212,24 @@ class Session:
 
     def jobs_in_line(self) -> list[Job]:
         """The jobs that an action may find something to do for, in order of their UIDs."""
-        if not self.shortcuts.settled_jobs:
+        if not self.shortcuts.quiescent_jobs:
             return self.all_jobs
-        return [job for _, job in sorted(self._in_line.items())]
+        return [job for _, job in sorted(self.attention.in_line.items())]
 
     @property
-    def leaves_at_the_door(self) -> bool:
-        """Whether jobs that were not admitted may be asked for by kind, because nobody asks why they wait."""
-        script = self.script
-        is_allowed = self.is_quiet and self.shortcuts.settled_jobs and "enqueue" in self.conf.actions
-        return is_allowed and script.admits_by_kind and not script.has_moving_job_order
-
-    def call_everybody(self) -> None:
-        """Nobody waits at the door: all jobs are asked for one by one."""
-        self._in_line.update({job.uid: job for job in self._call_everybody()})
-
-    def _call_everybody(self) -> list[Job]:
-        state = self.snapshot.state
-        jobs = list(state.door)
-        for job in jobs:
-            state.call_in(job)
-        return jobs
+    def keeps_backlog(self) -> bool:
+        """Whether jobs that were not admitted may be asked for by kind: why they wait is not told."""
+        dispatch = self.dispatch
+        is_allowed = self.is_quiet and self.shortcuts.quiescent_jobs and "enqueue" in self.conf.actions
+        return is_allowed and dispatch.admits_by_kind and not dispatch.has_moving_job_order
 
     def admit(self, job: Job) -> None:
         """Let the job in: from now on its tasks may be placed."""
         self.ask(points.JOB_ENQUEUED, job)
         job.phase = INQUEUE
         self.conditions.withdraw(job, UNSCHEDULABLE)
-        if job.uid in self.snapshot.state.door:
-            self.snapshot.state.call_in(job)
-            self._in_line[job.uid] = job
+        if job.uid in self.attention.backlog:
+            self.attention.activate(job)
 
     def refuse_admission(self, job: Job, like: Job | None = None) -> None:
         """Remember that a plugin voted against the job, or against one like it; most say why themselves."""
@@ -282,13 +244,10 @@ class Session:
         words = "; ".join(self.story.said_of(job.uid))
         self.not_admitted[job.uid] = f"{waits_for_admission(job)}: {words}"
 
-    def has_answer(self, point: Point) -> bool:
-        return any(self._panel[point])
-
     # Questions about jobs and queues
 
     def is_valid(self, job: Job) -> bool:
-        objection: Objection | None = self.ask(points.JOB_VALID, job)
+        objection = self.dispatch[points.JOB_VALID](job)
         if objection is not None:
             self.story.of_job(job.uid, objection.message or objection.reason)
         return objection is None
@@ -298,13 +257,13 @@ class Session:
         return not job.is_pending and job.queue in self.queues and self.is_valid(job)
 
     def is_ready(self, job: Job) -> bool:
-        return bool(self._asked[points.JOB_READY](job))
+        return self.dispatch[points.JOB_READY](job)
 
     def is_pipelined(self, job: Job) -> bool:
-        return bool(self.ask(points.JOB_PIPELINED, job))
+        return self.dispatch[points.JOB_PIPELINED](job)
 
     def is_starving(self, job: Job) -> bool:
-        return bool(self.ask(points.JOB_STARVING, job))
+        return self.dispatch[points.JOB_STARVING](job)
 
     def may_evict_for(self, job: Job) -> bool:
         """Whether further pods may be evicted for the job."""
@@ -318,34 +277,32 @@ class Session:
     def sub_job_is_ready(self, job: Job, sub_job: SubJob) -> bool:
         if not job.has_policies:
             return self.is_ready(job)
-        return bool(self.ask(points.SUB_JOB_READY, job, sub_job))
+        return self.dispatch[points.SUB_JOB_READY](job, sub_job)
 
     def sub_job_is_pipelined(self, job: Job, sub_job: SubJob) -> bool:
         if not job.has_policies:
             return self.is_pipelined(job)
-        return bool(self.ask(points.SUB_JOB_PIPELINED, job, sub_job))
+        return self.dispatch[points.SUB_JOB_PIPELINED](job, sub_job)
 
     def is_enqueueable(self, job: Job) -> bool:
-        return bool(self.ask(points.JOB_ENQUEUEABLE, job))
+        return self.dispatch[points.JOB_ENQUEUEABLE](job)
 
     def is_overused(self, queue: Queue) -> bool:
-        return bool(self._asked[points.OVERUSED](queue))
+        return self.dispatch[points.OVERUSED](queue)
 
     def is_allocatable(self, queue: Queue, task: Task) -> bool:
-        return bool(self._asked[points.ALLOCATABLE](queue, task))
+        return self.dispatch[points.ALLOCATABLE](queue, task)
 
     def headroom(self, queue: Queue, task: Task, count: int) -> int:
         """How many of so many tasks like this the queue may take, one after another."""
-        most: int = self._asked[points.HEADROOM](queue, task, count)
-        return min(count, most)
+        return min(count, self.dispatch[points.HEADROOM](queue, task, count))
 
     def is_preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
-        return bool(self.ask(points.PREEMPTIVE, queue, tasks))
+        return self.dispatch[points.PREEMPTIVE](queue, tasks)
 
     def objection_to(self, task: Task) -> Objection | None:
         """Why the task can run nowhere, whatever the node."""
-        objection: Objection | None = self._asked[points.PRE_PREDICATE](task)
-        return objection
+        return self.dispatch[points.PRE_PREDICATE](task)
 
     def preemptable(self, task: Task, candidates: list[Task], *, by_all: bool = False) -> list[Task]:
         """The candidates that plugins let go for the task: by tiers, or where all of them must agree."""
@@ -355,25 +312,26 @@ class Session:
         """The same across queues."""
         return self._victims(points.RECLAIMABLE, task, candidates, by_all=by_all)
 
-    def _victims(self, point: Point, task: Task, candidates: list[Task], *, by_all: bool) -> list[Task]:
-        combine = points.victims_of_all if by_all else point.combine
-        victims: list[Task] = combine(self._answers_by_tier(point), task, candidates)
-        return victims
+    def _victims(self, point: VictimPoint, task: Task, candidates: list[Task], *, by_all: bool) -> list[Task]:
+        if not by_all:
+            return self.dispatch[point](task, candidates)
+        return victims_of_all(self.dispatch.answers_by_tier(point))(task, candidates)
 
-    def most_victims(self, point: Point, task: Task, candidates: list[Task]) -> list[list[Task]]:
+    def most_victims(self, point: VictimPoint, task: Task, candidates: list[Task]) -> list[list[Task]]:
         """What each tier could come to agree on at most, for tasks like this one of the same job.
 
         A tier in which one plugin firmly names nobody agrees on nobody, and none agrees on more than
         its last plugin names.
         """
         most: list[list[Task]] = []
-        for tier in self._panel[point]:
+        for tier in self.dispatch.tiers(point):
             last: list[Task] | None = None
-            for owner, _, answer in tier:
-                named = candidates if owner.resolve is Resolve.NONE else answer(task, candidates)
+            for handler in tier:
+                resolve = handler.plugin.resolve
+                named = candidates if resolve is Resolve.NONE else handler.answer(task, candidates)
                 if not named:
                     break
-                last = named if owner.resolve is Resolve.HARDENING else candidates
+                last = named if resolve is Resolve.HARDENING else candidates
             else:
                 most += [] if last is None else [last]
         return most
@@ -382,22 +340,18 @@ class Session:
         """The tasks that plugins would rather see elsewhere, each with the names of those plugins."""
         named_by: dict[str, list[str]] = {}
 
-        def name(voice: Voice, candidates: list[Task]) -> list[Task]:
-            named: list[Task] = voice.answer(candidates) or []
+        def name(handler: Handler, candidates: Sequence[Task]) -> list[Task]:
+            named: list[Task] = handler.answer(candidates) or []
             for task in named:
-                named_by.setdefault(task.uid, []).append(voice.plugin.name)
+                named_by.setdefault(task.uid, []).append(handler.plugin.name)
             return named
 
-        tiers = [[partial(name, voice) for voice in tier] for tier in self._panel[points.VICTIM_TASKS]]
-        return [(task, ", ".join(named_by[task.uid])) for task in points.united_victims(tiers, running)]
-
-    def chosen_by_plugins(self, task: Task, scores: Floats, among: Mask) -> int | None:
-        chosen: int | None = self.ask(points.BEST_NODE, task, scores, among)
-        return chosen
+        tiers = [[partial(name, one) for one in tier] for tier in self.dispatch.tiers(points.VICTIM_TASKS)]
+        return [(task, ", ".join(named_by[task.uid])) for task in united_victims(tiers)(running)]
 
     def would_be_allocatable(self, queue: Queue, task: Task) -> bool:
         """The same as `is_allocatable`, while tasks are supposed to be gone."""
-        return bool(self.ask(points.SIMULATE_ALLOCATABLE, queue, task))
+        return self.dispatch[points.SIMULATE_ALLOCATABLE](queue, task)
 
     def would_suit(self, task: Task, row: int) -> bool:
         """Whether plugins have nothing against the node, while tasks are supposed to be gone."""
@@ -407,19 +361,19 @@ class Session:
         self, job: Job, bound: Domain, purpose: Purpose = Purpose.ALLOCATE
     ) -> list[list[Domain]]:
         """The network domains to try for a job, best group first; where nobody has an opinion, the bound."""
-        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, None, bound, purpose)
+        given = self.dispatch[points.HYPERNODE_GRADIENT](job, None, bound, purpose)
         return [[bound]] if given is None else given
 
     def gradients_of_sub_job(
         self, job: Job, sub_job: SubJob, bound: Domain, purpose: Purpose = Purpose.ALLOCATE
     ) -> list[list[Domain]]:
         """The same for one sub-job."""
-        given: list[list[Domain]] | None = self.ask(points.HYPERNODE_GRADIENT, job, sub_job, bound, purpose)
+        given = self.dispatch[points.HYPERNODE_GRADIENT](job, sub_job, bound, purpose)
         return [[bound]] if given is None else given
 
     def domain_scores(self, sub_job: SubJob, candidates: list[Domain]) -> dict[str, float]:
         """How good each domain is for the sub-job."""
-        given: dict[str, float] = self.ask(points.HYPERNODE_ORDER, sub_job, candidates)
+        given = self.dispatch[points.HYPERNODE_ORDER](sub_job, candidates)
         return {domain.name: given.get(domain.name, 0.0) for domain in candidates}
 
     def domain_scores_alone(self, sub_job: SubJob, candidates: Sequence[Domain]) -> Floats:
@@ -437,18 +391,18 @@ class Session:
         """Whether a domain's score may depend on which others are candidates."""
         return any(plugin.compares_domains(sub_job) for plugin in self._who_answers(points.HYPERNODE_ORDER))
 
-    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], hopeful: Mask) -> Mask:
-        """For each bound, whether of the hopeful domains below it there is just the bound to try."""
+    def only_choices(self, job: Job, sub_job: SubJob, bounds: Sequence[Domain], possible: Mask) -> Mask:
+        """For each bound, whether of the possible domains below it there is just the bound to try."""
         plugins = self._who_answers(points.HYPERNODE_GRADIENT)
-        given = plugins[0].only_choices(job, sub_job, bounds, hopeful) if len(plugins) == 1 else None
+        given = plugins[0].only_choices(job, sub_job, bounds, possible) if len(plugins) == 1 else None
         if given is not None:
             return given
         gradients = [self.gradients_of_sub_job(job, sub_job, bound) for bound in bounds]
-        choices = [[d for group in groups for d in group if hopeful[d.place]] for groups in gradients]
+        choices = [[d for group in groups for d in group if possible[d.place]] for groups in gradients]
         return np.array([found == [bound] for found, bound in zip(choices, bounds, strict=True)], np.bool_)
 
-    def _who_answers(self, point: Point) -> list[Plugin]:
-        return [voice.plugin for voice in self._panel.all(point)]
+    def _who_answers(self, point: AnyPoint) -> list[Plugin]:
+        return [handler.plugin for handler in self.dispatch.handlers(point)]
 
     def spell(self, resource: str, amount: float) -> str:
         """An amount as people write it: cores, GiB, devices."""
@@ -478,7 +432,7 @@ class Session:
     def _note_objection(self, task: Task, said: Sequence[str | None]) -> None:
         """Remember who would not have the task where it is, the first of them, and why."""
         who, text = next(
-            (who, text) for who, text in zip(self._listeners, said, strict=True) if text is not None
+            (who.name, text) for who, text in zip(self._listeners, said, strict=True) if text is not None
         )
         diagnosis = Diagnosis(1, summary=f'plugin "{who}" objects to node "{task.node_name}": {text}')
         self.jobs[task.job].objections[task.uid] = diagnosis
@@ -487,13 +441,13 @@ class Session:
         self.story.refused(task.job, task.name, diagnosis)
 
     @lazy
-    def nobody_objects(self) -> bool:
-        """Whether every plugin puts up with whatever is placed: those that hear of many tasks at once do."""
+    def no_plugin_objects(self) -> bool:
+        """Whether every plugin accepts whatever is placed: those that hear of many tasks at once do."""
         return len(self._on_allocate_all) == len(self._on_allocate)
 
     def put_all(self, tasks: Sequence[Task], rows: Sequence[int], status: Status) -> int:
         """Place tasks of one job that look alike; how many, up to the first that a plugin objects to."""
-        if not self.nobody_objects:
+        if not self.no_plugin_objects:
             put = self.put
             placed = (put(task, row, status) for task, row in zip(tasks, rows, strict=True))
             return next((at for at, is_placed in enumerate(placed) if not is_placed), len(tasks))
@@ -515,8 +469,6 @@ class Session:
     def start_release(self, task: Task) -> None:
         """A running task is being evicted; it keeps its place until it is gone."""
         self.snapshot.state.released(task)
-        if task.job in self.jobs:
-            self._in_line[task.job] = self.jobs[task.job]
         self._set_status(task, Status.RELEASING)
         self.nodes.release(task)
         for listen in self._on_release:
@@ -601,13 +553,7 @@ class Session:
         )
 
 
-class Asked(dict[Point, Callable[..., Any]]):
-    """The combined answers of all plugins, as one function per point; made when it is first asked for."""
-
-    def __init__(self, session: Session) -> None:
-        super().__init__()
-        self._session = session
-
-    def __missing__(self, point: Point) -> Callable[..., Any]:
-        self[point] = ask = self._session.combined_answer(point)
-        return ask
+def listens_to_many(plugin: type[Plugin]) -> bool:
+    """Whether its way of hearing of many tasks at once is as new as its way of hearing of one."""
+    hooks = ({"on_allocate", "on_allocate_all"} & vars(base).keys() for base in plugin.__mro__)
+    return "on_allocate_all" in next(found for found in hooks if found)

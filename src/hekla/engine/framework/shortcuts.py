@@ -14,31 +14,14 @@ class Shortcuts:
     """Which of them are taken."""
 
     runs: bool = True
-    """Tasks that look alike are placed together, and where one found no node, the others are not tried."""
-    sheets: bool = True
-    """What was worked out for a kind of task is kept, and put right where nodes have changed since."""
-    standings: bool = True
-    """What a request gives a node is kept by what the node looks like, from cycle to cycle."""
-    known_scores: bool = True
-    """Network domains whose score is known beforehand are tried best first, up to the first that will do."""
-    kept_trials: bool = True
-    """A trial that proves best stands as it is; one that failed is not made twice."""
-    upper_bounds: bool = True
-    """Nodes and domains that could not do at the very best are not looked at more closely."""
-    queue_keys: bool = True
-    """Queues in line are ordered by keys that stand still, where plugins can tell them, not by comparing."""
-    settled_jobs: bool = True
+    """Equal tasks are placed together, and an attempt like one that has just failed is not made."""
+    memory: bool = True
+    """What was worked out for a class of tasks or a queue is kept, and brought up to date."""
+    bounds: bool = True
+    """Nodes and domains that are known to fail, or not to be the best, are not tried."""
+    quiescent_jobs: bool = True
     """Jobs all of whose tasks run are passed over before any plugin is asked about them."""
 
 
 EVERY_SHORTCUT = Shortcuts()
-NO_SHORTCUT = Shortcuts(
-    runs=False,
-    sheets=False,
-    standings=False,
-    known_scores=False,
-    kept_trials=False,
-    upper_bounds=False,
-    queue_keys=False,
-    settled_jobs=False,
-)
+NO_SHORTCUT = Shortcuts(runs=False, memory=False, bounds=False, quiescent_jobs=False)

@@ -1,169 +1,210 @@
-"""TaskClass: what is known of placing tasks that look alike, and how long each part of it stays true.
+"""TaskClass: the filters and scores of all nodes for tasks that every plugin answers alike for.
 
-What depends on the node objects alone is worked out once. What depends on the request and on node
-states stands on a sheet, which classes that ask for the same share.
+What depends on the node objects alone is worked out once. What depends on a node's own state is kept beside
+it, and worked out again for the rows that changed since. What a placement elsewhere can change is kept
+nowhere: it is asked anew at every attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hekla.engine.framework.opinions import Score, Verdict, total, united
-from hekla.engine.framework.sheets import Outlook, Sheet
-from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask
-from hekla.engine.ledger.states import SupposedStates
-from hekla.engine.model.resources import PODS
+from hekla.engine.framework.node_answers import NodeAnswers, Verdict, total, verdict
+from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows
+from hekla.engine.ledger.states import NodeStates, SupposedStates
+from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.task import Task
-from hekla.lazy import lazy
 
 if TYPE_CHECKING:
-    from hekla.engine.framework.fitting import Fitting
-    from hekla.engine.framework.standings import Line
+    from hekla.engine.framework.session import Session
+
+MANY = 3
+"""Once one node in so many has changed, all are worked out again: picking rows costs more by then."""
+
+
+class Evaluation(NamedTuple):
+    """What is known of some nodes for one class: room now, room later, what filters let through, scores."""
+
+    fits_now: Mask
+    fits_later: Mask
+    is_open: Mask
+    scores: Floats
+    """Of node order, and of batch node order: always added in the same order, as rounding depends on it."""
 
 
 class TaskClass:
-    """What is known of placing tasks of one kind; `refresh` brings it up to date, and comes first."""
+    """`refresh` brings it up to date, and comes first."""
 
-    def __init__(self, fitting: Fitting, task: Task) -> None:
-        self._fitting = fitting
+    def __init__(self, session: Session, answers: NodeAnswers, task: Task) -> None:
+        self._session = session
         self._task = task
-        self._never = fitting.exclusion_of(task)
-        self._order_once = total([ask(task) for ask in fitting.order.once])
-        self._batch_once = total([ask(task) for ask in fitting.batch.once])
-        self._adds_scores = not (isinstance(self._order_once, float) and isinstance(self._batch_once, float))
-        self._constant = self._with_constants(0.0, 0.0)
-        self._moment = -1
-        self.line: Line | None = None
-        """What the standings tell such tasks, once somebody has asked."""
-
-    @lazy
-    def sheet(self) -> Sheet:
-        """The whole cluster worked out for the request; made when somebody needs it."""
-        return self._fitting.sheet_for(self._task)
+        self._answers = answers
+        self.is_steady = answers.is_steady
+        """Whether a placement changes what is said of its own node alone, and that can be foreseen."""
+        count = len(session.nodes)
+        self.refused: list[Verdict | None] = [
+            verdict([ask(task) for ask in plugin.once], count) for plugin in answers.filters
+        ]
+        """By plugin that has filters, which nodes it refuses whatever runs on them."""
+        refused = [one[0] for one in self.refused if one is not None]
+        self._never: Mask | None = np.logical_or.reduce(refused) if refused else None
+        self._static = [total([ask(task) for ask in part.once]) for part in (answers.order, answers.batch)]
+        self._seen = self._curable_seen = -1
 
     def refresh(self) -> TaskClass:
-        """Take over what has changed on the sheet."""
-        self.sheet.refresh()
-        if self._moment < 0 or self._known is not self.sheet.known:
-            self._take_over_all()
-        elif self._moment != self._fitting.changes.now:
-            self._take_over()
+        """Work out again what has changed since it was last looked at."""
+        journal = self._session.nodes.journal
+        if self._seen < 0:
+            self._work_out_all()
+        elif self._seen != journal.now:
+            rows = journal.since(self._seen)
+            if MANY * len(rows) > len(self.is_open):
+                self._work_out_all()
+            else:
+                self._work_out(rows)
+        self._seen = journal.now
         return self
 
-    def _take_over_all(self) -> None:
-        self._known = self.sheet.known
-        self._moment = self._fitting.changes.now
-        self._find_open()
-        self._sum_up()
+    def _work_out_all(self) -> None:
+        states = NodeStates(self._session.nodes, self._session.pods)
+        self.fits_now, self.fits_later, self.is_open, self._scores = self.evaluate(states)
 
-    def _take_over(self) -> None:
-        """What is shared with the sheet has followed already; what the class adds to it has not."""
-        moment, self._moment = self._moment, self._fitting.changes.now
-        self._find_open()
-        if self._adds_scores:
-            rows = np.asarray(self._fitting.changes.since(moment))
-            order, batch = _at(self._known.order, rows), _at(self._known.batch, rows)
-            self._total[rows] = self._summed(order, batch, rows)
+    def _work_out(self, rows: Indices) -> None:
+        found = self.evaluate(NodeStates(self._session.nodes, self._session.pods, rows))
+        self.fits_now[rows] = found.fits_now
+        self.fits_later[rows] = found.fits_later
+        self.is_open[rows] = found.is_open
+        self._scores[:, rows] = found.scores
 
-    def _find_open(self) -> None:
-        known = self._known
-        self.fits_now, self.fits_later, self.is_open = known.fits_now, known.fits_later, known.is_open
-        if self._never.usable is not None:
-            self.is_open = self._never.usable & known.is_open
+    def evaluate(self, states: NodeStates) -> Evaluation:
+        """Room, filters and scores of nodes in these states."""
+        task, answers, nodes = self._task, self._answers, self._session.nodes
+        fits_now = has_room(states.idle, task)
+        fits_later = has_room(states.future, task) if nodes.has_promises else fits_now.copy()
+        is_open = np.ones(len(fits_now), dtype=np.bool_)
+        for plugin in answers.filters:
+            for ask in plugin.by_row:
+                for refusal in ask(task, states) or ():
+                    is_open &= ~refusal.nodes
+        if self._never is not None:
+            is_open &= ~self._never[states.rows]
+        scores = np.empty((2, len(fits_now)))
+        for at, part in enumerate((answers.order, answers.batch)):
+            scores[at] = _at(self._static[at], states.rows) + total(
+                [ask(task, states) for ask in part.by_row]
+            )
+        return Evaluation(fits_now, fits_later, is_open, scores)
 
-    def _sum_up(self) -> None:
-        if not self._adds_scores:
-            self._total = self.sheet.total(self._constant)
-        else:
-            self._total = np.empty(len(self.is_open))
-            self._total[:] = self._summed(self._known.order, self._known.batch)
+    def open_to(self, task: Task) -> Mask:
+        """Nodes that no filter refuses just now, whatever their room; a mask of its own."""
+        is_open = self.is_open.copy()
+        for plugin in self._answers.filters:
+            for ask in plugin.anew:
+                for refusal in ask(task) or ():
+                    is_open &= ~refusal.nodes
+        return is_open
 
-    def _summed(
-        self, order: Floats | float, batch: Floats | float, rows: Indices | None = None
-    ) -> Floats | float:
-        """All scores together, always added in the same order: sums of fractions depend on it."""
-        if self._adds_scores:
-            order = _at(self._order_once, rows) + order
-            batch = _at(self._batch_once, rows) + batch
-        return (order + self._constant[0]) + (batch + self._constant[1])
+    def scores_of(self, task: Task, among: Mask) -> Floats:
+        """Every node's score when these are the candidates; an array of its own."""
+        order, batch = self._scores
+        if asked := [ask(task, among) for ask in self._answers.order.anew]:
+            order = order + total(asked)
+        if asked := [ask(task, among) for ask in self._answers.batch.anew]:
+            batch = batch + total(asked)
+        scores: Floats = order + batch
+        return scores
 
-    def _with_constants(self, order: float, batch: float) -> tuple[float, float]:
-        """What is added to all nodes alike: now, and once and for all."""
-        if isinstance(self._order_once, float) and isinstance(self._batch_once, float):
-            return self._order_once + order, self._batch_once + batch
-        return order, batch
+    def curable(self, task: Task) -> Mask:
+        """Nodes that an eviction might open; do not change the mask."""
+        nodes, pods, seen = self._session.nodes, self._session.pods, self._curable_seen
+        self._curable_seen = nodes.journal.now
+        if seen < 0 or any(plugin.anew for plugin in self._answers.filters):
+            self._curable = self._curable_in(NodeStates(nodes, pods), task)
+        elif seen != nodes.journal.now and len(rows := nodes.journal.since(seen)):
+            self._curable[rows] = self._curable_in(NodeStates(nodes, pods, rows), task)
+        return self._curable
 
-    @property
-    def judged(self) -> list[Verdict]:
-        """By plugin that has predicates, whom it refuses."""
-        both = zip(self._never.verdicts, self._known.verdicts, strict=True)
-        return [united(never, by_row, len(self.is_open)) for never, by_row in both]
+    def _curable_in(self, states: NodeStates, task: Task) -> Mask:
+        """Where the first plugin to refuse a node does not do so for good."""
+        undecided, curable = np.ones((2, len(states.pod_count)), dtype=np.bool_)
+        for plugin, never in zip(self._answers.filters, self.refused, strict=True):
+            said = [*(ask(task, states) for ask in plugin.by_row), *(ask(task) for ask in plugin.anew)]
+            verdicts = [] if never is None else [(never[0][states.rows], never[1][states.rows])]
+            if (now := verdict(said, len(curable))) is not None:
+                verdicts.append(now)
+            for _, hard in verdicts:
+                curable &= ~(undecided & hard)
+            for bad, _ in verdicts:
+                undecided &= ~bad
+        return curable
 
-    @property
-    def handicaps(self) -> Floats | None:
-        """-inf for nodes that the class can never use, 0 for all others; None where it may use all."""
-        return self._never.handicaps
+    def refusals(self, task: Task) -> list[list[Refusal]]:
+        """All refusals, plugin by plugin, in the order the plugins give them."""
+        states = NodeStates(self._session.nodes, self._session.pods)
+        said = [
+            [
+                *(ask(task, states) for ask in plugin.by_row),
+                *(ask(task) for ask in (*plugin.once, *plugin.anew)),
+            ]
+            for plugin in self._answers.filters
+        ]
+        return [[refusal for answer in of_plugin for refusal in answer or ()] for of_plugin in said]
 
-    @property
-    def is_in_standings(self) -> bool:
-        """Whether it prefers among nodes just what all with its request prefer, and needs one place for pods.
+    # Equal tasks
 
-        What nodes look like tells whether there is a place for one more pod, but not for how many.
+    def best_run(self, count: int, among: Mask) -> list[int]:
+        """The nodes for so many equal tasks, one after another; fewer where room ends.
+
+        Each placement changes the score of its own node alone. So every node has a ladder: its score with
+        none, one, two more of the tasks on it. A step that is better than the one before it is taken at once,
+        so a step counts as much as the worst up to it, and all tasks together take the best steps of all.
         """
-        return not self._adds_scores and self._task.request[PODS] == 1
+        rows = best_rows(np.where(among, self._scores[0] + self._scores[1], -np.inf), count)
+        steps = 2 + count // max(len(rows), 1)
+        while len(rows):
+            values = self._ladders(rows, steps).ravel()
+            # Flattened, steps stand in the order of rows: the first row goes first among equals.
+            taken = np.argsort(-values, kind="stable")[: min(count, np.count_nonzero(values > -np.inf))]
+            ladders, heights = np.divmod(taken, steps)
+            if steps > count or not (heights == steps - 1).any():
+                found: list[int] = rows[ladders].tolist()
+                return found
+            steps *= 2
+        return []
 
-    def has_steady_scores(self, task: Task, among: Mask) -> bool:
-        """Whether scores depend on each node alone, so that a placement changes one of them."""
-        return self.scores(task, among) is self.steady_scores
-
-    @property
-    def steady_scores(self) -> Floats:
-        return self._total
-
-    def scores(self, task: Task, among: Mask) -> Floats:
-        """Every node's score when these are the candidates; do not change the array."""
-        order, order_constant = _at_attempt(self._fitting.order_at_attempt, task, among)
-        batch, batch_constant = _at_attempt(self._fitting.batch.always, task, among)
-        if order is not None or batch is not None:
-            order_part = self._order_once + self._known.order + order_constant
-            batch_part = self._batch_once + self._known.batch + batch_constant
-            order_part = order_part + (0.0 if order is None else order)
-            batch_part = batch_part + (0.0 if batch is None else batch)
-            return np.asarray(order_part + batch_part, dtype=np.float64)
-        constant = self._with_constants(order_constant, batch_constant)
-        if self._constant != constant:
-            self._constant = constant
-            self._sum_up()
-        return self._total
-
-    def supposed(self, rows: Indices, added: Counts) -> tuple[Outlook, Floats]:
-        """What would be known of these rows, and their scores, with so many more tasks on each of them.
-
-        Holds where scores are steady; which nodes the class is never let in is not looked at again.
-        """
-        session = self._fitting.session
-        states = SupposedStates(session.nodes, session.pods, rows, self._task, added)
-        known = self.sheet.outlook(states)
-        return known, np.broadcast_to(self._summed(known.order, known.batch, rows), len(rows))
+    def _ladders(self, rows: Indices, steps: int) -> Floats:
+        """What each of so many tasks would find on these nodes; -inf without room.   -> (rows, steps)"""
+        session = self._session
+        added: Counts = np.tile(np.arange(steps), len(rows))
+        states = SupposedStates(session.nodes, session.pods, rows.repeat(steps), self._task, added)
+        found = self.evaluate(states)
+        fits = found.fits_now & found.fits_later & found.is_open
+        values = np.where(fits, found.scores[0] + found.scores[1], -np.inf).reshape(len(rows), steps)
+        return np.minimum.accumulate(values, axis=1, out=values)
 
 
-def _at(scores: Floats | float, rows: Indices | None) -> Floats | float:
-    return scores if rows is None or isinstance(scores, float) else scores[rows]
+def best_rows(scores: Floats, count: int) -> Indices:
+    """The best rows that have a score, first among equals, in row order: so many tasks take no others."""
+    rows = np.flatnonzero(scores > -np.inf)
+    if len(rows) <= count:
+        return rows
+    values = scores[rows]
+    worst = np.partition(values, len(rows) - count)[len(rows) - count]
+    better = values > worst
+    better[np.flatnonzero(values == worst)[: count - np.count_nonzero(better)]] = True
+    return np.compress(better, rows)
 
 
-def _at_attempt(
-    scorers: Sequence[Callable[..., Score]], task: Task, among: Mask
-) -> tuple[Floats | None, float]:
-    """Scores that differ between nodes, and the sum of those that do not."""
-    varying: Floats | None = None
-    constant = 0.0
-    for ask in scorers:
-        score = ask(task, among)
-        if isinstance(score, np.ndarray):
-            varying = score if varying is None else varying + score
-        elif score is not None:
-            constant += score
-    return varying, constant
+def has_room(available: Counts, task: Task) -> Mask:
+    """Where every resource that the task mentions is there in full.   available: (R, rows) -> (rows,)"""
+    first, *others = task.asked
+    fits: Mask = available[first] >= task.weight.amounts[first]
+    for column in others:
+        fits &= available[column] >= task.weight.amounts[column]
+    return fits
+
+
+def _at(scores: Floats | float, rows: Rows) -> Floats | float:
+    return scores[rows] if isinstance(scores, np.ndarray) else scores

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hekla.engine.ledger.domains import Domains
-from hekla.engine.model.job import Job, SubJob
+from hekla.engine.model.job import Job, SubJob, is_vague
 from hekla.engine.model.status import ALLOCATED_SET
 from hekla.engine.model.task import NOWHERE
 from hekla.objects.complaint import Complaint
@@ -35,11 +35,6 @@ def settle_topology(jobs: Iterable[Job], domains: Domains) -> list[Complaint]:
             message = f'highestTierName: no hypernode has tier name "{name}"; the constraint binds nothing'
             complaints.append(Complaint(f"podgroup {job.uid}", message))
     return complaints
-
-
-def is_vague(topology: NetworkTopology) -> bool:
-    """Names a tier that could not be found."""
-    return bool(topology.highest_tier_name) and topology.highest_tier_allowed is None
 
 
 def _make_plain(job: Job, domains: Domains) -> None:

@@ -72,9 +72,9 @@ class Room:
         self._seen = -1
 
     def refresh(self) -> Amounts:
-        changed = self._nodes.changed
-        rows = None if self._seen < 0 else set(changed[self._seen :])
-        self._seen = len(changed)
+        journal = self._nodes.journal
+        rows = None if self._seen < 0 else journal.since(self._seen).tolist()
+        self._seen = journal.now
         if rows is None or len(rows) > len(self._nodes) // MANY:
             self._counted = np.maximum(self._nodes.future, 0)
             self._sums = self._tree.sums(self._counted)

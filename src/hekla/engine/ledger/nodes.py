@@ -1,7 +1,7 @@
 """Node ledger: what every node has, has given away, and will get back.
 
-A placement changes one row, and says so in `changed`, so that whoever keeps answers per
-node knows which ones to work out again. All amounts are whole numbers: taking back what
+A placement changes one row, and says so in the journal, so that answers that are kept per node
+are worked out again for those rows. All amounts are whole numbers: taking back what
 was added restores a row exactly, in whatever order operations are undone.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from hekla.engine.ledger.arrays import (
     ALL_ROWS,
     Amounts,
+    Counts,
     Indices,
     Mask,
     Rows,
@@ -36,6 +37,34 @@ FEW = 32
 """So many tasks are counted one by one: for more, it is cheaper to go through all nodes once."""
 
 
+class Journal:
+    """Which rows have changed since a given moment."""
+
+    def __init__(self, rows: int) -> None:
+        self.now = 0
+        """Counts changes."""
+        self.version = 0
+        """Equal as long as every node is as it was; a number that was left is not used again."""
+        self._latest: Counts = np.zeros(rows, dtype=np.int64)
+        """By row the last time that it changed."""
+
+    def note(self, row: int) -> None:
+        self.now = self.version = self.now + 1
+        self._latest[row] = self.now
+
+    def note_all(self, rows: Indices) -> None:
+        self.now = self.version = self.now + 1
+        self._latest[rows] = self.now
+
+    def back_to(self, version: int) -> None:
+        """All changes since then are undone: every node is as it was."""
+        self.version = version
+
+    def since(self, moment: int) -> Indices:
+        """In order, each once."""
+        return np.flatnonzero(self._latest > moment)
+
+
 class NodeLedger:
     """One row per node, in snapshot order; `future` is what will be idle once releases are done."""
 
@@ -51,7 +80,7 @@ class NodeLedger:
         self._sum_up()
         self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
         self.tasks_on: list[dict[str, Task]] = [{} for _ in nodes]
-        self.changed: list[int] = []
+        self.journal = Journal(count)
         self.has_promises = False
         """Whether anything was ever released or promised; else the future is what is idle now."""
 
@@ -93,6 +122,7 @@ class NodeLedger:
         self.pipelined = laid_anew(self.pipelined, rows)
         self.tasks_on = [{} if row == NOWHERE else self.tasks_on[row] for row in rows.tolist()]
         self.nodes = list(nodes)
+        self.journal = Journal(len(nodes))
         self.pod_limit = np.array([node.pod_limit for node in nodes], dtype=np.int64)
         self._learn()
         self._sum_up()
@@ -116,10 +146,6 @@ class NodeLedger:
     def _take(self, idle: Amounts, used: Amounts, future: Amounts) -> None:
         self.states, (self.idle, self.used, self.future) = side_by_side(idle, used, future)
 
-    def counts_pods(self) -> Mask:
-        """Which columns of `states` do."""
-        return np.tile(np.arange(len(self.axis)) == self.axis.pods, 3)
-
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
         for task in tasks:
@@ -128,7 +154,7 @@ class NodeLedger:
             for task in tasks:
                 self._count(task, task.node, task.status, 1)
             return
-        self.changed += [task.node for task in tasks]
+        self.journal.note_all(np.array([task.node for task in tasks], dtype=np.intp))
         for leaving, group in sorted_by_status(tasks):
             amounts = np.zeros_like(self.used)
             np.add.at(amounts, [task.node for task in group], np.stack([task.vector for task in group]))
@@ -178,7 +204,7 @@ class NodeLedger:
         self.used[chosen] += amounts
         self.future[chosen] -= amounts
         self.used_in_all += len(tasks) * tasks[0].vector
-        self.changed += chosen.tolist()
+        self.journal.note_all(chosen)
 
     def lift(self, task: Task) -> None:
         """Take a task off its node again."""
@@ -203,7 +229,7 @@ class NodeLedger:
             self.releasing[task.node] += amount
             self.releasing_in_all += amount
             self.future[task.node] += amount
-            self.changed.append(task.node)
+            self.journal.note(task.node)
 
     def _count(self, task: Task, row: int, status: Status, sign: int) -> None:
         if status is Status.PIPELINED or status is Status.RELEASING:
@@ -217,7 +243,7 @@ class NodeLedger:
             else:
                 states -= task.weight.on_node
                 self.used_in_all -= task.vector
-        self.changed.append(row)
+        self.journal.note(row)
 
     def _count_promise(self, row: int, status: Status, amount: Amounts) -> None:
         """Room that is promised is not taken yet, and room that is being released is still taken."""

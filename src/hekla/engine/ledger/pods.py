@@ -16,7 +16,6 @@ from hekla.engine.ledger.arrays import (
     Amounts,
     Counts,
     Indices,
-    Mask,
     counted,
     laid_anew,
     side_by_side,
@@ -40,7 +39,6 @@ class PodLedger:
         count = len(nodes)
         self._nodes = nodes
         self._axis = nodes.axis
-        self._changed = nodes.changed
         self.allocatable: Amounts = nodes.axis.matrix((node.promised for node in nodes.nodes), count)
         self._take(np.zeros_like(self.allocatable), np.zeros((count, 3), dtype=np.int64))
         self.is_kept = False
@@ -88,10 +86,6 @@ class PodLedger:
         self.nonzero: Amounts = self._others[:, :2]
         self.count: Counts = self._others[:, 2]
 
-    def counts_pods(self) -> Mask:
-        """Which columns of `states` do."""
-        return np.append(np.arange(len(self._axis)) == self._axis.pods, [False, False, True])
-
     def load(self, tasks: Sequence[Task]) -> None:
         """Put tasks on the nodes whose rows they know, all at once."""
         if len(tasks) <= FEW:
@@ -132,7 +126,7 @@ class PodLedger:
         self.count[rows] += counts
         self.nonzero[rows] += counts[:, None] * np.array(tasks[0].nonzero_on_node, dtype=np.int64)
         self.requested[rows] += counts[:, None] * tasks[0].vector
-        self._changed += rows.tolist()
+        self._nodes.journal.note_all(rows)
 
     def remove(self, task: Task, row: int) -> None:
         if self.pods_on[row].pop(task.key, None) is not None:
@@ -153,7 +147,7 @@ class PodLedger:
                     counts[row] += sign * weigh(task)
         for tally in self._tallies.values():
             tally.move(task, row, sign)
-        self._changed.append(row)
+        self._nodes.journal.note(row)
 
     def holds(self, task: Task) -> bool:
         return task.node != NOWHERE and task.key in self.pods_on[task.node]

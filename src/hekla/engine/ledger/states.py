@@ -20,16 +20,12 @@ class NodeStates:
     Every reading picks the rows anew; do not change the arrays that come back.
     """
 
-    __slots__ = ("nodes", "only", "pods", "rows")
+    __slots__ = ("nodes", "pods", "rows")
 
-    def __init__(
-        self, nodes: NodeLedger, pods: PodLedger, rows: Rows = ALL_ROWS, *, only: int | None = None
-    ) -> None:
+    def __init__(self, nodes: NodeLedger, pods: PodLedger, rows: Rows = ALL_ROWS) -> None:
         self.nodes = nodes
         self.pods = pods
         self.rows = rows
-        self.only = only
-        """The row, where it is a single one as it is: plain numbers are quicker then than arrays of one."""
 
     # What the node ledger says; (R, states)
 

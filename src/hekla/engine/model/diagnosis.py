@@ -15,11 +15,20 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Code(IntEnum):
-    """How final a refusal is: eviction may cure UNSCHEDULABLE, nothing in this cycle cures the others."""
+    """How final a refusal is: eviction may cure UNSCHEDULABLE, nothing in this cycle cures the other two."""
 
     ERROR = 1
     UNSCHEDULABLE = 2
     UNRESOLVABLE = 3
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a task can run nowhere, or a job not be scheduled."""
+
+    reason: str
+    message: str = ""
+    code: Code = Code.UNRESOLVABLE
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,7 +86,9 @@ class Job:
     number: int = 0
     """Its place in the order of arrival."""
     min_vector: npt.NDArray[np.int64] | None = None
-    """Its minimum resources by column, once somebody has asked for them, until columns move."""
+    """Its minimum resources by column, once they were asked for, until columns move."""
+    has_new_parts: bool = False
+    """Tasks have come or gone: its sub-jobs may stand in another order than their first tasks."""
 
     def __repr__(self) -> str:
         return f"Job({self.uid})"
@@ -151,6 +153,14 @@ class Job:
         return self.is_bounded and any([one is not None and one.mode == "hard" for one in asked])
 
     @property
+    def names_unknown_tier(self) -> bool:
+        """Some constraint of its names a tier that no network domain had in the last session."""
+        if not self.has_topology:
+            return False
+        asked = [self.topology, *(sub_job.topology for sub_job in self.sub_jobs.values())]
+        return any([one is not None and is_vague(one) for one in asked])
+
+    @property
     def checks_roles(self) -> bool:
         """Role minimums bind only where the gang's own minimum leaves room for all of them."""
         return bool(self.role_minimums) and self.minimum >= sum(self.role_minimums.values())
@@ -187,12 +197,14 @@ class Job:
         self.roster.add(task)
         if self.has_policies:
             self.sub_jobs[task.sub_job].roster.add(task)
+            self.has_new_parts = True
 
     def remove_task(self, task: Task) -> None:
         self.roster.remove(task)
         sub_job = self.sub_jobs[task.sub_job]
         if self.has_policies:
             sub_job.roster.remove(task)
+            self.has_new_parts = True
         if not sub_job.roster:
             del self.sub_jobs[task.sub_job]
 
@@ -205,16 +217,24 @@ class Job:
         if task.sub_job == old.sub_job:
             self.sub_jobs[task.sub_job].roster.swap(old, task)
         else:
-            # Its labels put it into another sub-group: all are made anew, in order.
-            tasks, self.sub_jobs = self.tasks.values(), {}
-            for one in tasks:
-                one.sub_job = self._sub_job_for(one).uid
-                self.sub_jobs[one.sub_job].roster.add(one)
+            # Its labels put it into another sub-group.
+            self._divide()
+            self.has_new_parts = True
+
+    def _divide(self) -> None:
+        """Sub-jobs are made anew, in the order of their first tasks."""
+        self.sub_jobs = {}
+        for task in self.tasks.values():
+            task.sub_job = self._sub_job_for(task).uid
+            self.sub_jobs[task.sub_job].roster.add(task)
 
     def tidy(self) -> None:
-        """Tasks of one status stand in the order of arrival again."""
+        """All tasks, and those of one status, stand in the order of arrival again."""
         self.roster.tidy()
-        if self.has_policies:
+        if self.has_new_parts:
+            self._divide()
+            self.has_new_parts = False
+        elif self.has_policies:
             for sub_job in self.sub_jobs.values():
                 sub_job.roster.tidy()
 
@@ -272,7 +292,8 @@ class Job:
     def _sub_job_for(self, task: Task) -> SubJob:
         policy, values = self._policy_for(task) if self.has_policies else (None, ())
         if policy is None:
-            return self._sub_job(self.uid, self.uid, self._default_roster, self.topology, 0)
+            asked = self.pod_group.spec.network_topology
+            return self._sub_job(self.uid, self.uid, self._default_roster, asked, 0)
         name = "-".join(values)
         if len(name) > _LONGEST_SUB_JOB_NAME:
             name = fnv32a(name)
@@ -339,6 +360,11 @@ def _read(amounts: tuple[tuple[str, Amount], ...]) -> Resources:
 def is_hard(topology: NetworkTopology | None) -> bool:
     """A hard constraint without a tier binds nothing, as in Volcano."""
     return topology is not None and topology.mode == "hard" and topology.highest_tier_allowed is not None
+
+
+def is_vague(topology: NetworkTopology) -> bool:
+    """Names a tier that could not be found."""
+    return bool(topology.highest_tier_name) and topology.highest_tier_allowed is None
 
 
 def fnv32a(text: str) -> str:

@@ -1,16 +1,20 @@
-"""Node: one machine, in canonical units."""
+"""Node: one machine, in canonical units; how busy it is, and which nodes are a scheduler's own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hekla.engine.model.requests import offered_attachments
 from hekla.engine.model.resources import CPU, MEMORY, PODS, Resources, add, countable, read_resources
-from hekla.engine.model.volumes import offered_attachments
-from hekla.objects import CSINode
+from hekla.objects import CSINode, NodeShard
 from hekla.objects import node as manifest
 from hekla.objects.keys import OVERSUBSCRIBED_CPU, OVERSUBSCRIBED_MEMORY
+from hekla.objects.node import NodeShardStatus
 from hekla.objects.quantity import read_count
 
+DEFAULT_NAME = "volcano"
+"""Of a shard."""
 OVERSUBSCRIBED = {CPU: OVERSUBSCRIBED_CPU, MEMORY: OVERSUBSCRIBED_MEMORY}
 
 
@@ -54,3 +58,42 @@ def oversubscription(annotations: dict[str, str]) -> Resources:
         if amount is not None:
             extra[name] = amount
     return countable(extra)
+
+
+@dataclass(frozen=True)
+class NodeLoad:
+    """Average use over the last minutes, in percent of what the node has; `at` is when it was measured."""
+
+    cpu: float
+    memory: float
+    at: float
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The nodes this scheduler may use: `hard` alone, `soft` before all other nodes, `none` all alike."""
+
+    mode: str = "none"
+    nodes: frozenset[str] = frozenset()
+    name: str = ""
+
+
+def shard_of(manifests: Sequence[NodeShard], mode: str, name: str = DEFAULT_NAME) -> Shard:
+    """The shard of that name: what is wanted for it, less what other shards still have in use."""
+    if mode == "none":
+        return Shard()
+    desired = {
+        node for shard in manifests if shard.metadata.name == name for node in shard.spec.nodes_desired
+    }
+    taken = {node for shard in manifests if shard.metadata.name != name for node in shard.status.nodes_in_use}
+    return Shard(mode, frozenset(desired - taken), name)
+
+
+def status_of_shard(manifest: NodeShard, shard: Shard) -> NodeShardStatus:
+    """What the shard's owner reports: the nodes it uses, those it waits for, those it should leave."""
+    desired = set(manifest.spec.nodes_desired)
+    return NodeShardStatus(
+        nodes_in_use=tuple(sorted(shard.nodes)),
+        nodes_to_add=tuple(sorted(desired - shard.nodes)),
+        nodes_to_remove=tuple(sorted(shard.nodes - desired)),
+    )

@@ -34,7 +34,7 @@ class Queue:
 
 
 def queue_of(source: manifest.Queue) -> Queue:
-    """The queue that a manifest comes to; a state that nobody has written yet means Open."""
+    """The queue that a manifest comes to; a state that is not written yet means Open."""
     spec = source.spec
     return Queue(
         name=source.metadata.name,

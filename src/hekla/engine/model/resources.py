@@ -57,12 +57,12 @@ def amounts_in(amounts: ResourceList) -> Resources:
 
 
 def read_resources(amounts: ResourceList) -> Resources:
-    """The same for amounts that are added up with others."""
+    """The same for amounts that are added up."""
     return countable(amounts_in(amounts))
 
 
 def read_limits(amounts: ResourceList) -> Resources:
-    """The same for amounts that are only compared with others."""
+    """The same for amounts that are only compared."""
     return countable(amounts_in(amounts), HIGHEST_LIMIT)
 
 

@@ -20,7 +20,17 @@ _BEST_EFFORT = len(Status)
 class Roster:
     """Keeps counts while tasks move between statuses; iterates in the order tasks were added."""
 
-    __slots__ = ("_by_role", "_by_status", "minimum", "moves", "pending_best_effort", "ready", "tasks")
+    __slots__ = (
+        "_by_role",
+        "_by_status",
+        "_is_mixed",
+        "_latest",
+        "minimum",
+        "moves",
+        "pending_best_effort",
+        "ready",
+        "tasks",
+    )
 
     def __init__(self, minimum: int) -> None:
         self.minimum = minimum
@@ -32,11 +42,20 @@ class Roster:
         """How many tasks count towards the gang's minimum; jobs are compared by it all the time."""
         self._by_status: list[dict[str, Task]] = [{} for _ in range(_BEST_EFFORT)]
         self._by_role: dict[str, list[int]] = {}
+        self._latest = 0
+        self._is_mixed = False
+        """A task was added that arrived before the one added last."""
 
     def __len__(self) -> int:
         return len(self.tasks)
 
     def add(self, task: Task) -> None:
+        if task.number < self._latest:
+            self._is_mixed = True
+        self._latest = task.number
+        self._enter(task)
+
+    def _enter(self, task: Task) -> None:
         self.tasks[task.uid] = task
         self._by_status[task.status][task.uid] = task
         by_role = self._by_role.get(task.role)
@@ -55,7 +74,7 @@ class Roster:
     def swap(self, old: Task, task: Task) -> None:
         """Put the task in the place of one with the same UID."""
         self._strike_out(old)
-        self.add(task)
+        self._enter(task)
         self.moves += 1
 
     def _strike_out(self, task: Task) -> None:
@@ -71,8 +90,14 @@ class Roster:
 
     def tidy(self) -> None:
         """Tasks of one status stand in the order of arrival again."""
-        if not self.moves:
+        if self._is_mixed:
+            tasks = sorted(self.tasks.values(), key=lambda task: task.number)
+            self.tasks.clear()
+            self.tasks.update((task.uid, task) for task in tasks)
+            self._latest = tasks[-1].number if tasks else 0
+        elif not self.moves:
             return
+        self._is_mixed = False
         for by_status in self._by_status:
             by_status.clear()
         for uid, task in self.tasks.items():

@@ -128,6 +128,8 @@ class Task:
     weight: Weight = _WEIGHTLESS
     node: int = NOWHERE
     sub_job: str = ""
+    number: int = 0
+    """Its place in the order of arrival."""
     near: str = ""
     """The network domain its sub-job lies in so far; scores are measured from there."""
     evicted: bool = False

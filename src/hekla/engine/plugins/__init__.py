@@ -1,4 +1,4 @@
-"""The craft: what to prefer. One file, one opinion; what opinions have in common stands beside them."""
+"""What to prefer: a plugin is a module, one with helpers a folder; what plugins share is beside them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hekla.conf import argument, arguments_by_prefix
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Amounts, Floats
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.resources import CPU, MEMORY
@@ -49,36 +49,17 @@ class Binpack(Plugin):
             columns[name]: weight for name, weight in self.arguments.weights().items() if name in columns
         }
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         return () if self.arguments.weight else (NODE_ORDER,)
 
     @answers(NODE_ORDER, Scope.LEDGER)
-    def prefer_nearly_full_nodes(self, task: Task, states: NodeStates) -> Floats | float | None:
+    def prefer_nearly_full_nodes(self, task: Task, states: NodeStates) -> Floats | None:
         request = task.vector.tolist()
         weights = {column: weight for column, weight in self.weight_of_column.items() if request[column] > 0}
-        nodes = self.session.nodes
-        if not weights or not len(nodes):
+        if not weights or not len(self.session.nodes):
             return None
         scale = MAX_NODE_SCORE * float(self.arguments.weight)
-        if states.only is not None:
-            used, allocatable = nodes.used[states.only].tolist(), nodes.allocatable[states.only].tolist()
-            return scale * fullness_of_one(request, used, allocatable, weights)
         return scale * fullness(request, states.used, states.allocatable, weights)
-
-
-def fullness_of_one(
-    request: Sequence[int], used: Sequence[int], allocatable: Sequence[int], weights: Mapping[int, int]
-) -> float:
-    """The same as `fullness` for one node, in plain numbers, which are quicker than arrays of one."""
-    score = 0.0
-    for column, weight in weights.items():
-        if weight and allocatable[column] > 0:
-            after = used[column] + request[column]
-            if after > allocatable[column]:
-                return 0.0
-            score += after * weight / allocatable[column]
-    total = sum(weights.values())
-    return score / total if total else score
 
 
 def fullness(

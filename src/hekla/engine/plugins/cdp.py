@@ -15,6 +15,7 @@ from hekla.objects.quantity import read_seconds
 
 class Cdp(Plugin):
     name = "cdp"
+    acts_on_time = True
     resolve = Resolve.HARDENING
 
     @answers(PREEMPTABLE)

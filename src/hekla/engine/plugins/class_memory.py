@@ -23,7 +23,7 @@ class ClassMemory(Generic[Result]):
         self._results: OrderedDict[Hashable, Result] = OrderedDict()
 
     def of(self, task: Task) -> Result:
-        key = self._session.fitting.key_of(task)
+        key = self._session.scoring.key_of(task)
         if key in self._results:
             self._results.move_to_end(key)
             return self._results[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.engine.framework.plugin import Plugin, Resolve
+from hekla.engine.framework.plugin import EvictionContext, Plugin, Resolve
 from hekla.engine.framework.points import PREEMPTABLE, RECLAIMABLE, UNIFIED_EVICTABLE, answers
 from hekla.engine.model.task import Task
 
@@ -18,8 +18,13 @@ class Conformance(Plugin):
 
     @answers(PREEMPTABLE)
     @answers(RECLAIMABLE)
+    def all_but_system_pods(self, _initiator: Task, candidates: Sequence[Task]) -> list[Task]:
+        return [task for task in candidates if not is_critical(task)]
+
     @answers(UNIFIED_EVICTABLE)
-    def all_but_system_pods(self, _initiator: object, candidates: Sequence[Task]) -> list[Task]:
+    def all_but_system_pods_of_gangs(
+        self, _context: EvictionContext, candidates: Sequence[Task]
+    ) -> list[Task]:
         return [task for task in candidates if not is_critical(task)]
 
 

@@ -19,9 +19,9 @@ from hekla.engine.framework.points import (
     SUB_JOB_READY,
     UNIFIED_EVICTABLE,
     Scope,
-    Vote,
     answers,
 )
+from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.status import ALLOCATED_SET, Status
 from hekla.engine.model.task import Task
@@ -111,7 +111,7 @@ class Gang(Plugin):
 
         Volcano counts best-effort tasks that found no node as if they had one; see docs/compat.md.
         """
-        for job in self.session.stirring():
+        for job in self.session.changed_jobs():
             if not job.roster:
                 continue
             if job.roster.has_places:

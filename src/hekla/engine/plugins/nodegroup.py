@@ -14,7 +14,7 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import NODE_ORDER, PREDICATE, Point, Scope, answers
+from hekla.engine.framework.points import NODE_ORDER, PREDICATE, AnyPoint, Scope, answers
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.labels import ABSENT
@@ -34,7 +34,7 @@ NOT_IN_GROUP = "node(s) were in no node group of the queue"
 OVER_LIMIT = "node(s) were in a node group where the queue is at its limit"
 BAD_LIMITS = "queue has unreadable node group limits"
 NO_JOB = "pod belongs to no known job"
-NOBODY = NodeGroupAffinity()
+NO_GROUPS = NodeGroupAffinity()
 
 Limits = Mapping[str, tuple[Amounts, Mask]]
 """By group: the amounts, and which resources are limited at all."""
@@ -54,8 +54,8 @@ class NodeGroupArguments:
 class Wishes:
     """The groups a queue asks for and those it avoids."""
 
-    affinity: NodeGroupAffinity = NOBODY
-    anti: NodeGroupAffinity = NOBODY
+    affinity: NodeGroupAffinity = NO_GROUPS
+    anti: NodeGroupAffinity = NO_GROUPS
 
     @property
     def is_empty(self) -> bool:
@@ -101,7 +101,7 @@ class NodeGroup(Plugin):
             for task in job.roster.among(ALLOCATED_SET):
                 self._hold(task, 1)
 
-    def silent_on(self) -> Collection[Point | str]:
+    def silent_on(self) -> Collection[AnyPoint | str]:
         return () if self._limits else (self.refuse_groups_at_their_limit.__name__,)
 
     def distinguishes(self, task: Task) -> Hashable:
@@ -168,7 +168,7 @@ class NodeGroup(Plugin):
     def _wishes_of(self, queue: Queue) -> Wishes:
         family = self._ancestry(queue) if self.hierarchical else iter((queue,))
         found = next((found for one in family if (found := affinity_of(one)) is not None), QueueAffinity())
-        return Wishes(found.node_group_affinity or NOBODY, found.node_group_anti_affinity or NOBODY)
+        return Wishes(found.node_group_affinity or NO_GROUPS, found.node_group_anti_affinity or NO_GROUPS)
 
     def _ancestry(self, queue: Queue) -> Iterator[Queue]:
         """The queue, its parent, and so on; a circle ends where it closes."""

@@ -8,11 +8,12 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, Vote, answers
+from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, answers
+from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Floats
 from hekla.engine.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
 from hekla.engine.model.job import INQUEUE, Job
-from hekla.engine.plugins.demand import short_of, within
+from hekla.engine.plugins.queues import short_of, within
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Overcommit(Plugin):
         self.stretched: Floats = np.asarray(session.total * float(self.arguments.factor), dtype=np.float64)
         self.idle: Floats = np.asarray(self.stretched - session.nodes.used_in_all, dtype=np.float64)
         self.waiting = np.zeros(len(session.axis), dtype=np.int64)
-        for sums in session.settled.of_queue.values():
+        for sums in session.quiescent.of_queue.values():
             self.waiting += sums.waiting
-        for job in session.restless():
+        for job in session.active_jobs():
             if job.min_resources is None:
                 continue
             # An admitted job counts in full here, whatever it holds already, as in Volcano.

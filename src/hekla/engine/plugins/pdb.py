@@ -1,4 +1,4 @@
-"""Pdb: nobody is evicted beyond what a PodDisruptionBudget allows."""
+"""Pdb: no pod is evicted beyond what a PodDisruptionBudget allows."""
 
 from __future__ import annotations
 

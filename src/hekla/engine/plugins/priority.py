@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hekla.engine.framework.gang_eviction import EvictionContext
-from hekla.engine.framework.plugin import Plugin, Resolve
+from hekla.engine.framework.plugin import EvictionContext, Plugin, Resolve
 from hekla.engine.framework.points import (
     JOB_ORDER,
     JOB_STARVING,

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import VICTIM_TASKS, Point, answers
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.node import Node
+from hekla.engine.framework.points import VICTIM_TASKS, AnyPoint, answers
+from hekla.engine.model.node import Node, NodeLoad
+from hekla.engine.model.requests import is_guaranteed
 from hekla.engine.model.resources import CPU, MEMORY
 from hekla.engine.model.task import Task
-from hekla.engine.plugins.guaranteed import is_guaranteed
 from hekla.errors import InputError
 from hekla.objects import Pod
 from hekla.objects.quantity import read_seconds
@@ -83,6 +82,8 @@ class Rescheduling(Plugin):
     """It speaks in one cycle, then rests for the interval; the first cycle ever starts a rest."""
 
     name = "rescheduling"
+    reads_load = True
+    acts_on_time = True
     Arguments = ReschedulingArguments
 
     def on_open(self) -> None:
@@ -92,7 +93,7 @@ class Rescheduling(Plugin):
         if self._is_awake:
             memory[LAST_RUN] = now
 
-    def silent_on(self) -> Collection[Point]:
+    def silent_on(self) -> Collection[AnyPoint]:
         return () if self._is_awake else (VICTIM_TASKS,)
 
     @answers(VICTIM_TASKS)
@@ -127,7 +128,7 @@ class Rescheduling(Plugin):
         return quiet, busy
 
     def _place(self, row: int, node: Node) -> Place:
-        # As in Volcano, a node that nobody measures looks idle.
+        # As in Volcano, a node that is not measured looks idle.
         load = self.session.snapshot.load.get(node.name, UNMEASURED)
         return Place(row, node, {CPU: load.cpu, MEMORY: load.memory})
 

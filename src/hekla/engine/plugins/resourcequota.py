@@ -8,7 +8,8 @@ from decimal import Decimal
 
 from hekla.engine.framework.messages import shortage
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Vote, answers
+from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, answers
+from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job
 from hekla.objects import ResourceQuota
 from hekla.objects.meta import ResourceList

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ORDER, JOB_PIPELINED, Scope, Vote, answers
+from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ORDER, JOB_PIPELINED, Scope, answers
+from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job
 from hekla.errors import InputError
 from hekla.objects.keys import VOLCANO_WAITING_TIME, WAITING_TIME
@@ -39,6 +40,7 @@ class Sla(Plugin):
     """It only ever speaks for a job: to overrule others it must stand in a tier before them."""
 
     name = "sla"
+    acts_on_time = True
     Arguments = SlaArguments
 
     def on_open(self) -> None:

@@ -25,9 +25,9 @@ from hekla.engine.framework.points import (
     PREEMPTABLE,
     VICTIM_TASKS,
     Scope,
-    Vote,
     answers,
 )
+from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.job import Job
@@ -64,6 +64,7 @@ class TdmArguments:
 
 class Tdm(Plugin):
     name = "tdm"
+    acts_on_time = True
     Arguments = TdmArguments
 
     def on_open(self) -> None:

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from hekla.engine.model.job import Job
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import Node, NodeLoad, Shard
 from hekla.engine.model.queue import DEFAULT_QUEUE, Queue
-from hekla.engine.model.shard import Shard
+from hekla.engine.state.index import TaskIndex
 from hekla.engine.state.live import LiveState
-from hekla.engine.state.tasks import TaskBook
 from hekla.objects import Manifest
 from hekla.objects.complaint import Complaint
 
@@ -29,7 +27,7 @@ class Snapshot:
     state: LiveState = field(default_factory=LiveState)
     shard: Shard = field(default_factory=Shard)
     load: Mapping[str, NodeLoad] = field(default_factory=dict)
-    """How busy nodes really are, where somebody measures it."""
+    """How busy nodes really are, where that is measured."""
     complaints: list[Complaint] = field(default_factory=list)
 
     @property
@@ -45,7 +43,7 @@ class Snapshot:
         return self.state.jobs
 
     @property
-    def tasks(self) -> TaskBook:
+    def tasks(self) -> TaskIndex:
         return self.state.tasks
 
     def all_of(self, kind: type[M]) -> Sequence[M]:

@@ -19,7 +19,7 @@ from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
 from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, steady
 from hekla.insight.forecast.history import Past, ended_in
-from hekla.insight.forecast.rolls import OnRoll, Setting, alone, hopeless_in, roll, rolled
+from hekla.insight.forecast.rolls import WORTH_PROCESSES, OnRoll, Setting, alone, hopeless_in, roll, rolled
 from hekla.insight.forecast.run_times import Question, RunTimes, Source
 from hekla.insight.forecast.standing import Known, Standing, StandingJob, standing
 from hekla.objects import Manifest, Node, Queue, seconds
@@ -66,6 +66,8 @@ class Rolling:
     """Changes within this part of the time ahead are decided on together; none: finer for small clusters."""
     processes: int = 1
     """How many may roll at the same time, where that pays."""
+    worth_processes: float = WORTH_PROCESSES
+    """From so many seconds of work on it pays."""
 
     def __post_init__(self) -> None:
         for name, least in (("rolls", 1), ("horizon", 0.0), ("seed", 0), ("processes", 1)):
@@ -195,7 +197,12 @@ def forecast(
         hopeless = hopeless_in(setting, roll(setting, 0))
         setting = dataclasses.replace(setting, arrivals=_arrivals(arrivals, state, run_times, hopeless))
     starts, hopeless = rolled(
-        setting, rolling.rolls, hopeless=hopeless, processes=rolling.processes, on_roll=on_roll
+        setting,
+        rolling.rolls,
+        hopeless=hopeless,
+        processes=rolling.processes,
+        worth_processes=rolling.worth_processes,
+        on_roll=on_roll,
     )
     reasons = _reasons(setting, hopeless) if with_reasons else {}
     return _told(setting, moment, rolling, starts=starts, hopeless=hopeless, reasons=reasons)

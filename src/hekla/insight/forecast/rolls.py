@@ -116,6 +116,7 @@ def rolled(
     *,
     hopeless: frozenset[str] | None = None,
     processes: int = 1,
+    worth_processes: float,
     on_roll: OnRoll | None = None,
 ) -> tuple[Floats, frozenset[str]]:
     """(rolls, J) All rolls, and the jobs that can never start; the first roll finds those if nobody says."""
@@ -129,7 +130,7 @@ def rolled(
     if setting.is_certain:
         return np.tile(first, (count, 1)), hopeless
     rest = range(1, count)
-    if processes > 1 and each * len(rest) > WORTH_PROCESSES and (packed := _packed(setting)) is not None:
+    if processes > 1 and each * len(rest) > worth_processes and (packed := _packed(setting)) is not None:
         rows = _in_processes(packed, rest, hopeless, processes, tell)
     else:
         rows = _in_turn(setting, rest, hopeless, tell)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hekla.conf import Conf
 from hekla.controllers import default_queue, loaded_queue
 from hekla.engine.framework.registry import Registry
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import Shard
 from hekla.insight.plan.intake import SCHEDULER_NAMES, Desk, moment_after
 from hekla.insight.plan.request import Request, pods_of_request
 from hekla.insight.plan.search import Found, OnTry, Search

@@ -19,8 +19,7 @@ from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind, Decision, Evict, Nominate, OpenGate, UpdatePodGroup
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.benefit import Benefit, benefit_of
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import NodeLoad, Shard
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import Manifest, Pod, PodGroup

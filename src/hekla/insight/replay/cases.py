@@ -24,8 +24,7 @@ from hekla.clock import stopwatch
 from hekla.cluster.export import as_data, as_scenario
 from hekla.conf import Conf, effective, read_conf, require
 from hekla.engine.framework.registry import Registry
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import NodeLoad, Shard
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
 from hekla.insight.replay.replaying import Replayer

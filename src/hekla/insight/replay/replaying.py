@@ -15,8 +15,7 @@ import msgspec
 from hekla.conf import Conf, read_conf
 from hekla.engine.framework.decisions import Bind, Decision, Evict
 from hekla.engine.framework.registry import Registry
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.shard import Shard
+from hekla.engine.model.node import NodeLoad, Shard
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError

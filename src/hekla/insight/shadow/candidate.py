@@ -211,12 +211,12 @@ class Candidate:
             return f'node "{theirs if their_row is None else own}" is not known here'
         if task.node != NOWHERE and task.status is not Status.PENDING:
             session.take_back(task)
-        among = session.fitting.open_nodes(task) & session.nodes.can_hold(task)
+        among = session.scoring.open_nodes(task) & session.nodes.can_hold(task)
         if not among[their_row]:
-            said = session.fitting.diagnose(task, _only(their_row, len(among)), with_room=True).plainly()
+            said = session.scoring.diagnose(task, _only(their_row, len(among)), with_room=True).plainly()
             return f"{theirs} refuses it: {said.rpartition(': 1 ')[2]}"
         among[own_row] = True
-        scores = session.fitting.class_of(task).scores(task, among)
+        scores = session.scoring.class_of(task).scores_of(task, among)
         there, here = float(scores[their_row]), float(scores[own_row])
         if there == here:
             return f"both score {here:g}"

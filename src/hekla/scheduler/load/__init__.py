@@ -3,7 +3,7 @@
 Reading happens outside the core, before a cycle; sessions only see the numbers.
 """
 
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.scheduler.load.read import LoadCache, from_annotations, from_file, read_load
 
 __all__ = ["LoadCache", "NodeLoad", "from_annotations", "from_file", "read_load"]

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad
 from hekla.errors import InputError
 from hekla.exchange import ExchangeFailed, exchange
 from hekla.objects.complaint import printable, quoted

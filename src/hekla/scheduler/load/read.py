@@ -17,8 +17,7 @@ from pathlib import Path
 
 from hekla.conf import Conf
 from hekla.conf.without_effect import GOES_BY_LOAD
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import Node, NodeLoad
 from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint, did_you_mean, quoted, spoken

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from hekla.conf import Catalogue, Conf
 from hekla.engine.framework.decisions import Decision
-from hekla.engine.state.live import Changes, LiveState, Noted
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.manifests import Changes, Noted
 from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import InputError, said_by
-from hekla.objects import Manifest, Pod
+from hekla.objects import Manifest
 from hekla.private_files import OWNER_ONLY
 from hekla.server.recording.records import Header
 from hekla.server.recording.writer import CycleEntry, RecordingWriter, older
@@ -161,14 +162,8 @@ def put_aside(path: Path) -> None:
 
 
 def everything_in(state: LiveState) -> dict[type[Manifest], Changes]:
-    """All objects of a state as changes that lead to it, in an order that leads to the same places.
-
-    Pods stand as their tasks do: one that became another job's, or readable, joined last.
-    """
-    found: dict[type[Manifest], Changes] = {kind: dict(known) for kind, known in state.manifests.items()}
-    if Pod in found:
-        found[Pod] = {**{task.key: task.pod for task in state.tasks}, **found[Pod]}
-    return found
+    """All objects of a state as changes that lead to it, in the order in which they arrived."""
+    return {kind: dict(known) for kind, known in state.manifests.items()}
 
 
 class RecordingGuard:

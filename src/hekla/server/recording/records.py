@@ -25,10 +25,10 @@ from hekla.engine.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
-from hekla.engine.model.load import NodeLoad
+from hekla.engine.model.node import NodeLoad, Shard
 from hekla.engine.model.queue import DEFAULT_QUEUE
-from hekla.engine.model.shard import Shard
-from hekla.engine.state.live import LiveState, Noted
+from hekla.engine.state.live import LiveState
+from hekla.engine.state.manifests import Noted
 from hekla.objects import KINDS, Manifest
 from hekla.objects.complaint import Complaint
 

@@ -17,9 +17,8 @@ from typing import BinaryIO
 
 from hekla.conf import Catalogue, Conf, effective
 from hekla.engine.framework.decisions import Decision
-from hekla.engine.model.load import NodeLoad
-from hekla.engine.model.shard import Shard
-from hekla.engine.state.live import Noted
+from hekla.engine.model.node import NodeLoad, Shard
+from hekla.engine.state.manifests import Noted
 from hekla.errors import InputError
 from hekla.private_files import open_private
 from hekla.server.recording.records import (

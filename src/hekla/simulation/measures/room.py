@@ -36,7 +36,7 @@ class BesideRoom:
         return int(np.count_nonzero(self.seconds))
 
 
-def waited_beside_room(run: Run, moments: int = 500) -> BesideRoom:
+def waited_beside_room(run: Run, moments: int = 500, *, comparisons: int = COMPARISONS) -> BesideRoom:
     """Each gang's wait while there was room for a part of it, seen at equally spaced moments.
 
     Only the shape of a job's first role is looked at. At most 500 moments; fewer, and at least 50, on very
@@ -45,7 +45,7 @@ def waited_beside_room(run: Run, moments: int = 500) -> BesideRoom:
     jobs = run.jobs
     gangs = np.flatnonzero(taken_in(run) & (jobs.minimum > 1))
     shapes, shape = np.unique(jobs.shape[gangs], return_inverse=True)
-    edges = edges_of(run, affordable(run, len(shapes), moments))
+    edges = edges_of(run, affordable(run, len(shapes), moments, comparisons))
     looked_at = (edges[:-1] + edges[1:]) / 2
     first = np.searchsorted(looked_at, jobs.submitted[gangs])
     until = np.searchsorted(looked_at, settled(run, np.fmin(jobs.started, jobs.finished))[gangs])
@@ -82,7 +82,7 @@ def _fits_somewhere(run: Run, moments: Floats, shapes: Amounts, present: Mask) -
     return fits
 
 
-def splinters(run: Run, moments: Floats) -> tuple[Floats, Floats]:
+def splinters(run: Run, moments: Floats, *, comparisons: int = COMPARISONS) -> tuple[Floats, Floats]:
     """(T, R) What was idle and of no use to a pod of the mix, and all that was idle, at these moments.
 
     The mix are the pods of the run: for each resource those that ask for it, each kind by its number. What
@@ -92,7 +92,7 @@ def splinters(run: Run, moments: Floats) -> tuple[Floats, Floats]:
     shapes, mix = pod_mix(run)
     stuck = np.zeros((len(moments), len(run.resources)))
     idle = np.zeros_like(stuck)
-    looked_at = _spread(len(moments), affordable(run, len(shapes), len(moments)))
+    looked_at = _spread(len(moments), affordable(run, len(shapes), len(moments), comparisons))
     before = 0
     for row, (free, is_up, is_as_before) in zip(looked_at, free_at(run, moments[looked_at]), strict=True):
         if is_as_before:  # often so in a short run
@@ -174,7 +174,7 @@ def can_hold(free: Amounts, shapes: Amounts) -> Mask:
     return fits
 
 
-def affordable(run: Run, shapes: int, moments: int) -> int:
+def affordable(run: Run, shapes: int, moments: int, comparisons: int) -> int:
     """How many of the moments may be looked at."""
     cost = max(len(run.nodes.names) * len(run.resources) * shapes, 1)
-    return max(1, min(moments, max(FEWEST_MOMENTS, COMPARISONS // cost)))
+    return max(1, min(moments, max(FEWEST_MOMENTS, comparisons // cost)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from threading import Event
 from typing import Any
@@ -13,18 +12,17 @@ from typing import Any
 import pytest
 
 from fakes.http_api import Settings
-from fakes.peer import Behaviour, is_silent, peer, pours, says, trickles
+from fakes.peer import Behaviour, heard, is_silent, peer, pours, says, trickles
 from hekla.clock import WallClock
-from hekla.cluster.kubernetes.api import client as client_module
 from hekla.cluster.kubernetes.api.access import Access
 from hekla.cluster.kubernetes.api.client import LONGEST_WAIT, Client, Refused, Unreachable
 from hekla.cluster.kubernetes.api.lease import Leadership, LeaseOptions
 from hekla.cluster.kubernetes.api.reading import find_conf, list_cluster
-from hekla.errors import ClusterError, InputError
+from hekla.errors import InputError
 from hekla.objects import Node
 from hekla.server.deploy.apply import apply
 
-TIME, PATIENCE = 0.3, 2.0
+TIME = 0.3
 OK = b"HTTP/1.1 200 OK\r\n"
 Call = Callable[[Client], Awaitable[object]]
 
@@ -61,9 +59,9 @@ SLOW: dict[str, Behaviour] = {
 }
 
 
-def call(address: str, what: Call) -> object:
+def call(address: str, what: Call, **options: Any) -> object:
     async def whole() -> object:
-        async with Client(Access(lambda: Settings(f"http://{address}")), timeout=TIME) as client:
+        async with Client(Access(lambda: Settings(f"http://{address}")), timeout=TIME, **options) as client:
             return await what(client)
 
     return asyncio.run(whole())
@@ -72,33 +70,24 @@ def call(address: str, what: Call) -> object:
 @pytest.mark.parametrize("caller", CALLERS)
 @pytest.mark.parametrize("behaviour", SLOW)
 def test_a_call_has_one_deadline(caller: str, behaviour: str) -> None:
-    with peer(SLOW[behaviour]) as address:
-        began = time.monotonic()
-        with pytest.raises(ClusterError):
-            call(address, CALLERS[caller])
-        assert time.monotonic() - began < PATIENCE
+    with peer(SLOW[behaviour]) as address, pytest.raises(Unreachable, match="it took too long"):
+        call(address, CALLERS[caller])
 
 
 @pytest.mark.parametrize("behaviour", ["silence", "headers that trickle"])
 def test_a_watch_is_answered_in_the_time_of_a_call(behaviour: str) -> None:
-    with peer(SLOW[behaviour]) as address:
-        began = time.monotonic()
-        with pytest.raises(Unreachable, match="it took too long"):
-            call(address, _watched)
-        assert time.monotonic() - began < PATIENCE
+    with peer(SLOW[behaviour]) as address, pytest.raises(Unreachable, match="it took too long"):
+        call(address, _watched)
 
 
 def test_a_stale_token_that_is_refused_slowly_does_not_double_the_time() -> None:
     def behave(connection: Any, is_over: Any) -> None:
-        says(b"")(connection, is_over)
+        heard(connection)
         is_over.wait(0.2)
         connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
-    with peer(behave) as address:
-        began = time.monotonic()
-        with pytest.raises(Unreachable, match="it took too long"):
-            call(address, CALLERS["get"])
-        assert time.monotonic() - began < PATIENCE
+    with peer(behave) as address, pytest.raises(Unreachable, match="it took too long"):
+        call(address, CALLERS["get"])
 
 
 @pytest.mark.parametrize("where", ["http://127.0.0.1:1/", "https://elsewhere.example/", "/other"])
@@ -111,14 +100,13 @@ def test_nobody_is_followed_elsewhere(where: str) -> None:
             call(address, _watched)
 
 
-def test_answers_and_events_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "LARGEST_ANSWER", 2**20)
+def test_answers_and_events_have_a_largest_size() -> None:
     packed = gzip.compress(b" " * 2**24)
     bomb = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed
     endless = pours(OK + b"\r\n", b" " * 65536)
     for behave, what in ((endless, CALLERS["get"]), (says(bomb), CALLERS["get"]), (endless, _watched)):
         with peer(behave) as address, pytest.raises(Unreachable, match="answered more than 1 MB"):
-            call(address, what)
+            call(address, what, largest_answer=2**20)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +145,13 @@ class Stuck(Settings):
         return ""
 
 
-def test_a_plugin_that_hangs_holds_up_neither_the_loop_nor_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hekla.cluster.kubernetes.api.access.LONGEST_LOAD", 2 * TIME)
+def test_a_plugin_that_hangs_holds_up_neither_the_loop_nor_the_call() -> None:
     is_over, ticks = Event(), 0
 
     async def whole(address: str) -> None:
         nonlocal ticks
-        async with Client(Access(lambda: Stuck(f"http://{address}", is_over)), timeout=TIME) as client:
+        access = Access(lambda: Stuck(f"http://{address}", is_over), patience=2 * TIME)
+        async with Client(access, timeout=TIME) as client:
             calls = [asyncio.create_task(client.get("/api/v1/pods")) for _ in range(20)]
             while not all(one.done() for one in calls):
                 ticks += 1
@@ -174,16 +162,13 @@ def test_a_plugin_that_hangs_holds_up_neither_the_loop_nor_the_call(monkeypatch:
             assert sum(one.name == "credentials" for one in threading.enumerate()) == 1
 
     with peer(is_silent) as address:
-        began = time.monotonic()
         asyncio.run(whole(address))
-        assert time.monotonic() - began < PATIENCE
     is_over.set()
-    assert ticks > 10
+    assert 10 < ticks < 200, "the loop stood still, or the plugin was waited for"
 
 
-def test_a_plugin_that_hangs_at_the_start_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hekla.cluster.kubernetes.api.access.LONGEST_LOAD", 0.1)
+def test_a_plugin_that_hangs_at_the_start_is_one_error() -> None:
     is_over = Event()
     with pytest.raises(InputError, match=r"no credentials after 0.1 s"):
-        Access(lambda: is_over.wait(10))
+        Access(lambda: is_over.wait(10), patience=0.1)
     is_over.set()

@@ -31,14 +31,15 @@ LONGEST_LOAD = 30.0
 class Access:
     """What the official client's loader found out; `reload` reads it again, after a refusal for instance."""
 
-    def __init__(self, load: Callable[[], Any]) -> None:
+    def __init__(self, load: Callable[[], Any], *, patience: float = LONGEST_LOAD) -> None:
         self._load = load
+        self._patience = patience
         self._asked_at = 0.0
         self.reload()
 
     def reload(self) -> None:
         """Read files and run plugins again: a token may have been replaced."""
-        self._settings = _in_time(self._load)
+        self._settings = _in_time(self._load, self._patience)
         self._headers: dict[str, str] | None = None
 
     @property
@@ -62,7 +63,7 @@ class Access:
 
     def ask(self) -> dict[str, str]:
         """Who we are; a token about to expire is replaced first."""
-        self._headers, self._asked_at = _in_time(self._ask), stopwatch()
+        self._headers, self._asked_at = _in_time(self._ask, self._patience), stopwatch()
         return self._headers
 
     def _ask(self) -> dict[str, str]:
@@ -113,7 +114,7 @@ def find_access(kubeconfig: Path | None = None, context: str | None = None, mast
     return Access(load)
 
 
-def _in_time(work: Callable[[], T]) -> T:
+def _in_time(work: Callable[[], T], patience: float) -> T:
     """What it gives, if it gives anything in time; a plugin that hangs is left alone and holds nothing up."""
     result: Future[T] = Future()
 
@@ -125,9 +126,9 @@ def _in_time(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="credentials", daemon=True).start()
     try:
-        return result.result(LONGEST_LOAD)
+        return result.result(patience)
     except TimeoutError as error:
-        raise InputError(f"no way to the cluster: no credentials after {LONGEST_LOAD:g} s") from error
+        raise InputError(f"no way to the cluster: no credentials after {patience:g} s") from error
 
 
 def _has_file() -> bool:

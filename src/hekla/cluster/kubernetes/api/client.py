@@ -128,12 +128,14 @@ class Client:
         rate: Rate | None = None,
         timeout: float = 30.0,
         agent: str = "hekla",
+        largest_answer: int = LARGEST_ANSWER,
         watermark: VersionWatermark | None = None,
     ) -> None:
         self.watermark = watermark or VersionWatermark()
         self._access = access
         self._rate = rate or Rate()
         self._seconds = timeout
+        self._largest_answer = largest_answer
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
         self._agent = f"{agent}/{__version__}"
         self._session: aiohttp.ClientSession | None = None
@@ -214,8 +216,8 @@ class Client:
             return b"".join(pieces)
 
     def _check_size(self, size: int) -> None:
-        if size > LARGEST_ANSWER:
-            raise Unreachable(f"{self.server} answered more than {LARGEST_ANSWER // 2**20} MB")
+        if size > self._largest_answer:
+            raise Unreachable(f"{self.server} answered more than {self._largest_answer // 2**20} MB")
 
     async def lines(self, path: str, params: Mapping[str, str], timeout: float) -> AsyncIterator[bytes]:
         """The lines of an answer that goes on for so long at most; ends when the server ends it.

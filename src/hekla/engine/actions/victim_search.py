@@ -1,0 +1,260 @@
+"""Victim search: where a task would have room if other tasks were evicted, and which tasks those are.
+
+Shared by preempt and reclaim. Plugins are offered the candidates of a node; those that they let go are its
+victims if the task then fits. A node is passed over only where a closer look would refuse it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from hekla.conf import argument
+from hekla.engine.framework.heap import Heap
+from hekla.engine.framework.orders import (
+    by_name,
+    jobs_in_order,
+    least_important_first,
+    queues_in_order,
+    victims_in_order,
+)
+from hekla.engine.framework.points import PREEMPTABLE
+from hekla.engine.framework.session import Session, VictimPoint
+from hekla.engine.framework.statement import Statement
+from hekla.engine.ledger.arrays import Mask
+from hekla.engine.model.job import Job
+from hekla.engine.model.queue import Queue
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
+
+NEVER = "Never"
+
+MayEvict = Callable[[Task, Task], bool]
+"""Whether, for the first task, the second may be evicted."""
+Fits = Callable[[Session, Task, int], bool]
+"""Whether the task now fits on the node of that row."""
+Victims = Heap[Task] | deque[Task]
+"""Tasks to be evicted one by one, from the end."""
+
+
+def victim_mode_argument() -> Literal["tiers", "intersectAll"]:
+    """How plugins agree on victims, which preempt and reclaim have under the same name."""
+    return argument(
+        "tiers", key="victimMode", help="victims are agreed on tier by tier, or by all plugins together"
+    )
+
+
+def starving_jobs(session: Session, jobs: Iterable[Job]) -> dict[str, Heap[Job]]:
+    """Jobs that lack room, and for which tasks may be evicted, by queue."""
+    by_queue: dict[str, Heap[Job]] = {}
+    for job in jobs:
+        if session.is_starving(job) and session.may_evict_for(job):
+            by_queue.setdefault(job.queue, jobs_in_order(session)).push(job)
+    return by_queue
+
+
+def starving_queues(session: Session, jobs: Iterable[Job]) -> Iterator[tuple[Queue, Heap[Job]]]:
+    """The queues in order, each with those of its jobs."""
+    starving = starving_jobs(session, jobs)
+    queues = queues_in_order(session, (session.queues[name] for name in starving))
+    while queues:
+        queue = queues.pop()
+        yield queue, starving[queue.name]
+
+
+def ungated_tasks(job: Job) -> list[Task]:
+    return [task for task in job.roster.having(Status.PENDING).values() if not task.is_gated]
+
+
+def resolvable(session: Session, task: Task, among: Mask) -> Mask:
+    """Of these nodes all but those that refused the task for good earlier in this cycle."""
+    known = session.jobs[task.job].fit_errors.get(task.uid)
+    return among if known is None or known.unresolvable is None else among & ~known.unresolvable
+
+
+@dataclass
+class VictimSearch:
+    """The search for the tasks of one queue, job after job.
+
+    What it knows of a node holds until the node changes; that a node is futile, for the present job only.
+    """
+
+    session: Session
+    point: VictimPoint
+    is_candidate: Callable[[Task], bool]
+    by_all: bool
+    """Whether all plugins must agree on victims, instead of tier by tier."""
+    action: str
+
+    def __post_init__(self) -> None:
+        self._seen = self.session.nodes.journal.now
+        self._candidates: dict[int, list[Task]] = {}
+        self._bound = self.session.nodes.used.copy(order="F")
+        """What evictions could free at most: all that is used; where candidates are known, what they use."""
+        self._futile = FutileNodes(self.session, self.point)
+
+    def begin(
+        self,
+        may_evict: MayEvict,
+        *,
+        remembers: bool = True,
+        only_evicts: bool = False,
+        proves_fit: bool = False,
+    ) -> None:
+        """From here on for another job, or once more for the same after an attempt that was undone.
+
+        The search may remember futile nodes, leave out nodes without candidates, and ask queue and filters
+        once more whether the task may run where the victims are gone.
+        """
+        self._may_evict, self._remembers = may_evict, remembers
+        self._only_evicts, self._proves_fit = only_evicts, proves_fit
+        self._futile.clear()
+
+    def promising(self, task: Task) -> Mask:
+        """The nodes that could hold the task if all candidates went, and have not proved futile."""
+        nodes = self.session.nodes
+        if not self.session.shortcuts.bounds:
+            return np.ones(len(nodes), dtype=np.bool_)
+        self._follow_changes()
+        promising = ~self._futile.rows_for(task)
+        if self._only_evicts:
+            promising &= self._bound[:, self.session.axis.pods] > 0
+        for column in task.asked:
+            promising &= nodes.future[:, column] + self._bound[:, column] >= task.vector[column]
+        return promising
+
+    def victims(self, task: Task, row: int) -> list[Task] | None:
+        """The tasks of the node that plugins let go; None where the task does not fit with them gone."""
+        session = self.session
+        candidates = [one for one in self._candidates_on(row) if self._may_evict(task, one)]
+        offered = least_important_first(session, candidates, session.jobs[task.job])
+        ask = session.preemptable if self.point is PREEMPTABLE else session.reclaimable
+        victims = ask(task, offered, by_all=self.by_all) if offered else []
+        if (offered or not self._only_evicts) and fits_without(session, task, row, victims):
+            return victims
+        if self._remembers:
+            self._futile.note(task, row, offered)
+        return None
+
+    def make_room_on(self, statement: Statement, task: Task, row: int, until: Fits) -> bool:
+        """Evict the node's victims until the task fits, and pipeline it there; False where that fails."""
+        victims = self.victims(task, row)
+        if victims is None:
+            return False
+        waiting = victims_in_order(self.session, victims, task)
+        return self.evict(statement, task, row, waiting, partial(until, self.session, task, row))
+
+    def evict(
+        self, statement: Statement, task: Task, row: int, victims: Victims, until: Callable[[], bool]
+    ) -> bool:
+        """Evict victims until it is enough, and pipeline the task; False, and nothing done, if that fails."""
+        session = self.session
+        with session.statement() as attempt:
+            is_enough = until()
+            while victims and not is_enough:
+                attempt.evict(victims.pop(), self.action, beneficiary=task.job)
+                is_enough = until()
+            if not is_enough or (self._proves_fit and not would_run(session, task, row)):
+                return False
+            if not attempt.pipeline(task, row, evicted=attempt.has_evictions):
+                return False
+            statement.merge(attempt)
+            return True
+
+    def _candidates_on(self, row: int) -> list[Task]:
+        """The candidates on the node, in order of their names."""
+        self._follow_changes()
+        known = self._candidates.get(row)
+        if known is None or not self.session.shortcuts.bounds:
+            known = by_name(filter(self.is_candidate, self.session.nodes.tasks_on[row].values()))
+            self._candidates[row] = known
+            self._bound[row] = sum([task.vector for task in known])
+        return known
+
+    def _follow_changes(self) -> None:
+        journal = self.session.nodes.journal
+        if journal.now != self._seen:
+            rows: list[int] = journal.since(self._seen).tolist()
+            self._seen = journal.now
+            self._bound[rows] = self.session.nodes.used[rows]
+            for row in rows:
+                self._candidates.pop(row, None)
+            self._futile.forget(rows)
+
+
+class FutileNodes:
+    """Nodes that refused a task and will refuse all tasks like it, while room is made for its job elsewhere.
+
+    Meanwhile that job only gains, and all other jobs only lose. A job that loses a task may change its place
+    in the order of jobs, and with it which candidates plugins name first.
+    """
+
+    def __init__(self, session: Session, point: VictimPoint) -> None:
+        self._session = session
+        self._point = point
+        is_moving = session.has_moving_task_order or session.dispatch.has_moving_job_order
+        self._lasts = session.shortcuts.bounds and not is_moving
+        self.clear()
+
+    def clear(self) -> None:
+        self._of_class: dict[Hashable, Mask] = {}
+        self._shared: dict[str, tuple[int, set[int]]] = {}
+        """By job that shares futile nodes with other jobs: how often its tasks had moved, and those nodes."""
+
+    def rows_for(self, task: Task) -> Mask:
+        """The nodes not to look at for this task; do not change the mask."""
+        key = self._session.scoring.key_of(task)
+        known = self._of_class.get(key)
+        if known is None:
+            known = self._of_class[key] = np.zeros(len(self._session.nodes), dtype=np.bool_)
+        return known
+
+    def note(self, task: Task, row: int, offered: list[Task]) -> None:
+        """The node has refused the task with these candidates: remember it where it would do so again."""
+        session = self._session
+        if not self._lasts:
+            return
+        most = session.most_victims(self._point, task, offered)
+        if any(fits_without(session, task, row, victims) for victims in most):
+            return
+        self.rows_for(task)[row] = True
+        owners = {candidate.job for candidate in offered}
+        for uid in owners if len(owners) > 1 else ():
+            self._shared.setdefault(uid, (session.jobs[uid].roster.moves, set()))[1].add(row)
+
+    def forget(self, rows: list[int]) -> None:
+        """These nodes have changed; a job that lost a task there may now change the order elsewhere."""
+        tasks_on = self._session.nodes.tasks_on
+        present = {task.job for row in rows for task in tasks_on[row].values()} if self._shared else set()
+        for uid in present & self._shared.keys():
+            if self._shared[uid][0] != self._session.jobs[uid].roster.moves:
+                rows = [*rows, *self._shared.pop(uid)[1]]
+        for mask in self._of_class.values():
+            mask[rows] = False
+
+
+def would_run(session: Session, task: Task, row: int, *, is_simulated: bool = False) -> bool:
+    """Queue, room and plugins all say yes, as things stand or, where tasks are supposed gone, simulated."""
+    queue = session.queues[session.jobs[task.job].queue]
+    may_take = session.would_be_allocatable if is_simulated else session.is_allocatable
+    if not may_take(queue, task) or not fits_without(session, task, row):
+        return False
+    return session.would_suit(task, row) if is_simulated else bool(session.scoring.open_nodes(task)[row])
+
+
+def fits_without(session: Session, task: Task, row: int, victims: Iterable[Task] = ()) -> bool:
+    """Would the node have room for the task with these victims gone?"""
+    # Plain numbers: arrays of a handful are slow.
+    room, need = session.nodes.future[row].tolist(), task.vector.tolist()
+    lacking = {at: need[at] - room[at] for at in task.asked if need[at] > room[at]}
+    for victim in victims:
+        if not lacking:
+            break
+        freed = victim.vector.tolist()
+        lacking = {at: short - freed[at] for at, short in lacking.items() if short > freed[at]}
+    return not lacking

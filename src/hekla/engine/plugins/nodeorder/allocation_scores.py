@@ -1,0 +1,139 @@
+"""Allocation scores: how free, how full and how evenly used a node would be with the task on it.
+
+Whole numbers as Kubernetes computes them, worked out column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from hekla.engine.ledger.arrays import Amounts, Floats, Mask, Rows, picked
+
+MAX_NODE_SCORE = 100
+EXACT_IN_FLOATS = 2**46
+"""Below this, a hundredfold amount divided by another rounds to no other whole number than it should."""
+
+
+@dataclass(frozen=True, eq=False)
+class Capacity:
+    """What nodes have of a few resources, and in which columns of a ledger those stand."""
+
+    places: tuple[int, ...]
+    amounts: Amounts
+    """(P, N)"""
+    divisors: Floats
+    """The same, and 1 where there is nothing."""
+    doubled: Floats
+    """Twice the divisors."""
+    pairs: Sequence[tuple[int, int, Mask]]
+    """Two of three resources, and which nodes have just these, where there are such."""
+    loners: Mask | None
+    """Which nodes have less than two of the resources; None where all have more."""
+    kinds: Floats | float
+    """How many of the resources each node has, and 1 where it has none; a number where all have all."""
+    is_small: bool
+
+
+def capacity_of(allocatable: Amounts, places: Sequence[int]) -> Capacity:
+    """allocatable: (N, R)"""
+    amounts = np.ascontiguousarray(allocatable[:, list(places)].T)
+    counted = np.count_nonzero(amounts, axis=0)
+    is_everywhere = (counted == len(places)).all()
+    is_loner = counted < 2
+    divisors = np.maximum(amounts, 1).astype(np.float64)
+    return Capacity(
+        tuple(places),
+        amounts,
+        divisors,
+        2.0 * divisors,
+        [(left, right, mask) for left, right, mask in _pairs(amounts > 0) if mask.any()],
+        is_loner if is_loner.any() else None,
+        float(len(places)) if is_everywhere else np.maximum(counted, 1).astype(np.float64),
+        bool(amounts.max(initial=0) < EXACT_IN_FLOATS),
+    )
+
+
+def _pairs(present: Mask) -> Iterator[tuple[int, int, Mask]]:
+    """Of three resources every two, and which nodes have just these.   present: (P, N)"""
+    for lacking, left, right in ((0, 1, 2), (1, 0, 2), (2, 0, 1)) if len(present) == 3 else ():
+        yield left, right, present[left] & present[right] & ~present[lacking]
+
+
+# Of the nodes in these rows: held: (P, rows)   asked: (P, 1)   ->   (rows,)
+
+
+def least_allocated(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
+    """The part of each resource that would stay free, in percent, on average."""
+    free: Amounts = picked(has.amounts, rows) - held
+    np.subtract(free, asked, out=free)
+    return _mean_percent(np.maximum(free, 0, out=free), has, rows)
+
+
+def most_allocated(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
+    """The part of each resource that would be in use, in percent, on average."""
+    return _mean_percent(np.minimum(held + asked, picked(has.amounts, rows)), has, rows)
+
+
+def _mean_percent(amounts: Amounts, has: Capacity, rows: Rows) -> Floats:
+    """Which part of the capacity that is, in whole percent, rounded down, and the mean of these as well.
+
+    What a node does not have is not counted, and adds nothing.
+    """
+    np.multiply(amounts, MAX_NODE_SCORE, out=amounts)
+    if has.is_small:
+        parts: Floats = amounts / picked(has.divisors, rows)
+        np.floor(parts, out=parts)
+    else:
+        parts = (amounts // np.maximum(picked(has.amounts, rows), 1)).astype(np.float64)
+    mean: Floats = reduce(np.add, parts)
+    np.divide(mean, has.kinds if isinstance(has.kinds, float) else picked(has.kinds, rows), out=mean)
+    return np.floor(mean, out=mean)
+
+
+def balanced_allocation(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
+    """Whether the task makes the use of resources more even (up to 100) or less (down to 50)."""
+    halves = np.empty((len(held), 2, held.shape[1]))
+    doubled = picked(has.doubled, rows)
+    np.divide(held, doubled, out=halves[:, 0])
+    np.divide(held + asked, doubled, out=halves[:, 1])
+    np.minimum(halves, 0.5, out=halves)
+    even = unevenness(halves, has, rows)
+    np.subtract(1.0, even, out=even)
+    np.multiply(even, MAX_NODE_SCORE, out=even)
+    np.floor(even, out=even)
+    score: Floats = even[1] - even[0]
+    np.add(score, 150.0, out=score)
+    np.multiply(score, 0.5, out=score)
+    return np.floor(score, out=score)
+
+
+def unevenness(halves: Floats, has: Capacity, rows: Rows) -> Floats:
+    """The standard deviation of two or three shares, over the resources that a node has.
+
+    Shares are given by halves: halving is exact, and of two shares half their distance is what is wanted.
+
+    halves: (P, 2, rows)   ->   (2, rows)
+    """
+    even = _apart(halves[0], halves[1]) if len(halves) == 2 else _deviation_of_three(halves)
+    for left, right, has_just_these in has.pairs:
+        np.copyto(even, _apart(halves[left], halves[right]), where=has_just_these[rows])
+    if has.loners is not None:
+        np.copyto(even, 0.0, where=has.loners[rows])
+    return even
+
+
+def _deviation_of_three(halves: Floats) -> Floats:
+    squares: Floats = halves - (halves[0] + halves[1] + halves[2]) / 3
+    np.multiply(squares, squares, out=squares)
+    deviation: Floats = (squares[0] + squares[1] + squares[2]) / 3
+    np.sqrt(deviation, out=deviation)
+    return np.multiply(deviation, 2.0, out=deviation)
+
+
+def _apart(left: Floats, right: Floats) -> Floats:
+    apart: Floats = left - right
+    return np.absolute(apart, out=apart)

@@ -1,0 +1,189 @@
+"""Taking in: what was noted becomes part of the state; it costs what has changed, not what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from hekla.engine.ledger.axis import Axis
+from hekla.engine.model.benefit import benefit_of
+from hekla.engine.model.job import Job
+from hekla.engine.model.node import Node
+from hekla.engine.model.queue import Queue, queue_of
+from hekla.engine.model.status import ALLOCATED_SET, Status, status_of
+from hekla.engine.model.task import NOWHERE, Task, Weight, has_only_moved
+from hekla.engine.state.manifests import Changes, Noted, Reader
+from hekla.objects import CSINode, HyperNode, Pod, PodGroup, PriorityClass
+from hekla.objects import Node as NodeManifest
+from hekla.objects import Queue as QueueManifest
+from hekla.objects.complaint import Complaint
+
+if TYPE_CHECKING:
+    from hekla.engine.state.live import LiveState
+
+STAYING = (Status.BOUND, Status.RUNNING)
+
+
+class Intake:
+    """Brings a state up to date, step by step."""
+
+    def __init__(self, state: LiveState, default_queue: str, ignored_provisioners: Collection[str]) -> None:
+        self._state = state
+        self._reader = Reader(state.all_manifests, state.index, default_queue, ignored_provisioners)
+        self._weights: WeakValueDictionary[Hashable, Weight] = WeakValueDictionary()
+        """By what is asked for, as long as there is a task that does."""
+
+    def complaints(self) -> Iterator[Complaint]:
+        """What cannot be used as it is."""
+        state = self._state
+        yield from self._reader.faults.values()
+        yield from state.index.complaints(state.manifests.get(PodGroup, {}))
+        yield from state.ledgers.complaints()
+
+    def follow(self, noted: Changes) -> set[str]:
+        """The keys of pods that went where the session had put them, or stay where they were.
+
+        They take their tasks along: nothing is undone and done again for them.
+        """
+        state, followed = self._state, set()
+        for key, pod in noted.items():
+            if not isinstance(pod, Pod) or not pod.spec.node_name:
+                continue
+            task = state.tasks.get(key)
+            if task is None or task.node == NOWHERE or task.status not in ALLOCATED_SET:
+                continue
+            status = status_of(pod)
+            stays = pod.spec.node_name == task.node_name and status in STAYING
+            if stays and has_only_moved(task.pod, pod):
+                task.pod = pod
+                state.set_status(task, status)
+                state.pods.bring_back(task)
+                state.attention.change(task.job)
+                followed.add(key)
+        return followed
+
+    def take_in(self, noted: Noted, followed: Collection[str]) -> None:
+        """One step; the tasks of the pods that were followed are up to date."""
+        state, reader = self._state, self._reader
+        self._forget_derived(noted)
+        if PriorityClass in noted:
+            state.attention.change(*[job.uid for job in reader.learn_priorities()])
+        nodes = reader.nodes(noted)
+        queues = reader.read(QueueManifest, noted.get(QueueManifest, {}), queue_of)
+        jobs = reader.jobs(noted.get(PodGroup, {}))
+        tasks = reader.tasks(noted, followed)
+        self._widen(resources_in(nodes, queues, jobs, tasks))
+        if nodes:
+            moved_tasks = state.ledgers.change(nodes, state.manifests[NodeManifest])
+            state.attention.change(*[task.job for task in moved_tasks])
+        if queues and (moved := self._take_in_queues(queues)):
+            jobs = {**reader.jobs_again(moved), **jobs}
+        self._take_in_jobs(jobs)
+        self._take_in_tasks(tasks)
+        state.attention.renew(state.jobs)
+
+    def _forget_derived(self, noted: Noted) -> None:
+        state = self._state
+        if NodeManifest in noted or HyperNode in noted:
+            state.kept_tree = None
+        if HyperNode in noted:
+            # Whether the tier that a job names is known may have changed, and that is told.
+            for job in state.jobs.values():
+                if job.has_topology:
+                    state.attention.outdate(job.uid)
+        if NodeManifest in noted or CSINode in noted or QueueManifest in noted:
+            state.kept_derived.clear()
+
+    def _widen(self, names: set[str]) -> None:
+        """Resources that were never heard of before get columns; of many, those out of use lose theirs."""
+        state = self._state
+        if names <= state.axis.column_of.keys():
+            return
+        is_crowded = len(names.union(state.axis.names)) > state.most_resources
+        state.axis = Axis(names.union(self._resources_in_use() if is_crowded else state.axis.names))
+        state.kept_derived.clear()
+        state.ledgers.widen(state.axis)
+        self._weights.clear()
+        for task in state.tasks:
+            self._lay_out(task)
+        for job in state.jobs.values():
+            job.min_vector = None
+        state.attention.change(*state.jobs)
+
+    def _resources_in_use(self) -> set[str]:
+        state = self._state
+        nodes = {node.name: node for node in state.nodes.nodes}
+        return resources_in(nodes, state.queues, state.jobs, {task.key: task for task in state.tasks})
+
+    def _lay_out(self, task: Task) -> None:
+        """Amounts by name become a vector; tasks that ask for the same share one."""
+        axis = self._state.axis
+        shape = (*task.request.items(), task.nonzero, task.nonzero_on_node)
+        weight = self._weights.get(shape)
+        if weight is None:
+            vector, asked = axis.vector(task.request), axis.compared(task.request)
+            weight = Weight(vector, task.nonzero, asked, axis.pods, task.nonzero_on_node)
+            self._weights[shape] = weight
+        task.vector, task.asked, task.weight = weight.vector, weight.asked, weight
+
+    def _take_in_queues(self, changed: Mapping[str, Queue | None]) -> set[str]:
+        """The names of queues that came or went."""
+        state = self._state
+        known = {**state.queues, **changed}
+        names = [name for name in state.manifests[QueueManifest] if known.get(name) is not None]
+        before, state.queues = state.queues, {name: queue for name in names if (queue := known[name])}
+        return before.keys() ^ state.queues.keys()
+
+    def _take_in_jobs(self, changed: Mapping[str, Job | None]) -> None:
+        state = self._state
+        for uid, job in changed.items():
+            old = state.index.job(uid)
+            if job is not None and self._reader.has_queue(job, state.queues):
+                if job is not old:
+                    state.index.put(job)
+                    state.attention.outdate(uid)
+            elif old is not None:
+                state.index.drop(old)
+            if job is not None and benefit_of(job.pod_group.status) is not None:
+                state.beneficiaries.add(uid)
+            else:
+                state.beneficiaries.discard(uid)
+            state.attention.change(uid)
+
+    def _take_in_tasks(self, changed: Mapping[str, Task | None]) -> None:
+        state = self._state
+        for key, task in changed.items():
+            old = state.tasks.get(key)
+            if old is not None:
+                state.ledgers.take_off(old)
+                if task is not None and task.weight is old.weight:
+                    state.attention.change(task.job)
+                    state.index.renew(old, task)
+                    continue
+            if task is not None:
+                self._lay_out(task)
+            state.index.swap(old, task)
+            for one in (old, task):
+                if one is not None:
+                    state.attention.outdate(one.job)
+        state.ledgers.load([task for task in changed.values() if task is not None])
+
+
+def resources_in(
+    nodes: Mapping[str, Node | None],
+    queues: Mapping[str, Queue | None],
+    jobs: Mapping[str, Job | None],
+    tasks: Mapping[str, Task | None],
+) -> set[str]:
+    """The names of all resources that these speak of."""
+    names: set[str] = set()
+    for node in filter(None, nodes.values()):
+        names.update(node.allocatable)
+    for queue in filter(None, queues.values()):
+        names.update(queue.capability, queue.deserved, queue.guarantee)
+    for job in filter(None, jobs.values()):
+        names.update(job.min_resources or ())
+    for task in filter(None, tasks.values()):
+        names.update(task.request)
+    return names
