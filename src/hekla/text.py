@@ -77,6 +77,12 @@ def aligned(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def some_of(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 

@@ -85,7 +85,7 @@ def test_decide_prints_a_table_for_people(manifests: Path) -> None:
     told = hekla("decide", manifests)
     assert told.returncode == 0
     assert "default/solo   n1" in told.stdout
-    assert "1 bound, 0 evicted, 0 promised room" in told.stdout
+    assert "1 bound, 0 evicted, 0 pipelined" in told.stdout
 
 
 def test_decide_reads_manifests_from_standard_input() -> None:

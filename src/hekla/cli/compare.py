@@ -42,8 +42,8 @@ from hekla.engine.framework.registry import Registry
 from hekla.insight.compare import (
     Arrivals,
     AsTheyAre,
+    ComparedConf,
     Comparison,
-    Entrant,
     Jittered,
     Resampled,
     comparison_data,
@@ -135,15 +135,15 @@ def compare(  # noqa: PLR0917 - one parameter per option
     require_writable(report_file)
     arrivals = chosen_arrivals(given)
     registry = registry_with(plugins)
-    entrants = chosen_entrants(conf_files, presets, registry, strict=strict)
+    compared_confs = chosen_entrants(conf_files, presets, registry, strict=strict)
     nodes = chosen_nodes(node_texts, given)
     with readable_again(workload_file) as path:
         source = WorkloadFile.of(path, {**given, "seed": seed}, nodes)
         some = source(seed)
-        with watched([entrant.name for entrant in entrants], seed, output) as watch:
+        with watched([compared_conf.name for compared_conf in compared_confs], seed, output) as watch:
             comparison = compare_all(
                 source,
-                entrants,
+                compared_confs,
                 seeds=range(seed, seed + seed_count),
                 nodes=nodes or default_nodes(some),
                 options=chosen_options(given),
@@ -210,7 +210,7 @@ def readable_again(path: Path) -> Iterator[Path]:
 
 def chosen_entrants(
     conf_files: Sequence[Path], presets: Sequence[str], registry: Registry, *, strict: bool
-) -> list[Entrant]:
+) -> list[ComparedConf]:
     if len(conf_files) + len(presets) < 2:
         raise click.UsageError(
             "give two configurations or more, by --conf or --preset; the first is the base"
@@ -221,7 +221,7 @@ def chosen_entrants(
         *((None, preset) for preset in presets),
     ]
     return [
-        Entrant(name, chosen_conf(*one, registry, strict=strict), registry)
+        ComparedConf(name, chosen_conf(*one, registry, strict=strict), registry)
         for name, one in zip(numbered(names), chosen, strict=True)
     ]
 

@@ -11,7 +11,14 @@ import click
 
 from hekla.cli.embedded_run import embed
 from hekla.cli.from_cluster import conf_for, facts_for, ignored_provisioners_option, live_options, reach
-from hekla.cli.options import GoSwitches, Teller, chosen_conf, configuration, registry_with, usable_conf
+from hekla.cli.options import (
+    GoSwitches,
+    WarningPrinter,
+    chosen_conf,
+    configuration,
+    registry_with,
+    usable_conf,
+)
 from hekla.cli.output import Style, as_json, echo, echo_data, output_option, warn
 from hekla.clock import WallClock, stopwatch
 from hekla.cluster.embedded import Options
@@ -206,11 +213,11 @@ def after_cycles(
     """The last of so many cycles on an embedded cluster that holds these manifests."""
 
     options = Options(ignored_provisioners=ignored)
-    embedded, teller = embed(files, conf, registry, options=options), Teller()
+    embedded, printer = embed(files, conf, registry, options=options), WarningPrinter()
     with embedded.loop as loop:
         for _ in range(cycles):
             report = loop.step(Profile() if profile else None)
-            teller.tell((*embedded.cluster.complaints, *report.session.snapshot.complaints))
+            printer.tell((*embedded.cluster.complaints, *report.session.snapshot.complaints))
     return report
 
 

@@ -73,11 +73,11 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     embedded = embed([Path(str(HERE / CLUSTER))], conf, registry)
     maintenance, witness = Maintenance(embedded), Witness(embedded.cluster)
 
-    def spectator(report: CycleReport) -> None:
+    def on_cycle(report: CycleReport) -> None:
         witness.look(report)
         maintenance(report)
 
-    log = watch(embedded, title="hekla demo", pace=pace, before_pause=spectator)
+    log = watch(embedded, title="hekla demo", pace=pace, before_pause=on_cycle)
     echo_summary(log)
     echo_lessons(log)
     write_report(witness.testify("hekla demo", CONF), report_file)

@@ -24,7 +24,7 @@ from hekla.objects.read import read_manifests
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
-from hekla.text import counted, table
+from hekla.text import counted, some_of, table
 
 NAMES_SHOWN = 4
 
@@ -95,16 +95,11 @@ def _evictions(session: Session, decisions: Iterable[Decision]) -> Iterator[str]
             victims[decision.beneficiary].append(decision.pod.partition("/")[2])
     for beneficiary, pods in victims.items():
         purpose = f" to make room for {_name(session, beneficiary)}" if beneficiary else ""
-        yield f"evicts {_some(pods)}{purpose}"
+        yield f"evicts {some_of(pods, NAMES_SHOWN)}{purpose}"
 
 
 def _name(session: Session, uid: str) -> str:
     return session.jobs[uid].title if uid in session.jobs else uid
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - NAMES_SHOWN
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def state_of(job: Job) -> str:

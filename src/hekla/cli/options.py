@@ -188,7 +188,7 @@ def read_text(path: Path) -> str:
         raise InputError(f'cannot read "{path}": {reason}') from error
 
 
-class Teller:
+class WarningPrinter:
     """Tells complaints on standard error, each once."""
 
     def __init__(self) -> None:

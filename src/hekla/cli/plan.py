@@ -23,7 +23,7 @@ from hekla.insight.plan.search import OnTry
 from hekla.objects import Manifest
 from hekla.objects.read import read_manifests
 from hekla.objects.scenario import is_scenario, read_scenario
-from hekla.text import counted, escaped, table
+from hekla.text import counted, escaped, some_of, table
 
 WIDTH = 100
 GLUE = "\N{NO-BREAK SPACE}"
@@ -77,7 +77,7 @@ def gist(plan: Plan) -> str:
 def _after(plan: Plan) -> str:
     lost = sum(len(loser.pods) for loser in plan.losers)
     if lost:
-        return f"after {counted(lost, 'pod')} of other jobs {'is' if lost == 1 else 'are'} evicted"
+        return f"after {counted(lost, 'pod')} {'is' if lost == 1 else 'are'} evicted"
     if plan.leaving:
         return (
             f"once {counted(plan.leaving, 'pod')} on the way out {'is' if plan.leaving == 1 else 'are'} gone"
@@ -87,12 +87,7 @@ def _after(plan: Plan) -> str:
 
 def _nodes(plan: Plan) -> str:
     named = [f"{name}{GLUE}({pods})" if pods > 1 else name for name, pods in plan.nodes.items()]
-    return _some(named, NODES_SHOWN)
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return some_of(named, NODES_SHOWN)
 
 
 def _losers(losers: Sequence[Loser]) -> str:
@@ -102,7 +97,7 @@ def _losers(losers: Sequence[Loser]) -> str:
             loser.queue or "-",
             loser.action,
             f"{loser.left} left of at least {loser.minimum}" + (": it stops" if loser.is_broken else ""),
-            f"{len(loser.pods)}: {_some(loser.pods, PODS_SHOWN)}",
+            f"{len(loser.pods)}: {some_of(loser.pods, PODS_SHOWN)}",
         )
         for loser in losers
     ]
@@ -131,7 +126,7 @@ def _line(suggestion: Suggestion, plan: Plan) -> str:
     notes = []
     if lost:
         jobs = sorted({loser.job or "-" for loser in suggestion.losers})
-        notes.append(f"evicts {counted(lost, 'pod')} of {_some(jobs, PODS_SHOWN)}")
+        notes.append(f"evicts {counted(lost, 'pod')} of {some_of(jobs, PODS_SHOWN)}")
     elif suggestion.start is Start.LATER:
         notes.append("not in the first cycle")
     if suggestion.kind == "minimum":

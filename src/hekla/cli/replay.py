@@ -25,7 +25,7 @@ from hekla.insight.replay.problems import (
     confs_differ,
     evident_problem,
     job_waits,
-    pod_fares,
+    pod_outcome,
     says,
 )
 from hekla.objects import Pod
@@ -153,7 +153,7 @@ def problem_in(case: Case, conf: Conf | None, given: dict[str, Any]) -> ReplayPr
             raise InputError(f"the cycle fails: {case.decide().error}; shrink it without --job")
         return job_waits(case, job_named(report, given["job"]).uid, given["keep"] or "")
     if given["pod"]:
-        return pod_fares(case, _pod(case, given["pod"]))
+        return pod_outcome(case, _pod(case, given["pod"]))
     return says(case, given["keep"]) if given["keep"] else evident_problem(case)
 
 

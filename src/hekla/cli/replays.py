@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from hekla.cli.decide import as_mapping
-from hekla.cli.options import Teller
+from hekla.cli.options import WarningPrinter
 from hekla.cli.output import Style, echo, echo_data, warn
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
@@ -31,10 +31,10 @@ def listing(recording: Recording, registry: Registry, conf: Conf | None, style: 
     is_table = style is Style.TABLE
     if is_table:
         echo(HEADS)
-    rows, teller = [], Teller()
+    rows, printer = [], WarningPrinter()
     for replayed in replay(recording, registry, conf):
         found = replayed.differences(only_pods=True) if conf is not None else _unlike(replayed)
-        teller.tell(_left_out(replayed))
+        printer.tell(_left_out(replayed))
         rows.append(_row(replayed, found))
         if is_table:
             _echo_line(replayed, found, is_compared=conf is not None)
@@ -126,7 +126,10 @@ def _whole(replayed: Replayed) -> dict[str, object]:
     if replayed.report is None:
         return {"actions": [], "waiting": []}
     waiting = [as_mapping(explanation) for explanation in explanations(replayed.report)]
-    return {"actions": [act.as_data() for act in action_reports(replayed.report)], "waiting": waiting}
+    return {
+        "actions": [action_report.as_data() for action_report in action_reports(replayed.report)],
+        "waiting": waiting,
+    }
 
 
 def _echo_head(replayed: Replayed) -> bool:
@@ -145,11 +148,11 @@ def _echo_acts(replayed: Replayed, *, in_steps: bool) -> bool:
     if replayed.report is None:
         echo(f"\nthe cycle failed: {replayed.error}")
         return True
-    acts = action_reports(replayed.report)
+    reports = action_reports(replayed.report)
     waits_for_keys = in_steps and is_terminal()
-    for place, act in enumerate(acts, start=1):
-        _echo_act(act, None if in_steps else LINES_SHOWN)
-        if waits_for_keys and place < len(acts) and not _goes_on(acts[place].action):
+    for place, action_report in enumerate(reports, start=1):
+        _echo_act(action_report, None if in_steps else LINES_SHOWN)
+        if waits_for_keys and place < len(reports) and not _goes_on(reports[place].action):
             return False
     return True
 
@@ -166,9 +169,11 @@ def _goes_on(following: str) -> bool:
     return not str(answer).strip().lower().startswith("q")
 
 
-def _echo_act(act: ActionReport, most: int | None) -> None:
-    echo(f"\n{act.action}" + ("" if act.decided or act.remarks else ": nothing"))
-    for lines in (act.decided, act.remarks):
+def _echo_act(action_report: ActionReport, most: int | None) -> None:
+    echo(
+        f"\n{action_report.action}" + ("" if action_report.decided or action_report.remarks else ": nothing")
+    )
+    for lines in (action_report.decided, action_report.remarks):
         _echo_some(lines, len(lines) if most is None else most, "  ")
 
 

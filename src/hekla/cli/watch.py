@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hekla.cli.embedded_run import Embedded, RunLog
-from hekla.cli.options import Teller
+from hekla.cli.options import WarningPrinter
 from hekla.cli.output import echo
 from hekla.clock import WallClock
 from hekla.engine.ledger.axis import CPU_COLUMN
@@ -147,7 +147,7 @@ def _dots(job: Job) -> Text:
     return text
 
 
-Spectator = Callable[[CycleReport], None]
+OnCycle = Callable[[CycleReport], None]
 
 
 def watch(
@@ -158,29 +158,29 @@ def watch(
     until: float | None = None,
     max_cycles: int | None = None,
     quiet: bool = False,
-    before_pause: Spectator = lambda _report: None,
+    before_pause: OnCycle = lambda _report: None,
 ) -> RunLog:
     """Run until nothing can change any more, or the limit; what became of every job."""
     start = embedded.clock.now()
     log = RunLog(start)
-    teller = Teller()
-    teller.tell(embedded.cluster.complaints)
+    printer = WarningPrinter()
+    printer.tell(embedded.cluster.complaints)
     end = None if until is None else start + until
     if sys.stdout.isatty() and not quiet:
         _watch_live(embedded, log, title, pace, end, max_cycles, before_pause)
     else:
 
-        def spectator(report: CycleReport) -> None:
+        def on_cycle(report: CycleReport) -> None:
             for action, sentence in log.record(report):
                 if not quiet:
                     echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
-            teller.tell(report.session.snapshot.complaints)
+            printer.tell(report.session.snapshot.complaints)
             before_pause(report)
 
-        embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=spectator)
+        embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=on_cycle)
     # What happened after the last cycle (pods that ended, Jobs that completed) belongs to the end.
     log.settle(embedded.cluster.all_of(VolcanoJob))
-    teller.tell(embedded.cluster.complaints)
+    printer.tell(embedded.cluster.complaints)
     return log
 
 
@@ -191,15 +191,15 @@ def _watch_live(  # noqa: PLR0917 - everything the loop needs, nothing more
     pace: float,
     end: float | None,
     max_cycles: int | None,
-    before_pause: Spectator,
+    before_pause: OnCycle,
 ) -> None:
     screen = Screen(title, log.start)
     with Live(auto_refresh=False, screen=False) as live:
 
-        def spectator(report: CycleReport) -> None:
+        def on_cycle(report: CycleReport) -> None:
             screen.tell(report.session.now, log.record(report))
             live.update(screen.picture(report), refresh=True)
             before_pause(report)
             WallClock().sleep(pace)
 
-        embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=spectator)
+        embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=on_cycle)

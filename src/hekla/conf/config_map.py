@@ -13,6 +13,7 @@ from hekla.conf.model import Mistake, did_you_mean, under
 from hekla.objects.complaint import printable, quoted, spoken
 from hekla.objects.documents import Document, Path, Unreadable, decoded, yaml_documents
 from hekla.objects.meta import CONF_KEY, conf_key
+from hekla.text import some_of
 
 SECTIONS = ("actions", "configurations", "metrics", "tiers")
 CONFIG_MAP = "ConfigMap"
@@ -138,7 +139,7 @@ def _only_config_map(found: list[_Object | _Unfit]) -> _Object:
 
 
 def _several(config_maps: list[_Object]) -> _Unfit:
-    names = _some([thing.name or "one without a name" for thing in config_maps])
+    names = some_of([thing.name or "one without a name" for thing in config_maps], MOST_NAMED)
     message = f"{len(config_maps)} ConfigMaps, {names}: which one is meant cannot be told; keep one of them"
     return config_maps[1].unfit("kind", message)
 
@@ -147,16 +148,13 @@ def _none(objects: list[_Object]) -> _Unfit:
     kinds = list(dict.fromkeys(_kind(thing) for thing in objects))
     hint = did_you_mean(str(objects[0].kind), [CONFIG_MAP]) if len(kinds) == 1 else ""
     message = f"expected a {CONFIG_MAP} that holds the configuration, or the configuration itself, got "
-    return objects[0].unfit("kind", f"{message}{_some(kinds)}{'' if 'known are' in hint else hint}")
+    return objects[0].unfit(
+        "kind", f"{message}{some_of(kinds, MOST_NAMED)}{'' if 'known are' in hint else hint}"
+    )
 
 
 def _kind(thing: _Object) -> str:
     return printable(thing.kind) if isinstance(thing.kind, str) else "an object without a kind"
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _text_of(thing: _Object, file: str) -> ConfText:
@@ -182,7 +180,7 @@ def _entry(thing: _Object) -> tuple[str, str]:
         raise thing.unfit("data", message)
     key = conf_key(data)
     if key is None:
-        keys = f"{called} has {len(data)} keys, {_some([printable(name) for name in data])}"
+        keys = f"{called} has {len(data)} keys, {some_of([printable(name) for name in data], MOST_NAMED)}"
         raise thing.unfit(
             "data", f'{keys}; name the one with the configuration "{CONF_KEY}", or keep it alone'
         )

@@ -83,7 +83,7 @@ _DECODERS = {kind: msgspec.json.Decoder(kind) for kind in KINDS.values()}
 
 def read_manifests(paths: Iterable[str | FilePath]) -> ManifestReading:
     """All manifests in these files and folders; `-` is standard input."""
-    reader = Reader()
+    reader = ManifestReader()
     for path in paths:
         reader.path(path)
     return reader.reading
@@ -91,12 +91,12 @@ def read_manifests(paths: Iterable[str | FilePath]) -> ManifestReading:
 
 def read_text(text: str | bytes, source: str) -> ManifestReading:
     """All manifests of one text; `source` is what complaints call it."""
-    reader = Reader()
+    reader = ManifestReader()
     reader.text(text, source)
     return reader.reading
 
 
-class Reader:
+class ManifestReader:
     """Collects manifests from one text after another; of two with one name the first wins."""
 
     def __init__(self) -> None:

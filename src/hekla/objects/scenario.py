@@ -16,7 +16,7 @@ from hekla.objects.complaint import Complaint
 from hekla.objects.documents import Unreadable, decoded
 from hekla.objects.json_text import NOT_JSON, leniently, mended
 from hekla.objects.meta import Manifest
-from hekla.objects.read import ObjectPlace, Reader
+from hekla.objects.read import ManifestReader, ObjectPlace
 from hekla.objects.typed import fault_of
 
 MODES = ("hard", "soft")
@@ -90,7 +90,7 @@ def read_scenario(path: str | Path) -> Scenario:
         raise InputError(f'{source}: sharding.mode: expected {modes}, got "{file.sharding.mode}"')
     if file.now is not None and not 0 <= file.now < LATEST:
         raise InputError(f"{source}: now: {file.now} is no time; write seconds since 1970")
-    reader = Reader()
+    reader = ManifestReader()
     reader.repeated_keys([msgspec.Raw(text)], text, source)
     for index, raw in enumerate(file.objects):
         reader.raw(raw, ObjectPlace(source, path=("objects", index)))

@@ -17,6 +17,7 @@ from hekla.errors import InputError
 from hekla.objects import Manifest
 from hekla.server.metrics import CONTENT_TYPE
 from hekla.server.observation import figures_of
+from hekla.text import some_of
 
 if TYPE_CHECKING:
     from hekla.server.server import Server
@@ -87,8 +88,7 @@ def not_in_sync(health_by_kind: dict[type[Manifest], WatchHealth]) -> str:
     waiting = {kind.__name__: health for kind, health in health_by_kind.items() if not health.synced.is_set()}
     if not waiting:
         return ""
-    more = len(waiting) - MOST_NAMED
-    names = ", ".join(list(waiting)[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    names = some_of(list(waiting), MOST_NAMED)
     trouble = next((health.trouble for health in waiting.values() if health.trouble), "")
     return f"not listed yet: {names}" + (f" ({trouble})" if trouble else "")
 

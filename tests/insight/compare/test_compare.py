@@ -15,8 +15,8 @@ from hekla.engine.model.job import Job
 from hekla.errors import InputError
 from hekla.insight.compare import (
     Chance,
+    ComparedConf,
     Comparison,
-    Entrant,
     Judgement,
     Resampled,
     compare,
@@ -170,15 +170,15 @@ def test_two_versions_of_a_plugin_are_compared_each_in_a_registry_of_its_own(wri
     - {name: thin, arrival: 2s, duration: 1m, cpu: 4}
     """
     by_size = PACKING.replace("priority", "bysize")
-    entrants = [
-        Entrant(
+    compared_confs = [
+        ComparedConf(
             kind.__name__,
             require(read_conf(by_size, "test", BUILTIN.with_class(kind).catalogue()), False),
             BUILTIN.with_class(kind),
         )
         for kind in (LargestFirst, SmallestFirst)
     ]
-    found = compare(read_workload(written(text)), entrants)
+    found = compare(read_workload(written(text)), compared_confs)
     assert [run.jobs.started.tolist() for run in found.runs] == [[0, 60, 660], [0, 120, 60]]
 
 
@@ -224,7 +224,7 @@ def test_stopped_at_once_there_is_nothing_to_tell(written: Written) -> None:
     ("confs", "options", "said"),
     [
         ({"one": CONFS["pack"]}, {}, "needs two configurations or more, got 1"),
-        ([Entrant("x", CONFS["pack"])] * 2, {}, 'two configurations of one name: "x"'),
+        ([ComparedConf("x", CONFS["pack"])] * 2, {}, 'two configurations of one name: "x"'),
         (CONFS, {"seeds": ()}, "needs a seed or more"),
         (CONFS, {"seeds": (1, 1)}, "a seed that comes twice"),
         (CONFS, {"confidence": 1.0}, "expected a number between 0 and 1"),

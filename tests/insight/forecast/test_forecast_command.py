@@ -53,7 +53,7 @@ def test_a_table_of_starts(snapshot: Path) -> None:
     assert lines[1].startswith("default/b default 60 min in 60 s (01:01) in 60 s (01:01) ")
     assert lines[2].startswith("default/c default 60 min in 84 min (02:24) in 84 min (02:24) ")
     assert lines[3].startswith("default/huge default 60 min never never does not fit an empty cluster")
-    assert lines[-1] == "3 rolls; run times: 4 stated; clock times are UTC"
+    assert lines[-1] == "3 samples; run times: 4 stated; clock times are UTC"
 
 
 def test_data_for_machines(snapshot: Path) -> None:
@@ -100,7 +100,7 @@ def test_late_jobs_are_told_with_how_many_rolls_they_missed(tmp_path: Path) -> N
     done = hekla(path, "--now", AT, "--horizon", "10m", "--rolls", 4)
 
     assert "after 10 min" in done.stdout
-    assert "default/b: in 4 of 4 rolls not within 10 min" in done.stdout
+    assert "default/b: in 4 of 4 samples not within 10 min" in done.stdout
 
 
 def test_run_times_are_learned_from_a_workload(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ from hekla.insight.replay.problems import (
     breaches,
     confs_differ,
     evident_problem,
-    fate_of,
     job_waits,
-    pod_fares,
+    outcome_of,
+    pod_outcome,
     says,
 )
 from hekla.objects import Manifest, Node, Pod, PodGroup
@@ -108,10 +108,10 @@ def test_whoever_takes_the_room_stays(tmp_path: Path) -> None:
 
 def test_a_bound_pod_keeps_its_node(tmp_path: Path) -> None:
     full = case(tmp_path, crowd(), SPREADING)
-    fate = fate_of(full.decide(), "default/j03-1")
-    assert fate.startswith("bound to n")
-    found = shrunk(full, pod_fares(full, "default/j03-1")).case
-    assert fate_of(found.decide(), "default/j03-1") == fate
+    outcome = outcome_of(full.decide(), "default/j03-1")
+    assert outcome.startswith("bound to n")
+    found = shrunk(full, pod_outcome(full, "default/j03-1")).case
+    assert outcome_of(found.decide(), "default/j03-1") == outcome
     assert len(found.objects) <= 6
 
 
@@ -123,8 +123,10 @@ def test_an_evicted_pod_keeps_whoever_it_makes_way_for(tmp_path: Path) -> None:
     classes = [priority_class("priority-1", 1), priority_class("priority-100", 100)]
     objects = [queue("default"), *classes, node("n1", cpu=4), *rooms]
     full = case(tmp_path, [*objects, *low.objects, *high.objects, *others], EVICTING)
-    evicted = [pod for pod in ("default/low-2", "default/low-3") if "evicted" in fate_of(full.decide(), pod)]
-    found = shrunk(full, pod_fares(full, evicted[0])).case
+    evicted = [
+        pod for pod in ("default/low-2", "default/low-3") if "evicted" in outcome_of(full.decide(), pod)
+    ]
+    found = shrunk(full, pod_outcome(full, evicted[0])).case
     names = {one.data["metadata"]["name"] for one in found.objects}
     assert {"low", "high", "n1"} <= names
     assert not any(name.startswith(("j", "o")) for name in names)
@@ -211,10 +213,10 @@ def test_words_can_be_kept(tmp_path: Path) -> None:
 
 def test_a_limit_ends_the_search_with_the_best_so_far(tmp_path: Path) -> None:
     full = case(tmp_path, crowd())
-    some = shrunk(full, pod_fares(full, "default/j00-0"), Budget(tries=4))
+    some = shrunk(full, pod_outcome(full, "default/j00-0"), Budget(tries=4))
     assert (some.tries, some.is_complete) == (4, False)
     assert len(some.case.objects) < len(full.objects)
-    none = shrunk(full, pod_fares(full, "default/j00-0"), Budget(seconds=0.0))
+    none = shrunk(full, pod_outcome(full, "default/j00-0"), Budget(seconds=0.0))
     assert len(none.case.objects) == len(full.objects)
 
 
@@ -225,7 +227,7 @@ def test_what_is_no_problem_cannot_be_kept(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not wait in this cycle"):
         job_waits(full, "default/j00")
     with pytest.raises(InputError, match='no pod "default/nobody"'):
-        pod_fares(full, "default/nobody")
+        pod_outcome(full, "default/nobody")
 
 
 def test_a_scenario_of_a_whole_cycle_is_decided_as_the_cycle_was(tmp_path: Path) -> None:
@@ -246,4 +248,4 @@ def test_a_scenario_of_a_whole_cycle_is_decided_as_the_cycle_was(tmp_path: Path)
     mine = full.decide().report
     assert mine is not None
     assert {d.pod for d in report.decisions if hasattr(d, "node")} == {"default/gang-0", "default/gang-1"}
-    assert fate_of(full.decide(), "default/gang-0") == "bound to n2"
+    assert outcome_of(full.decide(), "default/gang-0") == "bound to n2"

@@ -32,13 +32,12 @@ from hekla.engine.model.queue import Queue
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.queues import largest_part
 from hekla.engine.state.live import LiveState
+from hekla.objects.keys import HIERARCHY, HIERARCHY_WEIGHTS
 
 if TYPE_CHECKING:
     from hekla.engine.framework.session import Session
 
 SHARE_TOLERANCE = 1e-6
-HIERARCHY = "volcano.sh/hierarchy"
-WEIGHTS = "volcano.sh/hierarchy-weights"
 
 
 class Held(dict[str, Amounts]):
@@ -181,7 +180,7 @@ class ShareTree:
 
     def _grow(self, queue: Queue) -> list[Branch]:
         names = queue.annotations.get(HIERARCHY, "").split("/")
-        weights = queue.annotations.get(WEIGHTS, "").split("/")
+        weights = queue.annotations.get(HIERARCHY_WEIGHTS, "").split("/")
         path = [self._root]
         for level, name in enumerate(names[1:], start=1):
             children = path[-1].children

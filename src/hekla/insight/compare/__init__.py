@@ -26,7 +26,7 @@ from hekla.insight.compare.records import (
     save_comparison,
     write_comparison_report,
 )
-from hekla.insight.compare.trials import Chance, Entrant
+from hekla.insight.compare.trials import Chance, ComparedConf
 from hekla.insight.compare.verdict import ComparisonVerdict, verdict_of
 
 __all__ = [
@@ -34,9 +34,9 @@ __all__ = [
     "Arrivals",
     "AsTheyAre",
     "Chance",
+    "ComparedConf",
     "Comparison",
     "ComparisonVerdict",
-    "Entrant",
     "Estimate",
     "FigureDifference",
     "Jittered",

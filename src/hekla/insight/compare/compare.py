@@ -13,8 +13,8 @@ from hekla.insight.compare.differences import CandidateResults, FigureDifference
 from hekla.insight.compare.pairs import PairOutcome, paired
 from hekla.insight.compare.trials import (
     Chance,
+    ComparedConf,
     ComparedTrial,
-    Entrant,
     ListedWorkload,
     OnProgress,
     Setup,
@@ -106,11 +106,11 @@ class Collection:
 
     def add(self, result: TrialResult) -> None:
         trial = result.trial
-        name = self.setup.entrants[trial.entrant].name
+        name = self.setup.compared_confs[trial.compared_conf].name
         self.results[trial] = result
-        self.summaries[trial.seed, trial.entrant] = RunSummary(name, trial.seed, result.summary)
+        self.summaries[trial.seed, trial.compared_conf] = RunSummary(name, trial.seed, result.summary)
         if result.run is not None:
-            self.runs[trial.entrant] = result.run
+            self.runs[trial.compared_conf] = result.run
             self.account = result.account
         self._pair_up(trial.seed)
 
@@ -118,7 +118,7 @@ class Collection:
         base = self.results.get(ComparedTrial(0, seed))
         if base is None:
             return
-        candidates = range(1, len(self.setup.entrants))
+        candidates = range(1, len(self.setup.compared_confs))
         for candidate in candidates:
             result = self.results.pop(ComparedTrial(candidate, seed), None)
             if result is not None:
@@ -141,8 +141,8 @@ class Collection:
         )
         is_alone = len(compared.by_seed) == 1
         return Against(
-            base=self.setup.entrants[0].name,
-            name=self.setup.entrants[number].name,
+            base=self.setup.compared_confs[0].name,
+            name=self.setup.compared_confs[number].name,
             seeds=tuple(sorted(compared.by_seed)),
             differences=tuple(differences),
             outcome=compared.outcome,
@@ -159,7 +159,7 @@ def _no_progress(_number: int, _progress: object) -> None:
 
 def compare(
     workload: Workload | WorkloadOf,
-    confs: Mapping[str, Conf] | Sequence[Entrant],
+    confs: Mapping[str, Conf] | Sequence[ComparedConf],
     *,
     seeds: Sequence[int] = (0,),
     nodes: Sequence[Node] = (),
@@ -175,16 +175,16 @@ def compare(
     """Every configuration with every seed; the first one is the base that the rest is compared with.
 
     A workload as a function of the seed brings other arrivals with every seed, and all configurations see the
-    same. `registry` is that of configurations given by name; an `Entrant` brings its own, so that two
+    same. `registry` is that of configurations given by name; an `ComparedConf` brings its own, so that two
     versions of a plugin can be compared. With several processes all of it is sent to them: classes are found
     by their modules, and `plugins` are references (`file.py:Class`) that they load first.
     """
-    entrants = _entrants(confs, registry)
+    compared_confs = _compared_confs(confs, registry)
     workload_of = _workload_of(workload, processes)
     chance = chance_of(workload_of, arrivals, _checked_seeds(seeds))
     needed = tuple(seeds[:1] if chance is Chance.NONE else seeds)
-    setup = Setup(workload_of, arrivals, entrants, tuple(nodes), options or Options(), needed[0])
-    trials = trials_of(entrants, needed)
+    setup = Setup(workload_of, arrivals, compared_confs, tuple(nodes), options or Options(), needed[0])
+    trials = trials_of(compared_confs, needed)
     _check_confidence(confidence)
     collection = Collection(setup)
     results = (
@@ -202,7 +202,7 @@ def _concluded(
     collection: Collection, chance: Chance, confidence: float, seeds: tuple[int, ...]
 ) -> Comparison:
     setup = collection.setup
-    names = tuple(entrant.name for entrant in setup.entrants)
+    names = tuple(compared_conf.name for compared_conf in setup.compared_confs)
     runs = tuple(collection.runs[number] for number in sorted(collection.runs))
     return Comparison(
         title=runs[0].title if runs else "",
@@ -222,17 +222,19 @@ def _concluded(
     )
 
 
-def _entrants(confs: Mapping[str, Conf] | Sequence[Entrant], registry: Registry) -> tuple[Entrant, ...]:
+def _compared_confs(
+    confs: Mapping[str, Conf] | Sequence[ComparedConf], registry: Registry
+) -> tuple[ComparedConf, ...]:
     if isinstance(confs, Mapping):
-        entrants = tuple(Entrant(name, conf, registry) for name, conf in confs.items())
+        compared_confs = tuple(ComparedConf(name, conf, registry) for name, conf in confs.items())
     else:
-        entrants = tuple(confs)
-    names = [entrant.name for entrant in entrants]
+        compared_confs = tuple(confs)
+    names = [compared_conf.name for compared_conf in compared_confs]
     if len(names) < 2:
         raise InputError(f"a comparison needs two configurations or more, got {len(names)}")
     if len(set(names)) < len(names):
         raise InputError(f'two configurations of one name: "{max(names, key=names.count)}"; rename one')
-    return entrants
+    return compared_confs
 
 
 def _workload_of(workload: Workload | WorkloadOf, processes: int) -> WorkloadOf:

@@ -34,7 +34,7 @@ WorkloadOf = Callable[[int], Workload]
 
 
 @dataclass(frozen=True)
-class Entrant:
+class ComparedConf:
     """A configuration that takes part, and the actions and plugins that it names."""
 
     name: str
@@ -48,7 +48,7 @@ class Setup:
 
     workload_of: WorkloadOf
     arrivals: Arrivals
-    entrants: tuple[Entrant, ...]
+    compared_confs: tuple[ComparedConf, ...]
     nodes: tuple[Node, ...]
     options: Options
     kept_seed: int
@@ -57,7 +57,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class ComparedTrial:
-    entrant: int
+    compared_conf: int
     seed: int
 
 
@@ -103,22 +103,22 @@ def play(
     is_stopped: Callable[[], bool],
 ) -> TrialResult | None:
     """The trial's result; none if it was stopped. What goes wrong says in which trial."""
-    entrant = setup.entrants[trial.entrant]
+    compared_conf = setup.compared_confs[trial.compared_conf]
     try:
         workload = setup.arrivals(setup.workload_of(trial.seed), trial.seed)
         run = simulate(
             workload,
-            entrant.conf,
+            compared_conf.conf,
             nodes=setup.nodes,
-            registry=entrant.registry,
+            registry=compared_conf.registry,
             seed=trial.seed,
             options=setup.options,
-            conf_name=entrant.name,
+            conf_name=compared_conf.name,
             on_progress=on_progress,
             is_stopped=is_stopped,
         )
     except HeklaError as error:
-        raise InputError(f"{entrant.name}, seed {trial.seed}: {error}") from error
+        raise InputError(f"{compared_conf.name}, seed {trial.seed}: {error}") from error
     # A run without a limit that did not come to its end was interrupted from within.
     if not run.is_complete and (is_stopped() or math.isinf(setup.options.until)):
         return None
@@ -126,9 +126,11 @@ def play(
     return TrialResult(trial, summarize(run), job_figures(run), workload.account, kept)
 
 
-def trials_of(entrants: Sequence[Entrant], seeds: Sequence[int]) -> list[ComparedTrial]:
+def trials_of(compared_confs: Sequence[ComparedConf], seeds: Sequence[int]) -> list[ComparedTrial]:
     """Seed by seed, so that pairs are complete early."""
-    return [ComparedTrial(entrant, seed) for seed in seeds for entrant in range(len(entrants))]
+    return [
+        ComparedTrial(compared_conf, seed) for seed in seeds for compared_conf in range(len(compared_confs))
+    ]
 
 
 class Chance(Enum):

@@ -30,7 +30,7 @@ from hekla.errors import InputError
 from hekla.insight.replay.replaying import Replayer
 from hekla.objects import CSINode, Manifest, Node, Numatopology, Pod, PodGroup
 from hekla.objects.keys import CPU_USAGE, GROUP_NAME, MEMORY_USAGE, USAGE_AT
-from hekla.objects.read import ObjectPlace, Reader
+from hekla.objects.read import ManifestReader, ObjectPlace
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.scheduler.load.read import LoadReader
 from hekla.server.recording.recorder import everything_in
@@ -69,7 +69,7 @@ class CaseObject:
     @cached_property
     def manifest(self) -> Manifest | None:
         """None where the data is no object any more."""
-        reader = Reader()
+        reader = ManifestReader()
         reader.raw(msgspec.Raw(msgspec.json.encode(self.data)), ObjectPlace("scenario"))
         return next(iter(reader.reading.objects), None)
 

@@ -59,7 +59,7 @@ def differences(
     return found
 
 
-def fates(decisions: Sequence[Decision]) -> dict[str, str]:
+def pod_outcomes(decisions: Sequence[Decision]) -> dict[str, str]:
     """By pod, what is to happen to it."""
     return _by_subject(_about_pods(decisions))
 

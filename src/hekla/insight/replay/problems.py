@@ -24,7 +24,7 @@ from hekla.engine.model.status import READY_SET, Status, status_of
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
 from hekla.insight.replay.cases import Case, CaseResult
-from hekla.insight.replay.differences import NOTHING, differences, fates, spoken
+from hekla.insight.replay.differences import NOTHING, differences, pod_outcomes, spoken
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations
 
@@ -125,22 +125,22 @@ class JobWaits:
             and job is not None
             and waits(job)
             and job.is_pending == self.is_pending
-            and any(self.ground in ground for ground in grounds(report.session, job))
+            and any(self.ground in ground for ground in reasons_of(report.session, job))
         )
 
 
 @dataclass(frozen=True)
-class PodFares:
+class PodOutcome:
     """This is to become of a pod."""
 
     pod: str
-    fate: str
+    outcome: str
 
     def __str__(self) -> str:
-        return f"{self.pod}: {self.fate}"
+        return f"{self.pod}: {self.outcome}"
 
     def shows(self, case: Case) -> bool:
-        return fate_of(case.decide(), self.pod) == self.fate
+        return outcome_of(case.decide(), self.pod) == self.outcome
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class CycleFails:
 
 
 @dataclass(frozen=True)
-class Breaks:
+class BreachOccurs:
     """The cycle breaks a rule of this kind."""
 
     kind: str
@@ -197,13 +197,13 @@ class Says:
         return f'"{self.text}" is said'
 
     def shows(self, case: Case) -> bool:
-        return self.text in account_of(case.decide())
+        return self.text in reasons_in(case.decide())
 
 
 # What there is to say
 
 
-def grounds(session: Session, job: Job) -> list[str]:
+def reasons_of(session: Session, job: Job) -> list[str]:
     """Why the job waits, the most telling reason first, without numbers."""
     found: dict[str, int] = {}
     for diagnosis in job.fit_errors.values():
@@ -222,14 +222,14 @@ def skeleton(text: str) -> str:
     return _NUMBER.sub("#", text)
 
 
-def fate_of(ending: CaseResult, pod: str) -> str:
+def outcome_of(ending: CaseResult, pod: str) -> str:
     """What becomes of the pod; empty where it is unknown, or the cycle failed."""
     if ending.report is None:
         return ""
     task = ending.report.session.tasks.get(pod)
     if task is None:
         return ""
-    decided = fates(ending.report.decisions).get(f"pod {pod}")
+    decided = pod_outcomes(ending.report.decisions).get(f"pod {pod}")
     return decided or (WAITS if task.status in (Status.PENDING, Status.PIPELINED) else LEFT_ALONE)
 
 
@@ -237,7 +237,7 @@ def breaches_of(ending: CaseResult) -> list[Breach]:
     return [] if ending.report is None else breaches(ending.report)
 
 
-def account_of(ending: CaseResult) -> str:
+def reasons_in(ending: CaseResult) -> str:
     """Everything that is told of a cycle."""
     if ending.report is None:
         return ending.error
@@ -265,7 +265,7 @@ def job_waits(case: Case, job: str, text: str = "") -> ReplayProblem:
     found = None if report is None else report.session.jobs.get(job)
     if report is None or found is None or not waits(found):
         raise InputError(f'job "{job}" does not wait in this cycle; there is nothing to keep')
-    known = grounds(report.session, found)
+    known = reasons_of(report.session, found)
     ground = skeleton(text) or known[0]
     if not any(ground in one for one in known):
         raise InputError(
@@ -274,12 +274,12 @@ def job_waits(case: Case, job: str, text: str = "") -> ReplayProblem:
     return JobWaits(job, found.is_pending, ground)
 
 
-def pod_fares(case: Case, pod: str) -> ReplayProblem:
+def pod_outcome(case: Case, pod: str) -> ReplayProblem:
     """That the same becomes of the pod."""
-    fate = fate_of(case.decide(), pod)
-    if not fate:
+    outcome = outcome_of(case.decide(), pod)
+    if not outcome:
         raise InputError(f'no pod "{pod}" in this cycle; write it as namespace/name')
-    return PodFares(pod, fate)
+    return PodOutcome(pod, outcome)
 
 
 def confs_differ(case: Case, other: Conf, pod: str = "") -> ReplayProblem:
@@ -305,7 +305,7 @@ def evident_problem(case: Case) -> ReplayProblem:
         raised = _RAISED.match(ending.error)
         return CycleFails(skeleton(raised.group() if raised else ending.error))
     for breach in breaches(ending.report):
-        return Breaks(breach.kind)
+        return BreachOccurs(breach.kind)
     raise InputError(
         "this cycle neither fails nor breaks a rule; say what to keep with --job, --pod, --keep or --conf"
     )

@@ -11,7 +11,7 @@ import msgspec
 
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint, did_you_mean, quoted
-from hekla.objects.read import ObjectPlace, Reader
+from hekla.objects.read import ManifestReader, ObjectPlace
 from hekla.simulation.workloads import openb, pai, swf
 from hekla.simulation.workloads.fields import Spot
 from hekla.simulation.workloads.lines import read_lines
@@ -37,7 +37,7 @@ def read_manifests(source: Source, options: Options) -> Content:
     """The workload of manifests: in JSON as fast as can be, in YAML with the line of every mistake."""
     if source.head().lstrip()[:1] not in (b"{", b"["):
         return read_written(source, options)
-    reader = Reader()
+    reader = ManifestReader()
     name = _take(source, reader)
     draft = Draft(source.name, options, name=name or source.stem, is_recorded=True)
     for manifest in reader.reading.objects:
@@ -55,7 +55,7 @@ def read_manifests(source: Source, options: Options) -> Content:
     return content
 
 
-def _take(source: Source, reader: Reader) -> str:
+def _take(source: Source, reader: ManifestReader) -> str:
     """Hand all objects to the reader; the name of the scenario, if it is one."""
     data = source.content()
     try:

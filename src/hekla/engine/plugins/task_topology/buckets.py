@@ -21,13 +21,10 @@ from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
 from hekla.engine.model.resources import PODS, is_whole
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.errors import InputError
-from hekla.objects.keys import TASK_SPEC
+from hekla.objects.keys import ROLE_AFFINITY, ROLE_ANTI_AFFINITY, ROLE_ORDER, TASK_SPEC
 
 MEBIBYTE = 1024 * 1024
-AFFINITY = "volcano.sh/task-topology-affinity"
-ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
-TASK_ORDER = "volcano.sh/task-topology-task-order"
-ANNOTATIONS = (AFFINITY, ANTI_AFFINITY, TASK_ORDER)
+ANNOTATIONS = (ROLE_AFFINITY, ROLE_ANTI_AFFINITY, ROLE_ORDER)
 SELF_ANTI, INTER_AFFINITY, SELF_AFFINITY, INTER_ANTI = 4, 3, 2, 1
 """The roles that are hardest to please are put into buckets first."""
 Groups = tuple[tuple[str, ...], ...]
@@ -171,9 +168,9 @@ def read_affinity(annotations: Mapping[str, str], roles: Collection[str]) -> Rol
     """
     if not any(key in annotations for key in ANNOTATIONS):
         return None
-    together = _groups(annotations, AFFINITY, roles)
-    apart = _groups(annotations, ANTI_AFFINITY, roles)
-    listed = _groups(annotations, TASK_ORDER, roles, separator=None)
+    together = _groups(annotations, ROLE_AFFINITY, roles)
+    apart = _groups(annotations, ROLE_ANTI_AFFINITY, roles)
+    listed = _groups(annotations, ROLE_ORDER, roles, separator=None)
     order = {role: len(listed[0]) - at for at, role in enumerate(listed[0])} if listed else {}
     return RoleAffinity(_pairs(together), _pairs(apart), order, _ranks(together, apart))
 
