@@ -126,7 +126,7 @@ def cycle_on_live(
     facts = facts_for(access, names, files)
     snapshot = take_snapshot(facts, ignored_provisioners=ignored_provisioners)
     now = WallClock().now()
-    LoadReader(conf).put_into(snapshot, now)
+    LoadReader(conf, registry).put_into(snapshot, now)
     warn(str(complaint) for complaint in snapshot.complaints)
     return run_cycle(snapshot, conf, registry=registry, now=now, profile=Profile() if profile else None)
 
@@ -188,7 +188,7 @@ def load_scenario(
     snapshot = take_snapshot(scenario.objects, shard=shard, ignored_provisioners=ignored)
     made = (seconds(thing.metadata.creation_timestamp) for thing in scenario.objects)
     now = DAY + max(made, default=0.0) if scenario.now is None else scenario.now
-    LoadReader(own).put_into(snapshot, now)
+    LoadReader(own, registry).put_into(snapshot, now)
     warn(f"{file}: {complaint}" for complaint in (*scenario.complaints, *snapshot.complaints))
     return Loaded(snapshot, own, scenario.name, now, scenario.memory)
 

@@ -16,7 +16,6 @@ from hekla.engine.framework.registry import Registry
 from hekla.insight.replay import Recording, Replayed, replay, travel_to
 from hekla.insight.replay.differences import ActionReport, DecisionDifference, action_reports
 from hekla.insight.replay.problems import breaches
-from hekla.insight.replay.replaying import ASK_OTHERS
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.outcome import explanations
 from hekla.text import counted
@@ -34,7 +33,7 @@ def listing(recording: Recording, registry: Registry, conf: Conf | None, style: 
     rows, printer = [], WarningPrinter()
     for replayed in replay(recording, registry, conf):
         found = replayed.differences(only_pods=True) if conf is not None else _unlike(replayed)
-        printer.tell(_left_out(replayed))
+        printer.tell(_left_out(replayed, registry))
         rows.append(_row(replayed, found))
         if is_table:
             _echo_line(replayed, found, is_compared=conf is not None)
@@ -49,10 +48,10 @@ def listing(recording: Recording, registry: Registry, conf: Conf | None, style: 
     return conf is not None or same == len(rows)
 
 
-def _left_out(replayed: Replayed) -> list[str]:
+def _left_out(replayed: Replayed, registry: Registry) -> list[str]:
     """Plugins that are configured, and cannot be asked again."""
     conf = None if replayed.report is None else replayed.report.session.conf
-    names = {entry.name for entry in conf.plugins if entry.name in ASK_OTHERS} if conf else set()
+    names = registry.declaring(conf, lambda plugin: plugin.asks_outside) if conf else []
     return [f'plugin "{name}" asks other processes: cycles are decided without it' for name in sorted(names)]
 
 
@@ -114,7 +113,7 @@ def one_cycle(
     replayer, cycle = travel_to(recording, number, registry)
     replayed = replayer.decide(cycle, conf)
     found = replayed.differences(only_pods=True) if conf is not None else _unlike(replayed)
-    warn([*_left_out(replayed), *recording.complaints])
+    warn([*_left_out(replayed, registry), *recording.complaints])
     if style is not Style.TABLE:
         echo_data({**_row(replayed, found), **_whole(replayed)}, style)
     elif _echo_head(replayed) and _echo_acts(replayed, in_steps=in_steps):

@@ -48,6 +48,10 @@ TOLD_BY_ARGUMENTS: Mapping[tuple[str, CheckedPoint], Callable[[PluginEntry], boo
 """Plugins that answer only where they are told something."""
 
 
+READING_LOAD = frozenset({"rescheduling", "usage"})
+"""Of Volcano's plugins."""
+
+
 @dataclass(frozen=True)
 class Context:
     """A configuration as it is checked: where its parts stand in the file, and what plugins answer."""
@@ -59,6 +63,8 @@ class Context:
     """The path of each action's arguments."""
     points: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By plugin, the names of the points that it answers; a plugin that is not there is not known."""
+    reading_load: Collection[str] = READING_LOAD
+    """The plugins that go by measured load."""
 
     @property
     def plugins(self) -> Mapping[str, PluginEntry]:

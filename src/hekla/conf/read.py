@@ -26,7 +26,7 @@ from hekla.conf.model import (
     warning,
 )
 from hekla.conf.presets import BUILT_IN_DEFAULT
-from hekla.conf.questions import Context, listed
+from hekla.conf.questions import READING_LOAD, Context, listed
 from hekla.conf.sense import check_sense
 from hekla.errors import ConfError
 from hekla.objects.complaint import quoted, spoken
@@ -102,8 +102,11 @@ class _ConfReader:
             configurations=self.configurations(data.get("configurations")),
             metrics=self.metrics(data.get("metrics")),
         )
-        points = self.catalogue.points if self.catalogue else {}
-        self.mistakes += check_sense(Context(conf, self.plugin_paths, self.configuration_paths, points))
+        known = self.catalogue or Catalogue({}, {})
+        reading_load = READING_LOAD if known.reading_load is None else known.reading_load
+        self.mistakes += check_sense(
+            Context(conf, self.plugin_paths, self.configuration_paths, known.points, reading_load)
+        )
         return conf
 
     def actions(self, data: object) -> Iterator[str]:

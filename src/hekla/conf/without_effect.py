@@ -9,8 +9,6 @@ from hekla.conf.questions import VICTIMS, Context
 from hekla.objects.complaint import quoted
 from hekla.objects.quantity import positive_seconds
 
-GOES_BY_LOAD = ("rescheduling", "usage")
-"""Plugins to which measured load is everything."""
 ANNOTATIONS = "annotations"
 SOURCES = (ANNOTATIONS, "file", "prometheus")
 """Where load may be read (`hekla.scheduler.load`); all but annotations have an address."""
@@ -47,8 +45,8 @@ def budgets_are_no_reason_to_move(context: Context) -> Iterator[Mistake]:
 def load_has_a_source(context: Context) -> Iterator[Mistake]:
     if context.conf.metrics:
         return
-    for name in GOES_BY_LOAD:
-        if name in context.plugins:
+    for name in sorted(context.plugins):
+        if name in context.reading_load:
             message = (
                 f"{name} goes by measured load, and no section metrics says where to read it: "
                 "only annotations of nodes count (hekla.dev/cpu-usage, hekla.dev/memory-usage); "

@@ -75,7 +75,7 @@ class Loop:
         self._longest_nap = longest_nap
         self.observer = observer
         self._memory: dict[str, float] = {}
-        self._load_reader = LoadReader(conf)
+        self._load_reader = LoadReader(conf, self._registry)
         self._actions: ActionSet | None = None
         # A cycle may be under way in another thread when its actions are to go.
         self._in_turn = Lock()
@@ -112,7 +112,7 @@ class Loop:
         Where one of its actions cannot be initialized, a PluginError says so and the old one stays.
         """
         with self._in_turn:
-            gauge = LoadReader(conf)
+            gauge = LoadReader(conf, self._registry)
             if self._actions is not None:
                 self._actions.use(conf)
             self.conf, self._load_reader = conf, gauge

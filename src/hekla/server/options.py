@@ -21,8 +21,6 @@ from hekla.errors import ConfError, said_by
 from hekla.text import escaped, escaped_json
 
 logger = logging.getLogger("hekla.conf")
-UNWRITTEN = {"deviceshare", "numa-aware"}
-"""Plugins whose decisions a node's own tools read from annotations, which hekla does not write."""
 
 
 def own_identity() -> str:
@@ -161,7 +159,7 @@ class ConfFile:
         conf = require(reading, strict=False)
         for mistake in reading[1]:
             logger.warning("%s", mistake)
-        for name in sorted({entry.name for entry in conf.plugins} & UNWRITTEN):
+        for name in sorted(self._registry.declaring(conf, lambda plugin: plugin.hands_out_devices)):
             logger.warning('plugin "%s": what it gives to pods is not written on them', name)
         return conf
 

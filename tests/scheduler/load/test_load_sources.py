@@ -12,6 +12,7 @@ from hekla.engine.model.node import Node, node_of
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint
 from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE, USAGE_AT
+from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.load import LoadCache, NodeLoad, from_annotations, from_file, read_load
 from hekla.scheduler.load.read import LARGEST_FILE, USUAL_SECONDS, LoadReader
 from hekla.testing import node
@@ -170,4 +171,4 @@ class TestMeter:
             ("metrics.interval", "warning"),
             ("metrics.timeout", "warning"),
         ]
-        LoadReader(conf)
+        LoadReader(conf, BUILTIN)

@@ -62,7 +62,13 @@ class Registry:
                 name: frozenset(point.name for _, point, _, _ in declared(plugin))
                 for name, plugin in self.plugins.items()
             },
+            reading_load=frozenset(name for name, plugin in self.plugins.items() if plugin.reads_load),
         )
+
+    def declaring(self, conf: Conf, declares: Callable[[type[Plugin]], bool]) -> list[str]:
+        """The configured plugins that declare something of themselves, by name."""
+        names = dict.fromkeys(entry.name for entry in conf.plugins if entry.name in self.plugins)
+        return [name for name in names if declares(self.plugins[name])]
 
     def with_class(self, found: type) -> Registry:
         """This registry and one more action or plugin; one that could never work is refused."""

@@ -65,7 +65,7 @@ class Stage:
     def _first_look(self) -> Snapshot:
         """Load is measured once: a plan is about one moment."""
         snapshot = snapshot_of(self._state, self.setting.shard)
-        LoadReader(self.setting.conf).put_into(snapshot, self.setting.now)
+        LoadReader(self.setting.conf, self.setting.registry).put_into(snapshot, self.setting.now)
         self._load = snapshot.load
         self._leaving = {
             key for key, pod in self.by_key(Pod).items() if pod.metadata.deletion_timestamp is not None

@@ -96,7 +96,7 @@ class Case:
             snapshot = take_snapshot(
                 self.manifests(), shard=self.shard, ignored_provisioners=self.ignored_provisioners
             )
-            LoadReader(chosen).put_into(snapshot, self.now)
+            LoadReader(chosen, self.registry).put_into(snapshot, self.now)
             report = run_cycle(
                 snapshot, chosen, registry=self.registry, now=self.now, memory=dict(self.memory)
             )

@@ -34,9 +34,6 @@ from hekla.server.recording.records import (
     written_decisions,
 )
 
-ASK_OTHERS = ("extender",)
-"""Plugins whose answers come from other processes, and are not in a recording."""
-
 
 @dataclass(frozen=True)
 class Replayed:
@@ -129,7 +126,7 @@ class Replayer:
         snapshot = self.snapshot()
         if conf is not None and not self.load and reads_annotations(conf):
             # Load was not measured, for it was not asked for; but what stands on the nodes is known.
-            LoadReader(conf).put_into(snapshot, cycle.now)
+            LoadReader(conf, self.registry).put_into(snapshot, cycle.now)
         try:
             report = run_cycle(
                 snapshot,
@@ -183,7 +180,7 @@ def reads_annotations(conf: Conf) -> bool:
 
 
 def _without_others(registry: Registry) -> Registry:
-    own = {name: plugin for name, plugin in registry.plugins.items() if name not in ASK_OTHERS}
+    own = {name: plugin for name, plugin in registry.plugins.items() if not plugin.asks_outside}
     return replace(registry, plugins=own)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from hekla.conf import Conf
-from hekla.conf.without_effect import GOES_BY_LOAD
+from hekla.engine.framework.registry import Registry
 from hekla.engine.model.node import Node, NodeLoad
 from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import InputError
@@ -201,8 +201,8 @@ def _sound(value: object) -> float:
 class LoadReader:
     """Reads load for one configuration, as often as its `metrics` section says, where a plugin goes by it."""
 
-    def __init__(self, conf: Conf) -> None:
-        self._is_wanted = bool(conf.metrics) or any(entry.name in GOES_BY_LOAD for entry in conf.plugins)
+    def __init__(self, conf: Conf, registry: Registry) -> None:
+        self._is_wanted = bool(conf.metrics or registry.declaring(conf, lambda plugin: plugin.reads_load))
         self._cache = LoadCache(conf.metrics)
 
     def put_into(self, snapshot: Snapshot, now: float) -> None:
