@@ -50,12 +50,10 @@ class Roster:
         return len(self.tasks)
 
     def add(self, task: Task) -> None:
-        if task.number < self._latest:
+        if task.number >= self._latest:
+            self._latest = task.number
+        elif task.uid not in self.tasks:
             self._is_mixed = True
-        self._latest = task.number
-        self._enter(task)
-
-    def _enter(self, task: Task) -> None:
         self.tasks[task.uid] = task
         self._by_status[task.status][task.uid] = task
         by_role = self._by_role.get(task.role)
@@ -74,7 +72,7 @@ class Roster:
     def swap(self, old: Task, task: Task) -> None:
         """Put the task in the place of one with the same UID."""
         self._strike_out(old)
-        self._enter(task)
+        self.add(task)
         self.moves += 1
 
     def _strike_out(self, task: Task) -> None:

@@ -32,13 +32,15 @@ class Arrivals(dict[str, N]):
         self._is_mixed = False
         self._latest = 0
 
-    def put(self, key: str, thing: N) -> None:
+    def put(self, key: str, thing: N) -> N | None:
+        """What stood there before, if anything."""
         known = self.get(key)
         if known is None and thing.number > self._latest:
             self._latest = thing.number
         elif known is None or known.number != thing.number:
             self._is_mixed = True
         self[key] = thing
+        return known
 
     def in_order(self) -> Arrivals[N]:
         if self._is_mixed:
@@ -80,10 +82,9 @@ class TaskIndex:
 
     def put(self, task: Task) -> None:
         """Take the task in, in the place of the one its pod had before."""
-        before = self._by_key.get(task.key)
+        before = self._by_key.put(task.key, task)
         if before is not None:
             self._strike_out(before)
-        self._by_key.put(task.key, task)
         self._enter(task)
 
     def renew(self, task: Task) -> None:

@@ -112,7 +112,9 @@ class LiveState:
                     self.on_take_in(noted)
                 followed = self._intake.follow(noted.get(Pod, {}))
                 self.rewind()
-                self._intake.take_in(noted, followed)
+                if noted:
+                    self._intake.take_in(noted, followed)
+                self.attention.renew(self.jobs)
         self.is_torn = False
         if is_large:
             spare_what_is_there()

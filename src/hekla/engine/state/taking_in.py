@@ -81,7 +81,6 @@ class Intake:
             jobs = {**reader.jobs_again(moved), **jobs}
         self._take_in_jobs(jobs)
         self._take_in_tasks(tasks)
-        state.attention.renew(state.jobs)
 
     def _forget_derived(self, noted: Noted) -> None:
         state = self._state
