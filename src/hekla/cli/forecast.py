@@ -73,7 +73,7 @@ KNOWLEDGE = ("exact", "estimates", "history")
 @click.option(
     "--samples",
     "--rolls",
-    "rolls",
+    "samples",
     default=50,
     show_default=True,
     type=click.IntRange(1),
@@ -250,7 +250,7 @@ def moment_of(text: str | None) -> float | None:
 
 
 def forecasted(source: ForecastSource, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
-    with bar("sampling", given["rolls"], quiet=quiet) as show:
+    with bar("sampling", given["samples"], quiet=quiet) as show:
         return forecast_of(
             source.objects,
             source.conf,
@@ -288,7 +288,7 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
 
 def rolling_of(given: dict[str, Any]) -> Rolling:
     return Rolling(
-        rolls=given["rolls"],
+        rolls=given["samples"],
         horizon=given["horizon"],
         seed=given["seed"],
         period=given["period"],

@@ -58,9 +58,9 @@ tiers:
 """
 
 FAIR_SHARING = """\
-# Fair sharing: queues may borrow what others leave idle, and give it back when it is wanted.
+# Fair sharing: queues may borrow what other queues leave idle, and give it back when it is wanted.
 # Borrowers are evicted only from queues with `reclaimable: true`.
-# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
+# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes other jobs give way.
 actions: "enqueue, allocate, backfill, reclaim"
 tiers:
 # Three have a say in a reclaim: gang (spare the minimum of a job), conformance (spare system pods) and
@@ -83,7 +83,7 @@ configurations:
 EVERYTHING = """\
 # Everything: place, fill, take back between queues, preempt inside a queue, relieve nodes that are too busy.
 # Idle resources are handed out first; only what is still starving evicts; shuffle comes last.
-# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
+# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes other jobs give way.
 actions: "enqueue, allocate, backfill, reclaim, preempt, shuffle"
 tiers:
 # In a reclaim gang, conformance and proportion have a say, in a preemption priority and conformance.
@@ -119,7 +119,7 @@ metrics:
 PRIORITY_FIRST = """\
 # Priority first: an urgent job takes the place of less urgent ones of its queue.
 # Preempt runs before backfill, so that best-effort tasks do not slip into what is being freed.
-# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes others give way.
+# No overcommit: it keeps jobs out of a full cluster, and only an admitted job makes other jobs give way.
 actions: "enqueue, allocate, preempt, backfill"
 tiers:
 # Victims have a strictly lower priority and are not system pods.
