@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import TERMINATED_SET
@@ -15,40 +15,34 @@ Trait = Callable[[Task], object]
 ThingsOf = Callable[[Task], Iterable[Hashable]]
 
 
-class Numbered(Protocol):
-    """What has a place in the order of arrival."""
-
-    number: int
+N = TypeVar("N", Job, Task)
 
 
-N = TypeVar("N", bound=Numbered)
-
-
-class Arrivals(dict[str, N]):
-    """Things in order of arrival, once they are asked for in order."""
+class Arrivals(Generic[N]):
+    """Jobs or tasks by key; in order of arrival, once they are asked for in order."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.by_key: dict[str, N] = {}
         self._is_mixed = False
         self._latest = 0
 
     def put(self, key: str, thing: N) -> N | None:
         """What stood there before, if anything."""
-        known = self.get(key)
+        known = self.by_key.get(key)
         if known is None and thing.number > self._latest:
             self._latest = thing.number
         elif known is None or known.number != thing.number:
             self._is_mixed = True
-        self[key] = thing
+        self.by_key[key] = thing
         return known
 
-    def in_order(self) -> Arrivals[N]:
+    def in_order(self) -> dict[str, N]:
         if self._is_mixed:
-            things = sorted(self.items(), key=lambda entry: entry[1].number)
-            self.clear()
-            self.update(things)
+            things = sorted(self.by_key.items(), key=lambda entry: entry[1].number)
+            self.by_key.clear()
+            self.by_key.update(things)
             self._latest, self._is_mixed = things[-1][1].number if things else 0, False
-        return self
+        return self.by_key
 
 
 class TaskIndex:
@@ -60,7 +54,8 @@ class TaskIndex:
     """
 
     def __init__(self) -> None:
-        self._by_key: Arrivals[Task] = Arrivals()
+        self._arrivals: Arrivals[Task] = Arrivals()
+        self._by_key = self._arrivals.by_key
         self._censuses: dict[ThingsOf, Counter[Hashable]] = {}
         self._having: dict[Trait, dict[str, Task]] = {}
         self._plain: Task | None = None
@@ -70,7 +65,7 @@ class TaskIndex:
         return len(self._by_key)
 
     def __iter__(self) -> Iterator[Task]:
-        return iter(self._by_key.in_order().values())
+        return iter(self._arrivals.in_order().values())
 
     def __getitem__(self, place: int) -> Task:
         """The task at this place in the order of arrival."""
@@ -82,7 +77,7 @@ class TaskIndex:
 
     def put(self, task: Task) -> None:
         """Take the task in, in the place of the one its pod had before."""
-        before = self._by_key.put(task.key, task)
+        before = self._arrivals.put(task.key, task)
         if before is not None:
             self._strike_out(before)
         self._enter(task)
@@ -144,7 +139,8 @@ class JobIndex:
     """Jobs stand in the order in which their PodGroups arrived, and a job's tasks in that of their pods."""
 
     def __init__(self) -> None:
-        self._jobs: Arrivals[Job] = Arrivals()
+        self._arrivals: Arrivals[Job] = Arrivals()
+        self._jobs = self._arrivals.by_key
         self.tasks = TaskIndex()
         self._orphans: dict[str, dict[str, Task]] = {}
         """Tasks by the group they name, where that is no job."""
@@ -155,7 +151,7 @@ class JobIndex:
 
     @property
     def jobs(self) -> dict[str, Job]:
-        return self._jobs.in_order()
+        return self._arrivals.in_order()
 
     def job(self, uid: str) -> Job | None:
         return self._jobs.get(uid)
@@ -169,7 +165,7 @@ class JobIndex:
         if old is not None:
             self._uncount(old)
         self._count(job)
-        self._jobs.put(job.uid, job)
+        self._arrivals.put(job.uid, job)
 
     def drop(self, job: Job) -> None:
         """The job is gone; its tasks may be there yet."""
