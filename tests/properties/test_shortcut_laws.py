@@ -190,7 +190,7 @@ def test_a_cluster_without_nodes_decides_nothing() -> None:
 
 
 @given(session=sessions(), made=moves)
-def test_every_job_that_is_not_quiescent_is_in_line(session: Session, made: Sequence[Move]) -> None:
+def test_a_job_that_is_not_in_line_runs_whole(session: Session, made: Sequence[Move]) -> None:
     make_all(session, made)
     line = session.jobs_in_line()
     assert line == [job for job in session.all_jobs if job in line]

@@ -30,8 +30,7 @@ def settle_topology(jobs: Iterable[Job], domains: Domains) -> list[Complaint]:
         _make_plain(job, domains)
         if domains.is_ready:
             _find_domains(job, domains)
-        asked = [job.topology, *(sub_job.topology for sub_job in job.sub_jobs.values())]
-        for name in dict.fromkeys(t.highest_tier_name for t in asked if t is not None and is_vague(t)):
+        for name in dict.fromkeys(one.highest_tier_name for one in filter(is_vague, job.constraints)):
             message = f'highestTierName: no hypernode has tier name "{name}"; the constraint binds nothing'
             complaints.append(Complaint(f"podgroup {job.uid}", message))
     return complaints

@@ -142,9 +142,13 @@ class Job:
     @property
     def is_bounded(self) -> bool:
         """Some of its tasks must lie in one network domain of a limited tier."""
-        if not self.has_topology:
-            return False
-        return is_hard(self.topology) or any(sub_job.is_bounded for sub_job in self.sub_jobs.values())
+        return self.has_topology and any(map(is_hard, self.constraints))
+
+    @property
+    def constraints(self) -> list[NetworkTopology]:
+        """What it and its parts ask of the network."""
+        asked = [self.topology, *[sub_job.topology for sub_job in self.sub_jobs.values()]]
+        return [one for one in asked if one is not None]
 
     @property
     def asks_for_hard_topology(self) -> bool:
@@ -155,10 +159,7 @@ class Job:
     @property
     def names_unknown_tier(self) -> bool:
         """Some constraint of its names a tier that no network domain had in the last session."""
-        if not self.has_topology:
-            return False
-        asked = [self.topology, *(sub_job.topology for sub_job in self.sub_jobs.values())]
-        return any([one is not None and is_vague(one) for one in asked])
+        return self.has_topology and any(map(is_vague, self.constraints))
 
     @property
     def checks_roles(self) -> bool:
