@@ -26,6 +26,7 @@ from hekla.controllers.commands import (
 from hekla.controllers.expand import (
     claim_names,
     claims_of,
+    is_admitted,
     may_create_pods,
     pod_group_of,
     pod_name,
@@ -75,7 +76,7 @@ def sync(
     marked = forwarded(world, job)
     wanted = pod_group_of(marked, world.priority_by_class(), requests_from_limits=requests_from_limits)
     commands += group_commands(scene, wanted)
-    if scene.pod_group is not None and scene.pod_group.status.phase not in ("", "Pending"):
+    if scene.pod_group is not None and is_admitted(scene.pod_group):
         layout = lay_out(marked, scene.pods, scene.pod_group.metadata.name)
         commands += layout.commands()
         status = counted(status, layout.counted, len(layout.terminating) + len(layout.surplus))

@@ -7,27 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from hekla.cluster.embedded.priorities import with_priority
-from hekla.controllers import default_pod
-from hekla.controllers.expand import pod_group_of
+from hekla.controllers import default_pod, default_pod_group
+from hekla.controllers.expand import owner_of, pod_group_name, pod_group_of, pod_meta, pod_spec
 from hekla.controllers.keys import GROUP_NAME, JOB_NAME, TASK_SPEC
 from hekla.engine.model.requests import demand_of
 from hekla.engine.model.resources import total
-from hekla.objects import ObjectMeta, Pod, PodGroup, PriorityClass, VolcanoJob
+from hekla.objects import Namespace, ObjectMeta, Pod, PodGroup, PriorityClass, VolcanoJob
 from hekla.objects.batch import JobSpec, TaskSpec
 from hekla.objects.pod import PodSpec
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec
 from hekla.simulation.book import Book
-from hekla.simulation.jobs import SimJob, SimPod
-from hekla.simulation.workloads import Role, Submission
+from hekla.simulation.jobs import Doing, SimJob, SimPod
+from hekla.simulation.workloads import GivenGroup, Role, Submission
 
 SCHEDULER = "volcano"
 
-Look = tuple[tuple[int, ...], int, str, str, NetworkTopology | None]
+Look = tuple[tuple[int, ...], int, str, str, NetworkTopology | None, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +47,42 @@ class Cast:
     parts: tuple[Part, ...]
     size: int
     """Into the book's sizes."""
-    roles: tuple[Role, ...]
-    """Kept so that their identities stay theirs."""
+    submission: Submission
+    """The first of them; kept so that identities of its roles stay theirs."""
 
 
 class Casting:
     """Makes jobs of submissions; needs to know the priority classes first."""
 
-    def __init__(self, book: Book, classes: Collection[PriorityClass]) -> None:
+    def __init__(
+        self, book: Book, classes: Collection[PriorityClass], namespaces: Iterable[Namespace] = ()
+    ) -> None:
         self._book = book
+        self._namespaces = {each.metadata.name: each for each in namespaces}
         self._classes = classes
         self._value_of_class = {each.metadata.name: each.value for each in classes}
         self._casts: dict[Look, Cast] = {}
 
     def job_of(self, submission: Submission, now: float, stamp: datetime) -> SimJob:
         cast = self._cast_of(submission)
+        whole = _named(submission) if submission.job else None
         job = SimJob(
             key=submission.key,
             row=self._enter(submission, cast, now),
-            group=_group_of(submission, cast, stamp),
+            group=_group_of(submission, whole, cast, stamp),
             restart=submission.restart,
             checkpoint=submission.checkpoint_seconds,
             minimum=submission.minimum,
             fails_after=submission.fails_after,
+            has_controller=whole is not None,
+            manifest=whole,
         )
-        job.pods = list(_pods_of(job, submission, cast, stamp))
+        if whole is not None:
+            job.pods = list(_pods_to_make(job, whole, cast))
+        elif submission.group is not None:
+            job.pods = list(_pods_given(job, submission.group, cast, stamp))
+        else:
+            job.pods = list(_pods_of(job, submission, cast, stamp))
         return job
 
     def _cast_of(self, submission: Submission) -> Cast:
@@ -81,6 +92,8 @@ class Casting:
             submission.queue,
             submission.priority_class,
             submission.topology,
+            id(submission.job),
+            id(submission.group),
         )
         known = self._casts.get(look)
         if known is None:
@@ -88,31 +101,32 @@ class Casting:
         return known
 
     def _make(self, submission: Submission) -> Cast:
-        parts = tuple(self._part_of(role, submission.priority_class) for role in submission.roles)
+        job = _named(submission) if submission.job else _as_volcano_job(submission)
+        tasks = [task for task in job.spec.tasks if task.replicas]
+        specs = (pod_spec(job, task) for task in tasks)
+        parts = tuple(map(self._part_of, submission.roles, specs))
         requests: list[Mapping[str, int]] = []
         for part in parts:
             requests += [self._book.shapes.rows[part.shape]] * part.role.replicas
+        group = pod_group_of(job, self._value_of_class)
+        if submission.group is not None:
+            group = replace(group, spec=replace(submission.group.spec, queue=submission.queue))
+        group = default_pod_group(group, self._namespaces)
         return Cast(
-            spec=pod_group_of(_as_volcano_job(submission), self._value_of_class).spec,
+            spec=group.spec,
             parts=parts,
             size=self._book.sizes.number_of(total(requests)),
-            roles=submission.roles,
+            submission=submission,
         )
 
-    def _part_of(self, role: Role, priority_class: str) -> Part:
-        template = role.template.spec
-        spec = replace(
-            template,
-            scheduler_name=template.scheduler_name or SCHEDULER,
-            priority_class_name=template.priority_class_name or priority_class,
-        )
+    def _part_of(self, role: Role, spec: PodSpec) -> Part:
         pod, problem = with_priority(default_pod(Pod(spec=spec)), self._classes)
         if problem:
             self._book.notes[problem] = None
         return Part(role, pod.spec, self._book.shapes.number_of(demand_of(pod)[0]))
 
     def _enter(self, submission: Submission, cast: Cast, now: float) -> int:
-        spans = [submission.run_seconds if r.run_seconds is None else r.run_seconds for r in cast.roles]
+        spans = [submission.run_seconds if r.run_seconds is None else r.run_seconds for r in submission.roles]
         return self._book.enter_job(
             submission.key,
             user=submission.user,
@@ -144,22 +158,68 @@ def _as_volcano_job(submission: Submission) -> VolcanoJob:
             min_available=submission.minimum,
             queue=submission.queue,
             priority_class_name=submission.priority_class,
+            scheduler_name=SCHEDULER,
             network_topology=submission.topology,
             tasks=tasks,
         ),
     )
 
 
-def _group_of(submission: Submission, cast: Cast, stamp: datetime) -> PodGroup:
+def _named(submission: Submission) -> VolcanoJob:
+    """The Job of a submission, which may be one of several under numbered names; played without volumes."""
+    job = submission.job
+    assert job is not None, f"{submission.key} is no Job"
     meta = ObjectMeta(
         name=submission.name,
+        namespace=submission.namespace,
+        uid=f"{submission.namespace}-{submission.name}",
+        labels=dict(submission.labels),
+        annotations=dict(submission.annotations),
+    )
+    spec = replace(job.spec, priority_class_name=submission.priority_class, volumes=())
+    return replace(job, metadata=meta, spec=spec)
+
+
+def _group_of(submission: Submission, job: VolcanoJob | None, cast: Cast, stamp: datetime) -> PodGroup:
+    meta = ObjectMeta(
+        name=submission.name if job is None else pod_group_name(job),
         namespace=submission.namespace,
         uid=submission.key,
         labels=dict(submission.labels),
         annotations=dict(submission.annotations),
+        owner_references=() if job is None else (owner_of(job),),
         creation_timestamp=stamp,
     )
     return PodGroup(metadata=meta, spec=cast.spec)
+
+
+def _pods_to_make(job: SimJob, whole: VolcanoJob, cast: Cast) -> Iterable[SimPod]:
+    """The pods that the controller of the Job makes once its PodGroup is admitted."""
+    number = 0
+    tasks = [task for task in whole.spec.tasks if task.replicas]
+    submission = cast.submission
+    for task, part in zip(tasks, cast.parts, strict=True):
+        work = submission.run_seconds if part.role.run_seconds is None else part.role.run_seconds
+        for index in range(task.replicas):
+            manifest = Pod(metadata=pod_meta(whole, task, index), spec=part.spec)
+            yield SimPod(job, number, part.spec, part.shape, work, manifest, doing=Doing.NOT_MADE)
+            number += 1
+
+
+def _pods_given(job: SimJob, given: GivenGroup, cast: Cast, stamp: datetime) -> Iterable[SimPod]:
+    """The pods that came with their PodGroup, under their own names."""
+    submission = cast.submission
+    for number, (own, place) in enumerate(given.pods):
+        part = cast.parts[place]
+        meta = replace(
+            own,
+            namespace=submission.namespace,
+            uid=f"{submission.namespace}/{own.name}",
+            annotations=own.annotations | {GROUP_NAME: submission.name},
+            creation_timestamp=stamp + timedelta(microseconds=number),
+        )
+        work = submission.run_seconds if part.role.run_seconds is None else part.role.run_seconds
+        yield SimPod(job, number, part.spec, part.shape, work, Pod(metadata=meta, spec=part.spec))
 
 
 def _pods_of(job: SimJob, submission: Submission, cast: Cast, stamp: datetime) -> Iterable[SimPod]:

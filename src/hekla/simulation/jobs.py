@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hekla.objects import Pod, PodGroup
+from hekla.objects import Pod, PodGroup, VolcanoJob
 from hekla.objects.pod import PodSpec
 from hekla.simulation.run import NOTHING, Ending
 from hekla.simulation.workloads import Restart
@@ -14,6 +14,8 @@ from hekla.simulation.workloads import Restart
 class Doing(Enum):
     """What a pod does."""
 
+    NOT_MADE = "not made yet"
+    """Its Job makes it once the PodGroup is admitted."""
     WAITING = "waiting"
     RUNNING = "running"
     LEAVING = "leaving"
@@ -54,6 +56,10 @@ class SimPod:
     last_stint: int = NOTHING
     """Its row in the book."""
 
+    @property
+    def is_made(self) -> bool:
+        return self.doing not in (Doing.NOT_MADE, Doing.GONE)
+
 
 @dataclass(eq=False, slots=True)
 class SimJob:
@@ -71,6 +77,15 @@ class SimJob:
     done: int = 0
     has_started: bool = False
     fails_after: float | None = None
+    has_controller: bool = False
+    """Its pods are made by a Job's controller, and only while its PodGroup is admitted."""
+    manifest: VolcanoJob | None = None
+    """The Job as it was handed in, where it was one."""
+
+    @property
+    def waits_for_tasks(self) -> bool:
+        """Whether some of its pods are made only once others run or are done."""
+        return self.manifest is not None and any(task.depends_on for task in self.manifest.spec.tasks)
 
     @property
     def needed(self) -> int:

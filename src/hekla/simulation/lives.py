@@ -9,11 +9,13 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from hekla.cluster import conditions
+from hekla.controllers.expand import is_admitted, task_of, tasks_to_make
 from hekla.engine.framework.decisions import Bind, Evict, Nominate, OpenGate, UpdatePodGroup
 from hekla.engine.model.job import RUNNING
 from hekla.engine.state.live import LiveState
 from hekla.objects import Condition, Pod
 from hekla.objects.pod import PodStatus
+from hekla.objects.scheduling import PodGroupStatus
 from hekla.simulation.agenda import Agenda
 from hekla.simulation.book import Book
 from hekla.simulation.hazards import Dice
@@ -39,11 +41,14 @@ class Lives:
         options: Options,
         on_close: Callable[[SimJob], None],
         is_watchful: bool,
+        keeps_groups: bool,
     ) -> None:
         self.jobs: dict[str, SimJob] = {}
         self.pods_on: dict[str, dict[SimPod, None]] = {}
         self.has_news = True
         """Something has changed that a cycle would decide on."""
+        self.has_made_pods = False
+        """A Job was admitted: its pods wait for the very next cycle, however coarse the precision is."""
         self._live = live
         self._agenda = agenda
         self._book = book
@@ -51,7 +56,9 @@ class Lives:
         self._options = options
         self._on_close = on_close
         self._is_watchful = is_watchful
+        self._keeps_groups = keeps_groups
         self._pods: dict[str, SimPod] = {}
+        self._job_by_group: dict[str, SimJob] = {}
         self._running = PodStatus(phase="Running")
         """How all pods fare that the latest cycle has started."""
         self._ending: dict[SimJob, None] = {}
@@ -76,14 +83,59 @@ class Lives:
         """A job appears with its pods, which may run already."""
         self.jobs[job.key] = job
         if job.group is not None:
+            self._job_by_group[job.group.key] = job
             self._live.note(job.group)
         for pod in job.pods:
+            if pod.doing is Doing.NOT_MADE:
+                self._restless += 1
+                continue
             self._pods[pod.manifest.key] = pod
             self._live.note(pod.manifest)
             if pod.doing is Doing.RUNNING:
                 self._begin(pod, pod.node)
             elif pod.doing is Doing.WAITING:
                 self._restless += 1
+        self._make_pods(job)
+        self.stir()
+
+    # What a Job's controller does
+
+    def _make_pods(self, job: SimJob) -> None:
+        """Pods that are missing are made, as long as the PodGroup is admitted."""
+        if not job.has_controller or not is_admitted(job.group):
+            return
+        missing = [pod for pod in job.pods if pod.doing is Doing.NOT_MADE]
+        if job.waits_for_tasks and missing:
+            assert job.manifest is not None
+            tasks = tasks_to_make(job.manifest, [pod.manifest for pod in job.pods if pod.is_made])
+            missing = [pod for pod in missing if task_of(pod.manifest) in tasks]
+        self.has_made_pods |= bool(missing)
+        for pod in missing:
+            self._make(pod)
+
+    def _make(self, pod: SimPod) -> None:
+        meta = pod.manifest.metadata
+        number = f"~{pod.lives}" if pod.lives > 1 else ""
+        fresh = replace(
+            meta,
+            uid=f"{meta.namespace}/{meta.name}{number}",
+            creation_timestamp=self._agenda.stamp(),
+            deletion_timestamp=None,
+            deletion_grace_period_seconds=None,
+        )
+        pod.manifest = Pod(metadata=fresh, spec=pod.spec)
+        pod.doing = Doing.WAITING
+        self._pods[pod.manifest.key] = pod
+        self._live.note(pod.manifest)
+        self.stir()
+
+    def _renew_group(self, job: SimJob) -> None:
+        """A Job that starts again gives its place in the queue up and asks anew."""
+        assert job.group is not None, f"{job.key} has no PodGroup"
+        self._live.forget(job.group)
+        fresh = replace(job.group.metadata, creation_timestamp=self._agenda.stamp())
+        job.group = replace(job.group, metadata=fresh, status=PodGroupStatus())
+        self._live.note(job.group)
         self.stir()
 
     # Decisions
@@ -134,7 +186,7 @@ class Lives:
         self.stir()
 
     def update_group(self, decision: UpdatePodGroup) -> None:
-        job = self.jobs.get(decision.pod_group)
+        job = self._job_by_group.get(decision.pod_group)
         if job is None or job.group is None:
             return
         before = job.group.status
@@ -142,11 +194,15 @@ class Lives:
         self._live.note(job.group)
         if before.phase != decision.status.phase:
             self._free()
+            self._make_pods(job)
 
     def end_of_decisions(self) -> None:
-        """All decisions of a cycle are carried out: whoever waits still may be next."""
+        """All decisions of a cycle are carried out: what waits still may be next."""
         if self._unconfirmed:
             self._free()
+        for job in self._unconfirmed:
+            if job.waits_for_tasks:
+                self._make_pods(job)
 
     def confirm(self) -> None:
         """Write what a cycle would have written that was left out because nobody waited."""
@@ -200,20 +256,28 @@ class Lives:
             if pod.doing is Doing.DONE and pod.manifest.status.phase == "Running":
                 pod.manifest = replace(pod.manifest, status=replace(pod.manifest.status, phase="Succeeded"))
                 self._live.note(pod.manifest)
+        if job.waits_for_tasks:
+            self._make_pods(job)
         self._free()
 
     def _close(self, job: SimJob, state: State) -> None:
-        """The job is over: nothing of it stays."""
+        """The job is over; nothing of it stays but, among manifests, a PodGroup that no Job takes with it."""
+        stays = self._keeps_groups and state is State.COMPLETED and not job.has_controller
+        if stays:
+            self._show_ends(job)
         for pod in job.pods:
             if pod.doing in (Doing.RUNNING, Doing.LEAVING):
                 ending = pod.leaves_as if pod.doing is Doing.LEAVING else Ending.STOPPED
                 self._leave(pod, ending, self._kept(pod))
-            elif pod.doing is Doing.WAITING:
+            elif pod.doing in (Doing.WAITING, Doing.NOT_MADE):
                 self._restless -= 1
+            if pod.is_made:
+                del self._pods[pod.manifest.key]
+                if not stays:
+                    self._live.forget(pod.manifest)
             pod.doing = Doing.GONE
-            del self._pods[pod.manifest.key]
-            self._live.forget(pod.manifest)
-        if job.group is not None:
+        if job.group is not None and not stays:
+            del self._job_by_group[job.group.key]
             self._live.forget(job.group)
         del self.jobs[job.key]
         self._book.finish(job.row, self._agenda.now, state)
@@ -254,11 +318,15 @@ class Lives:
     def _begin_anew(self, job: SimJob) -> None:
         """All pods that run are sent away and wait again; those that are done have to do it again."""
         self._book.jobs.restarts[job.row] += 1
+        if job.has_controller:
+            self._renew_group(job)
         for pod in job.pods:
             if pod.doing is Doing.RUNNING:
                 self._start_leaving(pod, Ending.STOPPED, "the job starts again")
             elif pod.doing is Doing.DONE:
                 self._do_again(pod)
+            elif pod.doing is Doing.WAITING and job.has_controller:
+                self._unmake(pod)
         self._free()
 
     def _do_again(self, pod: SimPod) -> None:
@@ -312,18 +380,18 @@ class Lives:
         """The pod waits under its old name, as one that was made just now."""
         self._live.forget(pod.manifest)
         pod.lives += 1
-        meta = pod.manifest.metadata
-        fresh = replace(
-            meta,
-            uid=f"{meta.namespace}/{meta.name}~{pod.lives}",
-            creation_timestamp=self._agenda.stamp(),
-            deletion_timestamp=None,
-            deletion_grace_period_seconds=None,
-        )
-        pod.manifest = Pod(metadata=fresh, spec=pod.spec)
-        pod.doing = Doing.WAITING
         self._restless += 1
-        self._live.note(pod.manifest)
+        if not pod.job.has_controller:
+            self._make(pod)
+            return
+        self._unmake(pod)
+        self._make_pods(pod.job)
+
+    def _unmake(self, pod: SimPod) -> None:
+        """The pod is gone until its Job makes it again."""
+        self._live.forget(pod.manifest)
+        del self._pods[pod.manifest.key]
+        pod.doing = Doing.NOT_MADE
         self.stir()
 
     # Stints
@@ -340,7 +408,7 @@ class Lives:
             self._restless -= 1
 
     def _enter_stint(self, pod: SimPod, ending: Ending, kept: float) -> None:
-        beneficiary = self.jobs.get(pod.beneficiary)
+        beneficiary = self._job_by_group.get(pod.beneficiary)
         pod.last_stint = self._book.enter_stint(
             job=pod.job.row,
             pod=pod.number,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
 from hekla.cluster.embedded.annotations import RUN_SECONDS, read_seconds
 from hekla.cluster.rooms import is_finished
 from hekla.controllers.keys import GROUP_NAME
+from hekla.controllers.requests import job_owner
 from hekla.engine.model.requests import demand_of
 from hekla.engine.model.resources import total
 from hekla.errors import InputError
-from hekla.objects import Manifest, Pod, PodGroup
+from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
 from hekla.simulation.book import Book
 from hekla.simulation.jobs import Doing, SimJob, SimPod
 from hekla.simulation.workloads import Restart
@@ -42,10 +43,13 @@ def stated(pod: Pod, group: PodGroup | None) -> float:
     return math.inf
 
 
-def residents(objects: Iterable[Manifest], book: Book, remaining: Remaining) -> list[SimJob]:
+def residents(
+    objects: Iterable[Manifest], book: Book, remaining: Remaining, not_made: Collection[str] = ()
+) -> list[SimJob]:
     """The jobs of these pods, in the order of their PodGroups; loose pods come last, each on its own.
 
-    A pod that is being deleted holds its room for a while; what it belonged to goes on without it.
+    A pod that is being deleted holds its room for a while; what it belonged to goes on without it. Those that
+    are `not_made`, by key, appear once the PodGroup of their Job is admitted.
     """
     manifests = list(objects)
     groups = {group.key: group for group in manifests if isinstance(group, PodGroup)}
@@ -57,7 +61,16 @@ def residents(objects: Iterable[Manifest], book: Book, remaining: Remaining) -> 
             pods_of.setdefault(_group_key(pod, groups) or f"pod {pod.key}", []).append(pod)
         elif pod.spec.node_name:
             pods_of[f"leaving pod {pod.key}"] = [pod]
-    return [_job_of(key, groups.get(key), pods, book, remaining) for key, pods in pods_of.items() if pods]
+    jobs = [_job_of(key, groups.get(key), pods, book, remaining) for key, pods in pods_of.items() if pods]
+    manifests_by_uid = {job.metadata.uid: job for job in manifests if isinstance(job, VolcanoJob)}
+    for job in jobs:
+        owner = None if job.group is None else job_owner(job.group)
+        job.has_controller = owner is not None
+        job.manifest = None if owner is None else manifests_by_uid.get(owner.uid)
+        for sim_pod in job.pods:
+            if sim_pod.manifest.key in not_made:
+                sim_pod.doing = Doing.NOT_MADE
+    return jobs
 
 
 def _group_key(pod: Pod, groups: Mapping[str, PodGroup]) -> str:

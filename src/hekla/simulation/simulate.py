@@ -16,7 +16,7 @@ from hekla.controllers.job_admission import problem_of_jobs_queue
 from hekla.engine.framework.explain import in_short
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue
+from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
@@ -36,6 +36,9 @@ M = TypeVar("M", bound=Manifest)
 
 WATCHFUL_ACTIONS = frozenset({"shuffle"})
 """Actions that move running pods although nobody waits."""
+
+PLACING_ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
+"""Actions that evict nothing. Beside others a quiet cycle leaves out a few nominations, which move starts."""
 
 TIMELY_PLUGINS = frozenset({"cdp", "rescheduling", "sla", "tdm", "usage"})
 """Plugins that change their minds although nothing has happened."""
@@ -88,7 +91,7 @@ class Simulation:
         self._queues = self._admitted_queues(_all_of(Queue, objects))
         self._problem_by_queue: dict[str, str] = {}
         self._cycles = 0
-        self._casting = Casting(self._book, _all_of(PriorityClass, objects))
+        self._casting = Casting(self._book, _all_of(PriorityClass, objects), _all_of(Namespace, objects))
         self._sampler = Sampler(self._options.period)
         dice = Dice(workload.hazards, seed)
         self._stage = Stage(
@@ -99,13 +102,19 @@ class Simulation:
             self._options,
             start=START,
             is_watchful=bool(WATCHFUL_ACTIONS.intersection(conf.actions)),
+            keeps_groups=workload.are_manifests,
             nap=_nap(conf, self._options),
         )
         if nodes and any(isinstance(manifest, Node) for manifest in objects):
             self._book.notes["the nodes of the workload are left out: others are given"] = None
         self._set_up(objects, dice, remaining)
         self._loop = Loop(
-            self._stage, conf, self._clock, registry=registry, period=self._options.period, is_quiet=True
+            self._stage,
+            conf,
+            self._clock,
+            registry=registry,
+            period=self._options.period,
+            is_quiet=not workload.are_manifests or PLACING_ACTIONS.issuperset(conf.actions),
         )
 
     @property
@@ -113,16 +122,26 @@ class Simulation:
         """The cluster as it is now; to look at, between two cycles."""
         return self._stage
 
+    @property
+    def queues(self) -> list[Queue]:
+        """In the order in which they come where all else is equal."""
+        return sorted(
+            self._queues.values(), key=lambda each: (seconds(each.metadata.creation_timestamp), each.key)
+        )
+
     def _set_up(self, objects: Sequence[Manifest], dice: Dice, remaining: Remaining) -> None:
         # Queues have to pass admission; nodes and work have doors of their own.
         others = [each for each in objects if not isinstance(each, Queue | Node | Pod | PodGroup)]
+        if self._workload.are_manifests:
+            self._queues = self._stamped_queues(_all_of(Queue, objects))
         for manifest in (*self._queues.values(), *others):
             self._stage.add(manifest)
         self._check_faults()
         trouble = Trouble(self._stage, dice, self._workload.hazards)
         trouble.add(self._nodes.values())
         trouble.plan_faults(self._workload.faults)
-        for job in residents(self._placed_well(objects), self._book, remaining):
+        there = self._placed_well(objects)
+        for job in residents(there, self._book, remaining, self._workload.not_made):
             self._stage.add_job(job)
 
     def _placed_well(self, objects: Sequence[Manifest]) -> list[Manifest]:
@@ -137,6 +156,13 @@ class Simulation:
         admitted = queue_admission.admitted(given, {}, is_strict=True)
         self._book.notes.update({f"queue {queue.key}: {why}": None for queue, why in admitted.refusals})
         return {queue.metadata.name: queue for queue in admitted.queues}
+
+    def _stamped_queues(self, given: Sequence[Queue]) -> dict[str, Queue]:
+        """The queues in the order given; those that are always there come after them."""
+        names = [queue.metadata.name for queue in given]
+        in_order = sorted(self._queues, key=lambda name: names.index(name) if name in names else len(names))
+        stamped = {name: self._stage.stamped(self._queues[name]) for name in in_order}
+        return {name: stamped[name] for name in self._queues}
 
     def _check_faults(self) -> None:
         """A node that a fault names must be there at some time."""

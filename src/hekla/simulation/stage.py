@@ -3,7 +3,7 @@
 It speaks the same two words as every cluster, `snapshot` and `apply`. Jobs come and go by the hundred
 thousand, so what an API server, a kubelet and controllers would do to their objects is cut down to what a
 scheduler sees: pods appear with their PodGroup, run where they are bound, end, or come back.
-See docs/adr/0016-the-stage-is-a-cluster-of-its-own.md.
+See docs/adr/0016-the-simulated-cluster-is-one-of-its-own.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -28,6 +28,8 @@ from hekla.simulation.jobs import Doing, SimJob
 from hekla.simulation.lives import Lives
 from hekla.simulation.options import Options
 from hekla.simulation.workloads import Submission
+
+M = TypeVar("M", bound=Manifest)
 
 PATIENCE = 86_400.0
 """How long after the last event somebody who waits is still looked at."""
@@ -51,6 +53,7 @@ class Stage:
         *,
         start: float,
         is_watchful: bool = False,
+        keeps_groups: bool = False,
         nap: float = math.inf,
     ) -> None:
         self._start = start
@@ -68,6 +71,7 @@ class Stage:
             options=options,
             on_close=self._submit_followers,
             is_watchful=is_watchful,
+            keeps_groups=keeps_groups,
         )
         self._upcoming = next(arrivals, None)
         self._followers: dict[str, list[Submission]] = {}
@@ -93,7 +97,7 @@ class Stage:
 
     def snapshot(self) -> Snapshot:
         """The facts of this moment."""
-        self._lives.has_news = False
+        self._lives.has_news = self._lives.has_made_pods = False
         if self.now > self._last_cycle + 1.5 * self._options.period:
             self._lives.confirm()
         self._last_cycle = self.now
@@ -118,6 +122,8 @@ class Stage:
 
     def next_event_at(self) -> float | None:
         """When something happens next that a cycle would decide on, as precisely as is wanted."""
+        if self._lives.has_made_pods:
+            return self._start + self.now
         due = self.now if self._lives.has_news else self._next_news()
         if self._lives.heed_everything and self._last_cycle + self._nap < self._last_event + PATIENCE:
             due = min(math.inf if due is None else due, self._last_cycle + self._nap)
@@ -167,6 +173,13 @@ class Stage:
         """Put something on the stage that is neither a node nor work."""
         self._live.note(manifest)
         self._lives.stir()
+
+    def stamped(self, manifest: M) -> M:
+        """The object with a creation time, later than those of all before it."""
+        meta = manifest.metadata
+        if meta.creation_timestamp is not None:
+            return manifest
+        return replace(manifest, metadata=replace(meta, creation_timestamp=self._agenda.stamp()))
 
     def add_job(self, job: SimJob) -> None:
         """A job enters with its pods, which may run already."""

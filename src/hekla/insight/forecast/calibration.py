@@ -25,9 +25,9 @@ from hekla.insight.forecast.arrivals import Arrivals
 from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
 from hekla.insight.forecast.history import Past, ended_by
 from hekla.insight.forecast.standing import Known
-from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.objects import Manifest, Node, Pod, PodGroup, Queue, VolcanoJob
 from hekla.scheduler.builtin import BUILTIN
-from hekla.simulation.jobs import SimPod
+from hekla.simulation.jobs import Doing, SimPod
 from hekla.simulation.measures.rounding import PARTS, number
 from hekla.simulation.measures.words import spoken_part, spoken_seconds
 from hekla.simulation.options import START, Options
@@ -260,12 +260,28 @@ def _looks(
 
 def present(simulation: Simulation, workload: Workload, knowledge: Knowledge) -> Iterator[Manifest]:
     """What an API server would tell at this moment of the simulation."""
-    yield from (each for each in workload.objects if not isinstance(each, Node | Pod | PodGroup))
+    yield from simulation.queues
+    yield from (each for each in workload.objects if not isinstance(each, Node | Pod | PodGroup | Queue))
     yield from simulation.stage.nodes
     for job in simulation.stage.jobs:
         if job.group is not None:
             yield job.group
+        if job.manifest is not None and all(pod.doing is Doing.NOT_MADE for pod in job.pods):
+            yield _handed_in(job.manifest, job.pods, knowledge)
+            continue
         yield from (_seen(pod, knowledge) for pod in job.pods)
+
+
+def _handed_in(job: VolcanoJob, pods: Iterable[SimPod], knowledge: Knowledge) -> VolcanoJob:
+    """A Job whose pods are still to be made, with its run time where that is known."""
+    if knowledge is not Knowledge.EXACT:
+        return job
+    notes = job.metadata.annotations | {RUN_SECONDS: _said(max(pod.work for pod in pods))}
+    return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, annotations=notes))
+
+
+def _said(seconds: float) -> str:
+    return FOREVER if math.isinf(seconds) else repr(seconds)
 
 
 def _seen(pod: SimPod, knowledge: Knowledge) -> Pod:
@@ -273,9 +289,7 @@ def _seen(pod: SimPod, knowledge: Knowledge) -> Pod:
     manifest = pod.manifest
     if knowledge is not Knowledge.EXACT:
         return manifest
-    left = pod.work - pod.saved
-    said = FOREVER if math.isinf(left) else repr(left)
-    notes = manifest.metadata.annotations | {RUN_SECONDS: said}
+    notes = manifest.metadata.annotations | {RUN_SECONDS: _said(pod.work - pod.saved)}
     return msgspec.structs.replace(
         manifest, metadata=msgspec.structs.replace(manifest.metadata, annotations=notes)
     )
@@ -302,7 +316,7 @@ def _outcomes(made: Forecast, moment: float, run: Run) -> Iterator[Outcome]:
             p10=moment + start.p10,
             p50=moment + start.p50,
             p90=moment + start.p90,
-            started=float(run.jobs.started[rows[start.key]]),
+            started=float(run.jobs.started[rows[start.key if start.key in rows else start.job]]),
             seen_until=math.inf if run.is_complete else run.end,
         )
 

@@ -72,7 +72,13 @@ def roll(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) 
     """
     chance = np.random.default_rng((setting.seed, number))
     spans = {job.key: setting.prospects[job.key].draw(chance) for job in setting.standing.jobs}
-    workload = Workload("", partial(setting.arrivals.submissions, chance), setting.standing.objects)
+    workload = Workload(
+        "",
+        partial(setting.arrivals.submissions, chance),
+        setting.standing.objects,
+        are_manifests=True,
+        not_made=setting.standing.not_made,
+    )
     simulation = Simulation(
         workload,
         setting.conf,

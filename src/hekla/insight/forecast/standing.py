@@ -68,6 +68,8 @@ class Standing:
     """Those that wait and those that run; oldest first."""
     notes: tuple[str, ...]
     """What was left out or assumed, as sentences."""
+    not_made: frozenset[str] = frozenset()
+    """By key those pods that their Job makes only once its PodGroup is admitted."""
 
     @property
     def waiting(self) -> list[StandingJob]:
@@ -96,11 +98,14 @@ class _Builder:
 
     def __post_init__(self) -> None:
         self._stamps = 0
+        self._not_made: set[str] = set()
         self._groups = {group.key: group for group in _all_of(PodGroup, self.given)}
         self._jobs = {job.key: job for job in _all_of(VolcanoJob, self.given)}
         self._classes = _all_of(PriorityClass, self.given)
         nodes = {node.metadata.name for node in _all_of(Node, self.given)}
         self._pods: list[Pod] = []
+        self._waiting_for_tasks: list[VolcanoJob] = []
+        """Jobs of which some tasks are made only once others run."""
         for pod in _all_of(Pod, self.given):
             if pod.spec.node_name and pod.spec.node_name not in nodes:
                 self.counts["a pod on a node that is not there"] += 1
@@ -108,16 +113,16 @@ class _Builder:
                 self._pods.append(pod)
 
     def standing(self, known: Mapping[str, Known]) -> Standing:
-        self._expand_jobs()
         self._group_loose_pods()
+        self._expand_jobs()
         namespaces = {each.metadata.name: each for each in _all_of(Namespace, self.given)}
         groups = [default_pod_group(self._stamped(each), namespaces) for each in self._groups.values()]
         pods = [self._stamped(self._ready(pod)) for pod in self._pods]
         others = [each for each in self.given if not isinstance(each, Pod | PodGroup | VolcanoJob)]
-        moved = [self._moved(each) for each in (*others, *groups, *pods)]
+        moved = [self._moved(each) for each in (*others, *self._waiting_for_tasks, *groups, *pods)]
         jobs = self._described([each for each in moved if isinstance(each, PodGroup | Pod)], known)
         left_out = [f"{count} left out: {what}" for what, count in self.counts.items()]
-        return Standing(tuple(moved), tuple(jobs), (*self.notes, *left_out))
+        return Standing(tuple(moved), tuple(jobs), (*self.notes, *left_out), frozenset(self._not_made))
 
     def _expand_jobs(self) -> None:
         """Pods of Jobs that have none yet."""
@@ -142,10 +147,13 @@ class _Builder:
         key = self._group_of(job)
         if key is None:
             group = pod_group_of(job, values)
-            created = replace(group.metadata, creation_timestamp=job.metadata.creation_timestamp)
             key = group.key
-            self._groups[key] = replace(group, metadata=created)
-        self._pods += pods_of(job, self._groups[key].metadata.name)
+            self._groups[key] = group
+        pods = pods_of(job, self._groups[key].metadata.name)
+        self._pods += pods
+        self._not_made.update(pod.key for pod in pods)
+        if any(task.depends_on for task in job.spec.tasks):
+            self._waiting_for_tasks.append(job)
 
     def _group_of(self, job: VolcanoJob) -> str | None:
         """Its PodGroup, if there is one: under its name of today, or that of older versions."""
@@ -158,7 +166,7 @@ class _Builder:
                     self._stamped(pod), self._groups, scheduler_names=self.scheduler_names
                 )
                 if group is not None:
-                    stamp = replace(group.metadata, creation_timestamp=joined.metadata.creation_timestamp)
+                    stamp = replace(group.metadata, creation_timestamp=pod.metadata.creation_timestamp)
                     self._groups[group.key] = replace(group, metadata=stamp)
                 self._pods[place] = joined
 
@@ -211,19 +219,16 @@ class _Builder:
                 groups[each.key] = each
             elif each.metadata.deletion_timestamp is None:
                 pods[group_key(each)].append(each)
-        jobs = [
-            self._describe(group, pods[key], known.get(key, Known()))
-            for key, group in groups.items()
-            if key in pods
-        ]
+        jobs = [self._describe(group, pods[key], known) for key, group in groups.items() if key in pods]
         if idle := len(groups) - len(jobs):
             self.counts["a pod group without pods"] += idle
         return sorted(jobs, key=lambda job: (job.submitted is None, job.submitted or 0.0, job.key))
 
-    def _describe(self, group: PodGroup, pods: Sequence[Pod], known: Known) -> StandingJob:
+    def _describe(self, group: PodGroup, pods: Sequence[Pod], more: Mapping[str, Known]) -> StandingJob:
         title = title_of(group, pods)
+        known = more.get(group.key) or more.get(title) or Known()
         minimum = max(1, min(group.spec.min_member, len(pods)))
-        created = seconds(group.metadata.creation_timestamp) - START + self.now
+        created = self._created(title) or seconds(group.metadata.creation_timestamp) - START + self.now
         return StandingJob(
             key=group.key,
             title=title,
@@ -239,6 +244,11 @@ class _Builder:
                 estimate=known.estimate or self._estimate(title),
             ),
         )
+
+    def _created(self, title: str) -> float:
+        """When a Job was handed in; 0 where it is none, or does not say."""
+        job = self._jobs.get(title)
+        return 0.0 if job is None else seconds(job.metadata.creation_timestamp)
 
     def _estimate(self, title: str) -> float | None:
         """How long the user of a Job says that it runs."""

@@ -4,6 +4,7 @@ from hekla.simulation.workloads.generate import generate, rate_for
 from hekla.simulation.workloads.model import (
     Account,
     Fault,
+    GivenGroup,
     Hazards,
     NodeDrains,
     NodeFails,
@@ -21,6 +22,7 @@ from hekla.simulation.workloads.settings import Settings
 __all__ = [
     "Account",
     "Fault",
+    "GivenGroup",
     "Hazards",
     "NodeDrains",
     "NodeFails",

@@ -72,6 +72,8 @@ class Draft:
     hazards: Hazards = field(default_factory=Hazards)
     settings: tuple[Settings, int, Spot] | None = None
     changed: Counter[str] = field(default_factory=Counter)
+    are_manifests: bool = True
+    """Nothing so far is in words of our own."""
     is_recorded: bool = False
     """Whether it is what a cluster was found to be, and not what somebody has written."""
 
@@ -102,6 +104,7 @@ class Draft:
     def head(self, data: object, spot: Spot, known: Iterable[str]) -> None:
         """A map in our own words."""
         fields = Fields(data, spot, frozenset(known))
+        self.are_manifests = False
         self.name = fields.text("name", self.name)
         for place, item in fields.items("queues"):
             self.objects.append((queue_of(item, place), place))
@@ -171,6 +174,7 @@ class Draft:
             hazards=self.hazards,
             count=count_of(entries, generated),
             has_dependencies=any(entry.submission.after for entry in entries),
+            are_manifests=self.are_manifests,
             dropped=found.dropped,
             changed=found.changed + self.changed,
         )
