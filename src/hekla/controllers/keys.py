@@ -1,4 +1,4 @@
-"""Labels and annotations that the controllers read and write, by what they mean."""
+"""Labels and annotations that the controllers read and write, and names that need not be said."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ BUDGET_MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+
+DEFAULT_QUEUE = "default"
+DEFAULT_SCHEDULER = "volcano"
 
 JOB_API_VERSION = "batch.volcano.sh/v1alpha1"
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from msgspec.structs import replace
 
 from hekla.controllers import keys
-from hekla.controllers.job_admission import DEFAULT_SCHEDULER
+from hekla.controllers.keys import DEFAULT_SCHEDULER
 from hekla.controllers.usage import times, usage_of, written
 from hekla.objects import ObjectMeta, OwnerReference, Pod, PodGroup
 from hekla.objects.quantity import read_count

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hekla.controllers import keys
 from hekla.controllers.commands import PutQueue, QueueCommand, RecordEvent
-from hekla.controllers.job_admission import DEFAULT_QUEUE
+from hekla.controllers.keys import DEFAULT_QUEUE
 from hekla.controllers.queue_tree import ROOT, Queues, children_of, is_closed_or_closing, is_open, parent_of
 from hekla.objects import ObjectMeta, Queue
 from hekla.objects.scheduling import QueueSpec, QueueStatus

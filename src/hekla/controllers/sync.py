@@ -13,7 +13,6 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from hekla.controllers import keys
-from hekla.controllers.census import counted
 from hekla.controllers.commands import (
     CreateClaim,
     CreatePod,
@@ -33,7 +32,7 @@ from hekla.controllers.expand import (
     pod_of,
     task_of,
 )
-from hekla.controllers.phases import Phase, Rule, has_no_retry_left, in_phase, phase_of, stamped
+from hekla.controllers.phases import Phase, Rule, counted, has_no_retry_left, in_phase, phase_of, stamped
 from hekla.controllers.ports import KNOWN_PLUGINS
 from hekla.controllers.usage import same_amounts
 from hekla.controllers.world import Scene, World, is_marked, is_terminating

@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.priorities import with_priority
-from hekla.controllers import default_pod, default_pod_group
-from hekla.controllers.expand import owner_of, pod_group_name, pod_group_of, pod_meta, pod_spec
+from hekla.cluster.admission import admitted_group, admitted_pod, made_up_uid
+from hekla.controllers.expand import owner_of, pod_group_name, pod_meta, pod_spec
 from hekla.controllers.keys import GROUP_NAME, JOB_NAME, TASK_SPEC
 from hekla.engine.model.requests import demand_of
 from hekla.engine.model.resources import total
@@ -60,7 +59,6 @@ class Casting:
         self._book = book
         self._namespaces = {each.metadata.name: each for each in namespaces}
         self._classes = classes
-        self._value_of_class = {each.metadata.name: each.value for each in classes}
         self._casts: dict[Look, Cast] = {}
 
     def job_of(self, submission: Submission, now: float, stamp: datetime) -> SimJob:
@@ -108,10 +106,9 @@ class Casting:
         requests: list[Mapping[str, int]] = []
         for part in parts:
             requests += [self._book.shapes.rows[part.shape]] * part.role.replicas
-        group = pod_group_of(job, self._value_of_class)
+        group = admitted_group(job, self._classes, self._namespaces)
         if submission.group is not None:
-            group = replace(group, spec=replace(submission.group.spec, queue=submission.queue))
-        group = default_pod_group(group, self._namespaces)
+            group = replace(group, spec=replace(submission.group.spec, queue=group.spec.queue))
         return Cast(
             spec=group.spec,
             parts=parts,
@@ -120,7 +117,7 @@ class Casting:
         )
 
     def _part_of(self, role: Role, spec: PodSpec) -> Part:
-        pod, problem = with_priority(default_pod(Pod(spec=spec)), self._classes)
+        pod, problem = admitted_pod(Pod(spec=spec), self._classes)
         if problem:
             self._book.notes[problem] = None
         return Part(role, pod.spec, self._book.shapes.number_of(demand_of(pod)[0]))
@@ -169,10 +166,10 @@ def _named(submission: Submission) -> VolcanoJob:
     """The Job of a submission, which may be one of several under numbered names; played without volumes."""
     job = submission.job
     assert job is not None, f"{submission.key} is no Job"
-    meta = ObjectMeta(
-        name=submission.name,
-        namespace=submission.namespace,
-        uid=f"{submission.namespace}-{submission.name}",
+    called = ObjectMeta(name=submission.name, namespace=submission.namespace)
+    meta = replace(
+        called,
+        uid=made_up_uid(VolcanoJob(metadata=called)),
         labels=dict(submission.labels),
         annotations=dict(submission.annotations),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import RUN_SECONDS, read_seconds
+from hekla.cluster.embedded.options import RUN_SECONDS, read_seconds
 from hekla.cluster.rooms import is_finished
 from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.requests import job_owner

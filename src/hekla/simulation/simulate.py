@@ -9,10 +9,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from hekla.clock import VirtualClock, stopwatch
-from hekla.cluster.embedded import queues as queue_admission
+from hekla.cluster.admission import admitted_queues, problem_of_jobs_queue
 from hekla.collector import sparing_collector
 from hekla.conf import Conf
-from hekla.controllers.job_admission import problem_of_jobs_queue
 from hekla.engine.framework.explain import in_short
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
@@ -153,7 +152,7 @@ class Simulation:
         return kept
 
     def _admitted_queues(self, given: Sequence[Queue]) -> dict[str, Queue]:
-        admitted = queue_admission.admitted(given, {}, is_strict=True)
+        admitted = admitted_queues(given, {}, is_strict=True)
         self._book.notes.update({f"queue {queue.key}: {why}": None for queue, why in admitted.refusals})
         return {queue.metadata.name: queue for queue in admitted.queues}
 

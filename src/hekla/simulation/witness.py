@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hekla.cluster.embedded import EmbeddedCluster
-from hekla.cluster.embedded.annotations import RUN_SECONDS, read_seconds
+from hekla.cluster.embedded.options import RUN_SECONDS, read_seconds
 from hekla.cluster.rooms import is_finished
 from hekla.controllers.keys import GROUP_NAME
 from hekla.engine.model.requests import demand_of

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import RUN_SECONDS
+from hekla.cluster.embedded.options import RUN_SECONDS
 from hekla.conf import BUILT_IN_DEFAULT, Conf, read_conf, require
 from hekla.objects import Manifest, Pod, seconds
 from hekla.scheduler.builtin import BUILTIN

@@ -1,8 +1,7 @@
 """The embedded cluster: nodes, pods, Jobs and queues in one process, under any clock."""
 
-from hekla.cluster.embedded.annotations import ARRIVES_AT, EXIT_CODE, RUN_SECONDS
-from hekla.cluster.embedded.chronicle import Happening
 from hekla.cluster.embedded.cluster import EmbeddedCluster
-from hekla.cluster.embedded.options import Options
+from hekla.cluster.embedded.options import ARRIVES_AT, EXIT_CODE, RUN_SECONDS, Options
+from hekla.cluster.embedded.timeline import Happening
 
 __all__ = ["ARRIVES_AT", "EXIT_CODE", "RUN_SECONDS", "EmbeddedCluster", "Happening", "Options"]

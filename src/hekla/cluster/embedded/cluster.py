@@ -11,14 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from hekla.clock import Clock
-from hekla.cluster.embedded.carrier import Carrier
-from hekla.cluster.embedded.chronicle import Chronicle, Happening, called
 from hekla.cluster.embedded.commands import Commands
+from hekla.cluster.embedded.executor import DecisionExecutor
 from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.quotas import Quotas
-from hekla.cluster.embedded.timeline import Arrival, Due, PodDue, Timeline
+from hekla.cluster.embedded.timeline import Arrival, Chronicle, Due, Happening, PodDue, Timeline, called
 from hekla.cluster.interest import Interest, is_visible
 from hekla.cluster.reactions import Reactions
 from hekla.cluster.rooms import Rooms, is_finished
@@ -64,7 +63,9 @@ class EmbeddedCluster:
         self._reactions = Reactions(
             self._store, self._commands, JobController(job_options), lambda: self._timeline.moment
         )
-        self._carrier = Carrier(self._store, self._kubelet, self._rooms, self._timeline, self._chronicle)
+        self._executor = DecisionExecutor(
+            self._store, self._kubelet, self._rooms, self._timeline, self._chronicle
+        )
         self._live = LiveState(ignored_provisioners=self._options.ignored_provisioners)
         self._is_settled = False
         for watcher in (self._rooms, self._quotas, self._kubelet, self._reactions):
@@ -136,7 +137,7 @@ class EmbeddedCluster:
         """Carry out what a cycle decided; what the facts forbid is refused and told."""
         self._timeline.move_to(self._clock.now())
         for decision in decisions:
-            self._carrier.carry_out(decision)
+            self._executor.carry_out(decision)
         self._reactions.drain()
 
     def advance(self, to: float) -> None:
@@ -256,8 +257,8 @@ class EmbeddedCluster:
             self._intake.take([due.manifest])
             return
         gone = self._kubelet.fire(due)
-        if gone is not None and gone.metadata.uid in self._carrier.evicted:
-            self._carrier.evicted.discard(gone.metadata.uid)
+        if gone is not None and gone.metadata.uid in self._executor.evicted:
+            self._executor.evicted.discard(gone.metadata.uid)
             self._come_back(gone)
 
     def _come_back(self, pod: Pod) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
+from hekla.cluster.embedded.timeline import Chronicle, called
 from hekla.cluster.store import Store
 from hekla.controllers import (
     Command,

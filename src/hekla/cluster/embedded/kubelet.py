@@ -13,10 +13,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hekla.cluster import conditions
-from hekla.cluster.embedded.annotations import EXIT_CODE, RUN_SECONDS, read_exit_code, read_seconds
-from hekla.cluster.embedded.chronicle import Chronicle, called
-from hekla.cluster.embedded.options import Options
-from hekla.cluster.embedded.timeline import Due, Finish, PodDue, Start, Timeline, Vanish
+from hekla.cluster.embedded.options import EXIT_CODE, RUN_SECONDS, Options, read_exit_code, read_seconds
+from hekla.cluster.embedded.timeline import Chronicle, Due, Finish, PodDue, Start, Timeline, Vanish, called
 from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
 from hekla.controllers.keys import GROUP_NAME

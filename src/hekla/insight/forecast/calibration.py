@@ -17,7 +17,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from hekla.cluster.embedded.annotations import FOREVER, RUN_SECONDS
+from hekla.cluster.embedded.options import FOREVER, RUN_SECONDS
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError

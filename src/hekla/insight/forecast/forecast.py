@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from hekla.cluster.embedded.queues import admitted
+from hekla.cluster.admission import admitted_queues
 from hekla.conf import Conf
 from hekla.engine.framework.explain import explain, in_short
 from hekla.engine.framework.registry import Registry
@@ -37,7 +37,7 @@ def reasons_for(
     """By PodGroup, of those that are asked for."""
     queues = [each for each in objects if isinstance(each, Queue)]
     others = [each for each in objects if not isinstance(each, Queue)]
-    there = admitted(queues, {}, is_strict=True).queues
+    there = admitted_queues(queues, {}, is_strict=True).queues
     report = run_cycle(take_snapshot([*there, *others]), conf, registry=registry, now=START)
     jobs = report.session.jobs
     return {key: in_short(explain(report.session, jobs[key])) for key in keys if key in jobs}

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from hekla.clock import stopwatch
-from hekla.cluster.embedded.annotations import RUN_SECONDS
+from hekla.cluster.embedded.options import RUN_SECONDS
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError

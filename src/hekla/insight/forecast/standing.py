@@ -14,12 +14,19 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import RUN_SECONDS
-from hekla.cluster.embedded.priorities import with_priority
+from hekla.cluster.admission import (
+    admitted_group,
+    admitted_pod,
+    default_job,
+    default_pod_group,
+    made_up_uid,
+    problems_of_job,
+)
+from hekla.cluster.embedded.options import RUN_SECONDS
 from hekla.cluster.interest import relevant
 from hekla.cluster.rooms import is_finished
-from hekla.controllers import default_job, default_pod, default_pod_group, pod_group_for, problems_of_job
-from hekla.controllers.expand import pod_group_key, pod_group_of, pods_of
+from hekla.controllers import pod_group_for
+from hekla.controllers.expand import pod_group_key, pods_of
 from hekla.controllers.keys import GROUP_NAME, JOB_NAME
 from hekla.controllers.queue import standing_queues
 from hekla.errors import InputError
@@ -101,6 +108,7 @@ class _Builder:
         self._not_made: set[str] = set()
         self._groups = {group.key: group for group in _all_of(PodGroup, self.given)}
         self._jobs = {job.key: job for job in _all_of(VolcanoJob, self.given)}
+        self._namespaces = {each.metadata.name: each for each in _all_of(Namespace, self.given)}
         self._classes = _all_of(PriorityClass, self.given)
         nodes = {node.metadata.name for node in _all_of(Node, self.given)}
         self._pods: list[Pod] = []
@@ -115,8 +123,7 @@ class _Builder:
     def standing(self, known: Mapping[str, Known]) -> Standing:
         self._group_loose_pods()
         self._expand_jobs()
-        namespaces = {each.metadata.name: each for each in _all_of(Namespace, self.given)}
-        groups = [default_pod_group(self._stamped(each), namespaces) for each in self._groups.values()]
+        groups = [default_pod_group(self._stamped(each), self._namespaces) for each in self._groups.values()]
         pods = [self._stamped(self._ready(pod)) for pod in self._pods]
         others = [each for each in self.given if not isinstance(each, Pod | PodGroup | VolcanoJob)]
         moved = [self._moved(each) for each in (*others, *self._waiting_for_tasks, *groups, *pods)]
@@ -143,10 +150,9 @@ class _Builder:
                 self._take(whole)
 
     def _take(self, job: VolcanoJob) -> None:
-        values = {each.metadata.name: each.value for each in self._classes}
         key = self._group_of(job)
         if key is None:
-            group = pod_group_of(job, values)
+            group = admitted_group(job, self._classes, self._namespaces)
             key = group.key
             self._groups[key] = group
         pods = pods_of(job, self._groups[key].metadata.name)
@@ -174,7 +180,7 @@ class _Builder:
         """A pod that waits, with what admission fills in; those that run have it already."""
         if pod.spec.node_name:
             return pod
-        ready, problem = with_priority(default_pod(pod), self._classes)
+        ready, problem = admitted_pod(pod, self._classes)
         if problem:
             self.counts[f"priority of a pod: {problem}"] += 1
         return ready
@@ -188,7 +194,7 @@ class _Builder:
         created = datetime.fromtimestamp(self.now, UTC) + timedelta(microseconds=self._stamps)
         stamped = replace(
             meta,
-            uid=meta.uid or manifest.key.replace("/", "-"),
+            uid=meta.uid or made_up_uid(manifest),
             creation_timestamp=meta.creation_timestamp or created,
         )
         return replace(manifest, metadata=stamped)

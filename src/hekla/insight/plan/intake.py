@@ -16,22 +16,23 @@ from msgspec.structs import replace
 
 from hekla.clock import VirtualClock
 from hekla.cluster import volumes
-from hekla.cluster.embedded import EmbeddedCluster, Options
-from hekla.cluster.embedded.chronicle import called
-from hekla.cluster.embedded.intake import MOST_REPLICAS
-from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.interest import relevant
-from hekla.cluster.store import Store
-from hekla.controllers import (
+from hekla.cluster.admission import (
     Problem,
-    default_pod,
+    admitted_group,
+    admitted_pod,
     default_pod_group,
-    pod_group_for,
-    pod_group_of,
+    made_up_uid,
     problems_of_job,
     problems_of_pod,
     problems_of_pod_group,
+    with_priority,
 )
+from hekla.cluster.embedded import EmbeddedCluster, Options
+from hekla.cluster.embedded.intake import MOST_REPLICAS
+from hekla.cluster.embedded.timeline import called
+from hekla.cluster.interest import relevant
+from hekla.cluster.store import Store
+from hekla.controllers import pod_group_for
 from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, pod_of
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
@@ -225,8 +226,7 @@ class Desk:
         return [self._created(request.group), *pods], request.group.key
 
     def _objects_of_job(self, job: VolcanoJob) -> tuple[list[Manifest], str]:
-        values = {each.metadata.name: each.value for each in self.classes}
-        group = default_pod_group(pod_group_of(job, values), self._stage.by_key(Namespace))
+        group = admitted_group(job, self.classes, self._stage.by_key(Namespace))
         pods = [_entering(pod, self.classes, self._moment) for pod in first_pods_of(job)]
         return [*self._claims(job), self._created(group), *pods], pod_group_key(job)
 
@@ -254,9 +254,9 @@ class Desk:
 def _entering(pod: Pod, classes: Sequence[PriorityClass], created: datetime | None) -> Pod:
     """The pod as it enters the cluster, with the priority of its class."""
     meta = pod.metadata
-    uid = meta.uid or f"{meta.namespace}-{meta.name}"
-    entering = replace(default_pod(pod), metadata=replace(meta, uid=uid, creation_timestamp=created))
-    return with_priority(entering, classes)[0]
+    uid = meta.uid or made_up_uid(pod)
+    entering = replace(pod, metadata=replace(meta, uid=uid, creation_timestamp=created))
+    return admitted_pod(entering, classes)[0]
 
 
 def _fresh(manifest: Manifest) -> ObjectMeta:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hekla.cluster.admission import default_queue
 from hekla.conf import Conf
-from hekla.controllers import default_queue, loaded_queue
+from hekla.controllers import loaded_queue
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.shard import Shard
 from hekla.insight.plan.intake import SCHEDULER_NAMES, Desk, moment_after

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hekla.cluster.embedded.priorities import BUILT_IN
+from hekla.cluster.admission.pods import BUILT_IN
 from hekla.objects import Manifest, Node, PriorityClass, Queue
 from hekla.objects.complaint import did_you_mean, quoted
 from hekla.simulation.workloads.fields import Spot

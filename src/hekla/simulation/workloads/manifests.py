@@ -12,7 +12,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import ARRIVES_AT, RUN_SECONDS
+from hekla.cluster.embedded.options import ARRIVES_AT, RUN_SECONDS
 from hekla.controllers import keys
 from hekla.controllers.podgroup import group_name_for, new_pod_group
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, VolcanoJob, seconds

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from hekla.controllers.job_admission import DEFAULT_SCHEDULER
+from hekla.controllers.keys import DEFAULT_SCHEDULER
 from hekla.objects import Toleration
 from hekla.objects.batch import PodTemplate
 from hekla.objects.meta import Amount

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hekla.controllers.problems import is_dns_subdomain
+from hekla.cluster.admission.problems import is_dns_subdomain
 from hekla.errors import InputError
 from hekla.objects import Toleration
 from hekla.objects.batch import PodTemplate

@@ -8,14 +8,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import (
-    ARRIVES_AT,
-    EXIT_CODE,
-    RUN_SECONDS,
-    read_exit_code,
-    read_seconds,
-)
-from hekla.controllers import Action, Event, default_job, problems_of_job
+from hekla.cluster.admission import default_job, problems_of_job
+from hekla.cluster.embedded.options import ARRIVES_AT, EXIT_CODE, RUN_SECONDS, read_exit_code, read_seconds
+from hekla.controllers import Action, Event
 from hekla.controllers.policy import events_of
 from hekla.errors import InputError
 from hekla.objects import VolcanoJob

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from hekla.cluster.store import Store
-from hekla.controllers import (
+from hekla.cluster.admission import (
     Problem,
     default_job,
     default_queue,
@@ -19,6 +18,7 @@ from hekla.controllers import (
     problems_of_job_update,
     problems_of_queue,
 )
+from hekla.cluster.store import Store
 from hekla.objects import Manifest, Queue, VolcanoJob
 
 MOST_REPLICAS = 100_000

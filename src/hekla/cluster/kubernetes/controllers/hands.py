@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+from hekla.cluster.admission import default_pod_group
 from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.controllers.blueprint import Blueprints, claim_body, pod_body
 from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, merge_patch, meta_body
@@ -27,7 +28,6 @@ from hekla.controllers import (
     PutPodGroup,
     PutQueue,
     RecordEvent,
-    default_pod_group,
 )
 from hekla.controllers.keys import OUT_OF_SYNC
 from hekla.controllers.phases import FINISHED, Phase, phase_of

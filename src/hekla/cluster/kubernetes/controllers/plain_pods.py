@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 from msgspec import to_builtins
 
+from hekla.cluster.admission import default_pod_group
 from hekla.cluster.kubernetes.api.client import Client, Refused
 from hekla.cluster.kubernetes.api.tide import Versioned
 from hekla.cluster.kubernetes.controllers.bodies import Body, group_spec_body, meta_body
@@ -17,7 +18,7 @@ from hekla.cluster.kubernetes.controllers.office import Office
 from hekla.cluster.kubernetes.outbox import Rank
 from hekla.cluster.rooms import is_finished
 from hekla.cluster.store import Store
-from hekla.controllers import default_pod_group, pod_group_for
+from hekla.controllers import pod_group_for
 from hekla.controllers.keys import GROUP_NAME
 from hekla.controllers.podgroup import controller_of, group_name_for
 from hekla.errors import ClusterError

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from hekla.cluster.kubernetes.assumptions import LONG_AGO
 from hekla.cluster.kubernetes.controllers.gatekeeper import Gatekeeper
 from hekla.cluster.store import Store
-from hekla.controllers.job_admission import DEFAULT_QUEUE
-from hekla.controllers.keys import CLOSED_BY_PARENT, OUT_OF_SYNC
+from hekla.controllers.keys import CLOSED_BY_PARENT, DEFAULT_QUEUE, OUT_OF_SYNC
 from hekla.controllers.requests import follows
 from hekla.objects import (
     Manifest,

@@ -1,4 +1,4 @@
-"""Carrier: decisions of the scheduler, each checked against the facts and carried out.
+"""Executor: decisions of the scheduler, each checked against the facts and carried out.
 
 A decision about a pod that is gone, bound or full of other plans is refused and told; the next
 cycle sees the facts as they are.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hekla.cluster import conditions, volumes
-from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
-from hekla.cluster.embedded.timeline import Due, Timeline
+from hekla.cluster.embedded.timeline import Chronicle, Due, Timeline, called
 from hekla.cluster.rooms import Rooms, is_finished
 from hekla.cluster.store import Store
 from hekla.engine.framework.decisions import (
@@ -31,7 +30,7 @@ from hekla.engine.model.resources import as_quantities
 from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
 
 
-class Carrier:
+class DecisionExecutor:
     """Carries out decisions; `evicted` holds the UIDs of pods that the scheduler took off their nodes."""
 
     def __init__(

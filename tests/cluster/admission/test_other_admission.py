@@ -6,16 +6,16 @@ import pytest
 from little_cluster import open_queue_named
 from msgspec.structs import replace
 
-from hekla.controllers import (
+from hekla.cluster.admission import (
     ResourceGroup,
     default_pod,
     default_pod_group,
-    keys,
     problems_of_hyper_node,
     problems_of_pod,
     problems_of_pod_group,
     warnings_of_hyper_node,
 )
+from hekla.controllers import keys
 from hekla.objects import HyperNode, Namespace, ObjectMeta, Pod, PodGroup, Toleration
 from hekla.objects.pod import Container, ContainerPort, PodSpec
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec, SubGroupPolicy
