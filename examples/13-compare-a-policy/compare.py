@@ -5,7 +5,7 @@ from polars import col
 from hekla import Plugin, Settings, answers, compare, frame, simulate
 from hekla.engine.framework.points import JOB_ORDER
 from hekla.insight.compare import comparison_lines
-from hekla.simulation.workloads.settings import Durations, PodKind, QueueMix
+from hekla.simulation.workloads.generator_form import Durations, PodKind, QueueMix
 
 
 class SmallFirst(Plugin):

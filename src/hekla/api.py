@@ -33,8 +33,8 @@ from hekla.simulation.run import Run
 from hekla.simulation.simulate import simulate as simulate_workload
 from hekla.simulation.workloads import Workload, read_workload
 from hekla.simulation.workloads.generate import generate
+from hekla.simulation.workloads.generator_form import Settings
 from hekla.simulation.workloads.nodes import nodes_of
-from hekla.simulation.workloads.settings import Settings
 
 if TYPE_CHECKING:
     import polars as pl

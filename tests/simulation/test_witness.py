@@ -5,9 +5,9 @@ from __future__ import annotations
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.scheduler.loop import Loop
+from hekla.simulation.observer import Witness
 from hekla.simulation.options import START
 from hekla.simulation.run import Ending, Run, State
-from hekla.simulation.witness import Witness
 from hekla.testing.builders import job, node
 from simulation.plays import conf_of
 

@@ -18,8 +18,8 @@ from hekla.cli.watch import watch
 from hekla.errors import InputError
 from hekla.objects import Node
 from hekla.scheduler.cycle import CycleReport
+from hekla.simulation.observer import Witness
 from hekla.simulation.report import write_report
-from hekla.simulation.witness import Witness
 
 CORDONED = "node-b"
 CORDONED_AT = 70.0

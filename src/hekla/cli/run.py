@@ -22,7 +22,7 @@ from hekla.cluster.embedded import Options
 from hekla.engine.framework.registry import Registry
 
 if TYPE_CHECKING:
-    from hekla.simulation.witness import Witness
+    from hekla.simulation.observer import Witness
 
 
 class Seconds(click.FloatRange):
@@ -121,7 +121,7 @@ def run(  # noqa: PLR0917 - one parameter per option
 
 
 def witness_of(embedded: Embedded, period: float) -> Witness:
-    from hekla.simulation.witness import Witness  # noqa: PLC0415 - only a report needs it
+    from hekla.simulation.observer import Witness  # noqa: PLC0415 - only a report needs it
 
     return Witness(embedded.cluster, period=period)
 

@@ -20,15 +20,12 @@ from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
-from hekla.simulation.book import Book
-from hekla.simulation.casting import Casting
-from hekla.simulation.hazards import Dice, Trouble
-from hekla.simulation.jobs import SimJob
-from hekla.simulation.options import START, Options
-from hekla.simulation.residents import Remaining, residents, stated
-from hekla.simulation.run import Run, State
-from hekla.simulation.sampling import Sampler
-from hekla.simulation.stage import Stage
+from hekla.simulation.cluster import Stage
+from hekla.simulation.event_log import Book
+from hekla.simulation.job_factory import Casting
+from hekla.simulation.jobs import Remaining, SimJob, residents, stated
+from hekla.simulation.options import START, Dice, Options, Trouble
+from hekla.simulation.run import Run, Sampler, State
 from hekla.simulation.workloads import NodeDrains, NodeFails, NodesAdded, Submission, Workload
 
 M = TypeVar("M", bound=Manifest)

@@ -14,10 +14,9 @@ from states import CONF, HOUR, NOW, runs, state
 
 from hekla.errors import InputError
 from hekla.insight.forecast import Forecast, Past, Rolling, WrittenArrivals, forecast
-from hekla.insight.forecast.arrivals import steady
-from hekla.insight.forecast.history import likeness_of
-from hekla.insight.forecast.run_times import Prospect, Source
-from hekla.insight.forecast.standing import standing
+from hekla.insight.forecast.history import Prospect, Source, likeness_of
+from hekla.insight.forecast.initial_state import standing
+from hekla.insight.forecast.samples import steady
 from hekla.objects import Condition, Manifest, ObjectMeta, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
@@ -124,7 +123,7 @@ def test_the_same_seed_gives_the_same_forecast_and_another_seed_another() -> Non
 
 
 def test_several_processes_roll_what_one_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hekla.insight.forecast.rolls.WORTH_PROCESSES", 0.0)
+    monkeypatch.setattr("hekla.insight.forecast.samples.WORTH_PROCESSES", 0.0)
     objects = state(node("n1"), runs("a", on="n1"), runs("b"), runs("c"))
 
     def rolled(processes: int) -> Forecast:

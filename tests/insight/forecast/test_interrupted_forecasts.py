@@ -16,12 +16,12 @@ from states import CONF, NOW, runs, state
 from hekla.cluster.export import as_data, listed
 from hekla.insight.forecast import Rolling, forecast
 from hekla.insight.forecast.calibration import calibrate
-from hekla.simulation.stage import Stage
+from hekla.simulation.cluster import Stage
 from hekla.simulation.workloads import read_workload
 from hekla.testing.builders import node
 
 LATE = """
-import hekla.insight.forecast.rolls as rolls
+import hekla.insight.forecast.samples as rolls
 from hekla.cli.main import main
 rolls.WORTH_PROCESSES = 0.0
 roll = rolls.roll

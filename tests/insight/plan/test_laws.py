@@ -16,10 +16,9 @@ from hekla.insight.plan.changes import ladders, queues
 from hekla.insight.plan.intake import Desk, moment_after
 from hekla.insight.plan.plan import Planner
 from hekla.insight.plan.request import Request
-from hekla.insight.plan.scales import lowered, scales
-from hekla.insight.plan.search import Search
-from hekla.insight.plan.stage import Setting, Stage
+from hekla.insight.plan.search import Search, lowered, scales
 from hekla.insight.plan.trial import Trial, try_out
+from hekla.insight.plan.whatif import Setting, Stage
 from hekla.objects import Manifest, Pod
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.scheduler.builtin import BUILTIN

@@ -9,7 +9,7 @@ from hekla.conf import read_conf, require
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.framework.plugin import Plugin
 from hekla.insight.plan import Planner, Start
-from hekla.insight.plan.stage import Setting, Stage
+from hekla.insight.plan.whatif import Setting, Stage
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import job, node, priority_class, queue

@@ -17,8 +17,8 @@ from hekla.insight.compare.text import cautions, cells, interval_words, whose_ro
 from hekla.insight.compare.verdict import verdict_of
 from hekla.simulation.measures.files import TABLE_FORMS, save_table
 from hekla.simulation.measures.records import Column, Columns
-from hekla.simulation.measures.rounding import MILLISECONDS, PARTS, number
 from hekla.simulation.measures.waits import Group
+from hekla.simulation.measures.words import MILLISECONDS, PARTS, number
 from hekla.simulation.report import Table, write_report
 
 

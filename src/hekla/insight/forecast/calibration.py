@@ -21,15 +21,14 @@ from hekla.cluster.embedded.options import FOREVER, RUN_SECONDS
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.insight.forecast.arrivals import Arrivals
 from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
 from hekla.insight.forecast.history import Past, ended_by
-from hekla.insight.forecast.standing import Known
+from hekla.insight.forecast.initial_state import Known
+from hekla.insight.forecast.samples import Arrivals
 from hekla.objects import Manifest, Node, Pod, PodGroup, Queue, VolcanoJob
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.jobs import Doing, SimPod
-from hekla.simulation.measures.rounding import PARTS, number
-from hekla.simulation.measures.words import spoken_part, spoken_seconds
+from hekla.simulation.measures.words import PARTS, number, spoken_part, spoken_seconds
 from hekla.simulation.options import START, Options
 from hekla.simulation.run import Floats, Run, State
 from hekla.simulation.simulate import Progress, Simulation

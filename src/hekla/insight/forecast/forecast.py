@@ -17,15 +17,23 @@ from hekla.engine.framework.explain import explain, in_short
 from hekla.engine.framework.registry import Registry
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
-from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, steady
-from hekla.insight.forecast.history import Past, ended_in
-from hekla.insight.forecast.rolls import OnRoll, Setting, alone, hopeless_in, roll, rolled
-from hekla.insight.forecast.run_times import Question, RunTimes, Source
-from hekla.insight.forecast.standing import Known, Standing, StandingJob, standing
+from hekla.insight.forecast.history import Past, Question, RunTimes, Source, ended_in
+from hekla.insight.forecast.initial_state import Known, Standing, StandingJob, standing
+from hekla.insight.forecast.samples import (
+    Arrivals,
+    NoArrivals,
+    OnRoll,
+    Setting,
+    alone,
+    hopeless_in,
+    roll,
+    rolled,
+    steady,
+)
 from hekla.objects import Manifest, Node, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.simulation.measures.rounding import number
+from hekla.simulation.measures.words import number
 from hekla.simulation.options import START, Options
 from hekla.simulation.run import Floats
 from hekla.simulation.workloads.manifests import SCHEDULERS, youngest

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hekla.controllers.queue_tree import ROOT, has_children, is_open, parent_of
 from hekla.engine.plugins.taints import HARD_EFFECTS, is_tolerated, spelled
 from hekla.insight.plan.request import JobRequest, Request
-from hekla.insight.plan.stage import Stage
+from hekla.insight.plan.whatif import Stage
 from hekla.objects import HyperNode, Node, PriorityClass, Queue, Taint, Toleration
 from hekla.objects.pod import Affinity, PodSpec
 from hekla.objects.scheduling import NetworkTopology

@@ -37,7 +37,7 @@ from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, 
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.insight.plan.request import GroupRequest, JobRequest, Request
-from hekla.insight.plan.stage import Stage
+from hekla.insight.plan.whatif import Stage
 from hekla.objects import (
     KINDS,
     Manifest,

@@ -16,8 +16,8 @@ from hekla.engine.model.shard import Shard
 from hekla.insight.plan.intake import SCHEDULER_NAMES, Desk, moment_after
 from hekla.insight.plan.request import Request, pods_of_request
 from hekla.insight.plan.search import Found, OnTry, Search
-from hekla.insight.plan.stage import Setting, Stage
 from hekla.insight.plan.trial import Loser, Shortage, Start, Trial, bound_without, try_out
+from hekla.insight.plan.whatif import Setting, Stage
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.complaint import Complaint
 from hekla.scheduler.builtin import BUILTIN

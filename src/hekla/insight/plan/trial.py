@@ -16,7 +16,7 @@ from hekla.engine.framework.explain import explain
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import READY_SET
-from hekla.insight.plan.stage import Stage
+from hekla.insight.plan.whatif import Stage
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import CycleReport
 

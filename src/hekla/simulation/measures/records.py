@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.engine.model.resources import PODS
-from hekla.simulation.measures.rounding import MILLISECONDS, PARTS, number, numbers
 from hekla.simulation.measures.spans import Series
 from hekla.simulation.measures.summary import Summary, summarize
 from hekla.simulation.measures.usage import jobs_over_time, shares_over_time, use_over_time
-from hekla.simulation.measures.words import plain_amount
+from hekla.simulation.measures.words import MILLISECONDS, PARTS, number, numbers, plain_amount
 from hekla.simulation.run import Ending, Floats, Run, State
 
 Column = list[str | None] | npt.NDArray[Any]

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.simulation.measures.evictions import Chains, chains
 from hekla.simulation.measures.room import splinters, waited_beside_room
-from hekla.simulation.measures.rounding import PARTS, number
-from hekla.simulation.measures.spans import edges_of, settled, taken_in, totals
+from hekla.simulation.measures.spans import Chains, chains, edges_of, settled, taken_in, totals
 from hekla.simulation.measures.usage import jain, shares_over_time
 from hekla.simulation.measures.waits import SIZES, Group, groupings, size_classes
-from hekla.simulation.measures.words import HOUR, plain_amount
+from hekla.simulation.measures.words import HOUR, PARTS, number, plain_amount
 from hekla.simulation.run import Ending, Floats, Run, State
 
 MOMENTS = 400

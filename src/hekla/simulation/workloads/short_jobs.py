@@ -14,8 +14,7 @@ from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import NetworkTopology
 from hekla.simulation.workloads.fields import Fields, Spot, as_part
 from hekla.simulation.workloads.model import Restart, Role, Submission
-from hekla.simulation.workloads.shapes import GPU, Choice, Shapes
-from hekla.simulation.workloads.tolerance import toleration_of
+from hekla.simulation.workloads.shapes import GPU, Choice, Shapes, toleration_of
 
 MOST_PODS = 100_000
 """Pods of one job, as clusters take them in."""

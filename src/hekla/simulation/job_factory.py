@@ -20,7 +20,7 @@ from hekla.objects import Namespace, ObjectMeta, Pod, PodGroup, PriorityClass, V
 from hekla.objects.batch import JobSpec, TaskSpec
 from hekla.objects.pod import PodSpec
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec
-from hekla.simulation.book import Book
+from hekla.simulation.event_log import Book
 from hekla.simulation.jobs import Doing, SimJob, SimPod
 from hekla.simulation.workloads import GivenGroup, Role, Submission
 

@@ -30,11 +30,10 @@ from hekla.controllers.expand import pod_group_key, pods_of
 from hekla.controllers.keys import GROUP_NAME, JOB_NAME
 from hekla.controllers.queue import standing_queues
 from hekla.errors import InputError
-from hekla.insight.forecast.history import likeness_of, span_of
-from hekla.insight.forecast.run_times import Question
+from hekla.insight.forecast.history import Question, likeness_of, span_of
 from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, VolcanoJob, seconds
+from hekla.simulation.jobs import stated
 from hekla.simulation.options import START
-from hekla.simulation.residents import stated
 from hekla.simulation.workloads.manifests import ENDED_JOBS, SCHEDULERS
 
 M = TypeVar("M", bound=Manifest)

@@ -15,9 +15,8 @@ from hekla.engine.model.resources import Resources, read_resources, total
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport
-from hekla.simulation.book import Book
-from hekla.simulation.run import NOTHING, Ending, Run, State
-from hekla.simulation.sampling import Sampler
+from hekla.simulation.event_log import Book
+from hekla.simulation.run import NOTHING, Ending, Run, Sampler, State
 
 EVICTED = ("DisruptionTarget", "True")
 

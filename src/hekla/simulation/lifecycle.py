@@ -17,10 +17,9 @@ from hekla.objects import Condition, Pod
 from hekla.objects.pod import PodStatus
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.simulation.agenda import Agenda
-from hekla.simulation.book import Book
-from hekla.simulation.hazards import Dice
+from hekla.simulation.event_log import Book
 from hekla.simulation.jobs import Doing, SimJob, SimPod
-from hekla.simulation.options import Options
+from hekla.simulation.options import Dice, Options
 from hekla.simulation.run import NOTHING, Ending, State
 from hekla.simulation.workloads import Restart
 

@@ -22,11 +22,10 @@ from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import Manifest, Node
 from hekla.simulation.agenda import Agenda
-from hekla.simulation.book import Book
-from hekla.simulation.hazards import Dice
+from hekla.simulation.event_log import Book
 from hekla.simulation.jobs import Doing, SimJob
-from hekla.simulation.lives import Lives
-from hekla.simulation.options import Options
+from hekla.simulation.lifecycle import Lives
+from hekla.simulation.options import Dice, Options
 from hekla.simulation.workloads import Submission
 
 M = TypeVar("M", bound=Manifest)
