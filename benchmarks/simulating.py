@@ -89,7 +89,7 @@ def measure(month: Month, share: float) -> Figures:
     return Figures(
         month.name,
         jobs=len(run.jobs),
-        pods=len(run.stints),
+        pods=len(run.pod_runs),
         nodes=month.nodes,
         cycles=run.cycles,
         days=run.end / 86_400,

@@ -17,7 +17,7 @@ from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
 from hekla.insight.compare import Comparison, Entrant
 from hekla.insight.compare import compare as compare_confs
-from hekla.insight.forecast import Forecast, Past, Rolling
+from hekla.insight.forecast import Forecast, Past, Sampling
 from hekla.insight.forecast import forecast as forecast_starts
 from hekla.insight.plan import Plan
 from hekla.insight.plan import plan as plan_jobs
@@ -124,7 +124,7 @@ def forecast(
         _objects(state),
         conf_of(conf, registry),
         history=history,
-        rolling=Rolling(rolls=rolls, seed=seed),
+        sampling=Sampling(rolls=rolls, seed=seed),
         registry=registry,
         **options,
     )

@@ -17,7 +17,7 @@ from hekla.cluster.embedded import EmbeddedCluster
 from hekla.cluster.embedded import Options as EmbeddedOptions
 from hekla.cluster.export import as_data, listed
 from hekla.conf import BUILT_IN_DEFAULT
-from hekla.insight.forecast import Rolling, forecast
+from hekla.insight.forecast import Sampling, forecast
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue, VolcanoJob
 from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
 from hekla.objects.node import NodeStatus
@@ -214,8 +214,8 @@ def test_a_simulation_starts_every_job_when_a_cluster_does(folder, drawn, weight
 def test_a_forecast_of_a_backlog_says_what_a_cluster_then_does(folder, drawn, weight, conf):
     """With a cycle for every change, once a second, and 30 seconds of grace."""
     file = written(folder, backlog(drawn, weight, at_once=True))
-    rolling = Rolling(rolls=1, horizon=UNTIL, period=1.0, precision=0.0)
-    found = forecast(read_manifests([file]).objects, conf_of(conf), rolling=rolling, with_reasons=False)
+    sampling = Sampling(rolls=1, horizon=UNTIL, period=1.0, precision=0.0)
+    found = forecast(read_manifests([file]).objects, conf_of(conf), sampling=sampling, with_reasons=False)
     foreseen = {start.job.removeprefix("default/"): start.p50 for start in found.starts}
     expected = starts_when_run(file, conf, minimums_of(drawn), period=1.0, grace=30.0)
     assert {name: at for name, at in foreseen.items() if not math.isinf(at)} == expected

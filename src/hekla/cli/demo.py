@@ -18,7 +18,7 @@ from hekla.cli.watch import watch
 from hekla.errors import InputError
 from hekla.objects import Node
 from hekla.scheduler.cycle import CycleReport
-from hekla.simulation.observer import Witness
+from hekla.simulation.observer import Observer
 from hekla.simulation.report import write_report
 
 CORDONED = "node-b"
@@ -72,16 +72,16 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     registry = registry_with(()).with_class(Drain)
     conf = usable_conf((HERE / CONF).read_text("utf-8"), "demo", registry, strict=True)
     embedded = embed([Path(str(HERE / CLUSTER))], conf, registry)
-    maintenance, witness = Maintenance(embedded), Witness(embedded.cluster)
+    maintenance, observer = Maintenance(embedded), Observer(embedded.cluster)
 
     def spectator(report: CycleReport) -> None:
-        witness.look(report)
+        observer.look(report)
         maintenance(report)
 
     chronicle = watch(embedded, title="hekla demo", pace=pace, before_pause=spectator)
     echo_summary(chronicle)
     echo_lessons(chronicle)
-    write_report(witness.testify("hekla demo", CONF), report_file)
+    write_report(observer.run("hekla demo", CONF), report_file)
     echo(f"\nall of it as a page, to open in a browser: {report_file}")
     echo(f"\n{NEXT}")
 

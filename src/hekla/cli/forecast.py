@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from hekla.conf import Conf
     from hekla.engine.framework.registry import Registry
-    from hekla.insight.forecast import Arrivals, Calibration, Forecast, Past, Rolling, Start, Trust
+    from hekla.insight.forecast import Arrivals, Calibration, Forecast, Past, Sampling, Start, Trust
     from hekla.objects import Manifest
 
 MOST_PROCESSES = 8
@@ -235,7 +235,7 @@ def moment_of(text: str | None) -> float | None:
 def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, quiet: bool) -> Forecast:
     from hekla.insight.forecast import forecast as forecast_of  # noqa: PLC0415 - --help stays quick
 
-    with bar("rolling", given["rolls"], quiet=quiet) as show:
+    with bar("sampling", given["rolls"], quiet=quiet) as show:
         return forecast_of(
             source.objects,
             source.conf,
@@ -243,10 +243,10 @@ def forecasted(source: Source, given: dict[str, Any], registry: Registry, *, qui
             history=histories_of(given["histories"]),
             assumed=given["default_duration"],
             arrivals=arrivals_of(given["arrivals"], given),
-            rolling=rolling_of(given),
+            sampling=sampling_of(given),
             registry=registry,
             scheduler_names=given["names"],
-            on_roll=show,
+            on_sample=show,
         )
 
 
@@ -265,7 +265,7 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
             knowledge=Knowledge(given["knowing"]),
             moments=given["moments"],
             history=histories_of(given["histories"]),
-            rolling=rolling_of(given),
+            sampling=sampling_of(given),
             assumed=given["default_duration"],
             arrivals=arrivals_of(given["arrivals"], given),
             on_moment=lambda done, _count: show(done),
@@ -274,10 +274,10 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
     return found
 
 
-def rolling_of(given: dict[str, Any]) -> Rolling:
-    from hekla.insight.forecast import Rolling  # noqa: PLC0415
+def sampling_of(given: dict[str, Any]) -> Sampling:
+    from hekla.insight.forecast import Sampling  # noqa: PLC0415
 
-    return Rolling(
+    return Sampling(
         rolls=given["rolls"],
         horizon=given["horizon"],
         seed=given["seed"],

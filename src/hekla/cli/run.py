@@ -22,7 +22,7 @@ from hekla.cluster.embedded import Options
 from hekla.engine.framework.registry import Registry
 
 if TYPE_CHECKING:
-    from hekla.simulation.observer import Witness
+    from hekla.simulation.observer import Observer
 
 
 class Seconds(click.FloatRange):
@@ -99,7 +99,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     options = Options(run_seconds=run_seconds)
     is_data = output in (Style.JSON, Style.YAML)
     embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
-    witness = None if report_file is None else witness_of(embedded, period)
+    observer = None if report_file is None else observer_of(embedded, period)
     with recorded(embedded, record, options, registry, plugins):
         chronicle = watch(
             embedded,
@@ -108,22 +108,22 @@ def run(  # noqa: PLR0917 - one parameter per option
             until=until,
             max_cycles=max_cycles,
             quiet=is_data,
-            before_pause=(lambda _report: None) if witness is None else witness.look,
+            before_pause=(lambda _report: None) if observer is None else observer.look,
         )
     if output is not None and is_data:
         echo_data(chronicle.as_data(), output)
     else:
         echo_summary(chronicle)
-    if witness is not None and report_file is not None:
+    if observer is not None and report_file is not None:
         from hekla.simulation.report import write_report  # noqa: PLC0415 - only a report needs it
 
-        write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
+        write_report(observer.run(files[0].stem, named_conf(conf_file, preset)), report_file)
 
 
-def witness_of(embedded: Embedded, period: float) -> Witness:
-    from hekla.simulation.observer import Witness  # noqa: PLC0415 - only a report needs it
+def observer_of(embedded: Embedded, period: float) -> Observer:
+    from hekla.simulation.observer import Observer  # noqa: PLC0415 - only a report needs it
 
-    return Witness(embedded.cluster, period=period)
+    return Observer(embedded.cluster, period=period)
 
 
 @contextmanager

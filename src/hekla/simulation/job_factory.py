@@ -1,4 +1,4 @@
-"""Casting: a submission becomes the PodGroup and the pods that Volcano's Job controller would make of it.
+"""JobFactory: a submission becomes the PodGroup and the pods that Volcano's Job controller would make of it.
 
 What jobs have in common (requests, minimums, priorities) is worked out once for all that look alike.
 """
@@ -20,7 +20,7 @@ from hekla.objects import Namespace, ObjectMeta, Pod, PodGroup, PriorityClass, V
 from hekla.objects.batch import JobSpec, TaskSpec
 from hekla.objects.pod import PodSpec
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec
-from hekla.simulation.event_log import Book
+from hekla.simulation.event_log import RunLog
 from hekla.simulation.jobs import Doing, SimJob, SimPod
 from hekla.simulation.workloads import GivenGroup, Role, Submission
 
@@ -39,35 +39,35 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Alike:
     """What jobs that look alike have in common."""
 
     spec: PodGroupSpec
     parts: tuple[Part, ...]
     size: int
-    """Into the book's sizes."""
+    """Into the log's sizes."""
     submission: Submission
     """The first of them; kept so that identities of its roles stay theirs."""
 
 
-class Casting:
+class JobFactory:
     """Makes jobs of submissions; needs to know the priority classes first."""
 
     def __init__(
-        self, book: Book, classes: Collection[PriorityClass], namespaces: Iterable[Namespace] = ()
+        self, log: RunLog, classes: Collection[PriorityClass], namespaces: Iterable[Namespace] = ()
     ) -> None:
-        self._book = book
+        self._log = log
         self._namespaces = {each.metadata.name: each for each in namespaces}
         self._classes = classes
-        self._casts: dict[Look, Cast] = {}
+        self._known: dict[Look, Alike] = {}
 
     def job_of(self, submission: Submission, now: float, stamp: datetime) -> SimJob:
-        cast = self._cast_of(submission)
+        alike = self._alike_of(submission)
         whole = _named(submission) if submission.job else None
         job = SimJob(
             key=submission.key,
-            row=self._enter(submission, cast, now),
-            group=_group_of(submission, whole, cast, stamp),
+            row=self._enter(submission, alike, now),
+            group=_group_of(submission, whole, alike, stamp),
             restart=submission.restart,
             checkpoint=submission.checkpoint_seconds,
             minimum=submission.minimum,
@@ -76,14 +76,14 @@ class Casting:
             manifest=whole,
         )
         if whole is not None:
-            job.pods = list(_pods_to_make(job, whole, cast))
+            job.pods = list(_pods_to_make(job, whole, alike))
         elif submission.group is not None:
-            job.pods = list(_pods_given(job, submission.group, cast, stamp))
+            job.pods = list(_pods_given(job, submission.group, alike, stamp))
         else:
-            job.pods = list(_pods_of(job, submission, cast, stamp))
+            job.pods = list(_pods_of(job, submission, alike, stamp))
         return job
 
-    def _cast_of(self, submission: Submission) -> Cast:
+    def _alike_of(self, submission: Submission) -> Alike:
         look: Look = (
             tuple(map(id, submission.roles)),
             submission.minimum,
@@ -93,38 +93,38 @@ class Casting:
             id(submission.job),
             id(submission.group),
         )
-        known = self._casts.get(look)
+        known = self._known.get(look)
         if known is None:
-            known = self._casts[look] = self._make(submission)
+            known = self._known[look] = self._make(submission)
         return known
 
-    def _make(self, submission: Submission) -> Cast:
+    def _make(self, submission: Submission) -> Alike:
         job = _named(submission) if submission.job else _as_volcano_job(submission)
         tasks = [task for task in job.spec.tasks if task.replicas]
         specs = (pod_spec(job, task) for task in tasks)
         parts = tuple(map(self._part_of, submission.roles, specs))
         requests: list[Mapping[str, int]] = []
         for part in parts:
-            requests += [self._book.shapes.rows[part.shape]] * part.role.replicas
+            requests += [self._log.shapes.rows[part.shape]] * part.role.replicas
         group = admitted_group(job, self._classes, self._namespaces)
         if submission.group is not None:
             group = replace(group, spec=replace(submission.group.spec, queue=group.spec.queue))
-        return Cast(
+        return Alike(
             spec=group.spec,
             parts=parts,
-            size=self._book.sizes.number_of(total(requests)),
+            size=self._log.sizes.number_of(total(requests)),
             submission=submission,
         )
 
     def _part_of(self, role: Role, spec: PodSpec) -> Part:
         pod, problem = admitted_pod(Pod(spec=spec), self._classes)
         if problem:
-            self._book.notes[problem] = None
-        return Part(role, pod.spec, self._book.shapes.number_of(demand_of(pod)[0]))
+            self._log.notes[problem] = None
+        return Part(role, pod.spec, self._log.shapes.number_of(demand_of(pod)[0]))
 
-    def _enter(self, submission: Submission, cast: Cast, now: float) -> int:
+    def _enter(self, submission: Submission, alike: Alike, now: float) -> int:
         spans = [submission.run_seconds if r.run_seconds is None else r.run_seconds for r in submission.roles]
-        return self._book.enter_job(
+        return self._log.enter_job(
             submission.key,
             user=submission.user,
             queue=submission.queue,
@@ -133,8 +133,8 @@ class Casting:
             estimate=submission.estimate,
             minimum=submission.minimum,
             pods=submission.pods,
-            shape=cast.parts[0].shape if cast.parts else self._book.shapes.number_of({}),
-            size=cast.size,
+            shape=alike.parts[0].shape if alike.parts else self._log.shapes.number_of({}),
+            size=alike.size,
         )
 
 
@@ -177,7 +177,7 @@ def _named(submission: Submission) -> VolcanoJob:
     return replace(job, metadata=meta, spec=spec)
 
 
-def _group_of(submission: Submission, job: VolcanoJob | None, cast: Cast, stamp: datetime) -> PodGroup:
+def _group_of(submission: Submission, job: VolcanoJob | None, alike: Alike, stamp: datetime) -> PodGroup:
     meta = ObjectMeta(
         name=submission.name if job is None else pod_group_name(job),
         namespace=submission.namespace,
@@ -187,15 +187,15 @@ def _group_of(submission: Submission, job: VolcanoJob | None, cast: Cast, stamp:
         owner_references=() if job is None else (owner_of(job),),
         creation_timestamp=stamp,
     )
-    return PodGroup(metadata=meta, spec=cast.spec)
+    return PodGroup(metadata=meta, spec=alike.spec)
 
 
-def _pods_to_make(job: SimJob, whole: VolcanoJob, cast: Cast) -> Iterable[SimPod]:
+def _pods_to_make(job: SimJob, whole: VolcanoJob, alike: Alike) -> Iterable[SimPod]:
     """The pods that the controller of the Job makes once its PodGroup is admitted."""
     number = 0
     tasks = [task for task in whole.spec.tasks if task.replicas]
-    submission = cast.submission
-    for task, part in zip(tasks, cast.parts, strict=True):
+    submission = alike.submission
+    for task, part in zip(tasks, alike.parts, strict=True):
         work = submission.run_seconds if part.role.run_seconds is None else part.role.run_seconds
         for index in range(task.replicas):
             manifest = Pod(metadata=pod_meta(whole, task, index), spec=part.spec)
@@ -203,11 +203,11 @@ def _pods_to_make(job: SimJob, whole: VolcanoJob, cast: Cast) -> Iterable[SimPod
             number += 1
 
 
-def _pods_given(job: SimJob, given: GivenGroup, cast: Cast, stamp: datetime) -> Iterable[SimPod]:
+def _pods_given(job: SimJob, given: GivenGroup, alike: Alike, stamp: datetime) -> Iterable[SimPod]:
     """The pods that came with their PodGroup, under their own names."""
-    submission = cast.submission
+    submission = alike.submission
     for number, (own, place) in enumerate(given.pods):
-        part = cast.parts[place]
+        part = alike.parts[place]
         meta = replace(
             own,
             namespace=submission.namespace,
@@ -219,9 +219,9 @@ def _pods_given(job: SimJob, given: GivenGroup, cast: Cast, stamp: datetime) -> 
         yield SimPod(job, number, part.spec, part.shape, work, Pod(metadata=meta, spec=part.spec))
 
 
-def _pods_of(job: SimJob, submission: Submission, cast: Cast, stamp: datetime) -> Iterable[SimPod]:
+def _pods_of(job: SimJob, submission: Submission, alike: Alike, stamp: datetime) -> Iterable[SimPod]:
     number = 0
-    for part in cast.parts:
+    for part in alike.parts:
         role, template = part.role, part.role.template.metadata
         own = {JOB_NAME: submission.name, TASK_SPEC: role.name}
         labels = template.labels | own

@@ -18,7 +18,7 @@ from hekla.engine.model.resources import total
 from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
 from hekla.objects.pod import PodSpec
-from hekla.simulation.event_log import Book
+from hekla.simulation.event_log import RunLog
 from hekla.simulation.run import NOTHING, Ending
 from hekla.simulation.workloads import Restart
 
@@ -39,7 +39,7 @@ class Doing(Enum):
 
 @dataclass(eq=False, slots=True)
 class SimPod:
-    """One pod of a job, through all its lives: one that was evicted comes back under the same name."""
+    """One pod of a job, however often it is made: one that was evicted comes back under the same name."""
 
     job: SimJob
     number: int
@@ -55,7 +55,7 @@ class SimPod:
     saved: float = 0.0
     """Seconds of work that nothing can undo."""
     worked: float = 0.0
-    """Of a pod that leaves: seconds of work of this stint that count."""
+    """Of a pod that leaves: seconds of work of this pod run that count."""
     plans: int = 0
     """Rises whenever what was planned for the pod no longer holds."""
     leaves_as: Ending = Ending.EVICTED
@@ -64,9 +64,10 @@ class SimPod:
     """For which job it has to leave."""
     is_busy: bool = False
     """It holds a node and will give it up by itself."""
-    lives: int = 1
-    last_stint: int = NOTHING
-    """Its row in the book."""
+    generation: int = 1
+    """How often it was made."""
+    last_run: int = NOTHING
+    """Its row in the log."""
 
     @property
     def is_made(self) -> bool:
@@ -75,7 +76,7 @@ class SimPod:
 
 @dataclass(eq=False, slots=True)
 class SimJob:
-    """One job: its pods, its PodGroup and its row in the book."""
+    """One job: its pods, its PodGroup and its row in the log."""
 
     key: str
     row: int
@@ -130,7 +131,7 @@ def stated(pod: Pod, group: PodGroup | None) -> float:
 
 
 def residents(
-    objects: Iterable[Manifest], book: Book, remaining: Remaining, not_made: Collection[str] = ()
+    objects: Iterable[Manifest], log: RunLog, remaining: Remaining, not_made: Collection[str] = ()
 ) -> list[SimJob]:
     """The jobs of these pods, in the order of their PodGroups; loose pods come last, each on its own.
 
@@ -147,7 +148,7 @@ def residents(
             pods_of.setdefault(_group_key(pod, groups) or f"pod {pod.key}", []).append(pod)
         elif pod.spec.node_name:
             pods_of[f"leaving pod {pod.key}"] = [pod]
-    jobs = [_job_of(key, groups.get(key), pods, book, remaining) for key, pods in pods_of.items() if pods]
+    jobs = [_job_of(key, groups.get(key), pods, log, remaining) for key, pods in pods_of.items() if pods]
     manifests_by_uid = {job.metadata.uid: job for job in manifests if isinstance(job, VolcanoJob)}
     for job in jobs:
         owner = None if job.group is None else job_owner(job.group)
@@ -164,13 +165,13 @@ def _group_key(pod: Pod, groups: Mapping[str, PodGroup]) -> str:
     return key if key in groups else ""
 
 
-def _job_of(key: str, group: PodGroup | None, pods: list[Pod], book: Book, remaining: Remaining) -> SimJob:
+def _job_of(key: str, group: PodGroup | None, pods: list[Pod], log: RunLog, remaining: Remaining) -> SimJob:
     minimum = group.spec.min_member if group is not None else 1
     spans = [remaining(pod, group) for pod in pods]
     requests = [demand_of(pod)[0] for pod in pods]
     job = SimJob(
         key=key,
-        row=book.enter_job(
+        row=log.enter_job(
             pods[0].key if group is None else key,
             user="",
             queue=group.spec.queue or "default" if group is not None else "default",
@@ -179,8 +180,8 @@ def _job_of(key: str, group: PodGroup | None, pods: list[Pod], book: Book, remai
             estimate=None,
             minimum=minimum,
             pods=len(pods),
-            shape=book.shapes.number_of(requests[0]),
-            size=book.sizes.number_of(total(requests)),
+            shape=log.shapes.number_of(requests[0]),
+            size=log.sizes.number_of(total(requests)),
         ),
         group=group,
         restart=Restart.POD,
@@ -188,17 +189,17 @@ def _job_of(key: str, group: PodGroup | None, pods: list[Pod], book: Book, remai
         minimum=minimum,
     )
     for number, (pod, span) in enumerate(zip(pods, spans, strict=True)):
-        job.pods.append(_sim_pod(job, number, pod, span, book))
+        job.pods.append(_sim_pod(job, number, pod, span, log))
     return job
 
 
-def _sim_pod(job: SimJob, number: int, pod: Pod, span: float, book: Book) -> SimPod:
+def _sim_pod(job: SimJob, number: int, pod: Pod, span: float, log: RunLog) -> SimPod:
     node = pod.spec.node_name
     return SimPod(
         job,
         number,
         replace(pod.spec, node_name=""),
-        book.shapes.number_of(demand_of(pod)[0]),
+        log.shapes.number_of(demand_of(pod)[0]),
         span,
         pod,
         doing=Doing.RUNNING if node else Doing.WAITING,

@@ -1,4 +1,4 @@
-"""Lives: what becomes of jobs and their pods on the stage, from the moment they enter until they are over."""
+"""Lifecycle: what becomes of jobs and their pods, from the moment they enter until they are over."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hekla.objects import Condition, Pod
 from hekla.objects.pod import PodStatus
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.simulation.agenda import Agenda
-from hekla.simulation.event_log import Book
+from hekla.simulation.event_log import RunLog
 from hekla.simulation.jobs import Doing, SimJob, SimPod
 from hekla.simulation.options import Dice, Options
 from hekla.simulation.run import NOTHING, Ending, State
 from hekla.simulation.workloads import Restart
 
 
-class Lives:
+class PodLifecycle:
     """The jobs that are there. `on_close` hears of each that is over.
 
     `is_watchful` says that the configuration acts on running pods by itself: every change is news.
@@ -34,7 +34,7 @@ class Lives:
         self,
         live: LiveState,
         agenda: Agenda,
-        book: Book,
+        log: RunLog,
         *,
         dice: Dice,
         options: Options,
@@ -50,7 +50,7 @@ class Lives:
         """A Job was admitted: its pods wait for the very next cycle, however coarse the precision is."""
         self._live = live
         self._agenda = agenda
-        self._book = book
+        self._log = log
         self._dice = dice
         self._options = options
         self._on_close = on_close
@@ -114,7 +114,7 @@ class Lives:
 
     def _make(self, pod: SimPod) -> None:
         meta = pod.manifest.metadata
-        number = f"~{pod.lives}" if pod.lives > 1 else ""
+        number = f"~{pod.generation}" if pod.generation > 1 else ""
         fresh = replace(
             meta,
             uid=f"{meta.namespace}/{meta.name}{number}",
@@ -164,7 +164,7 @@ class Lives:
             self.send_away(pod, decision.reason, decision.beneficiary)
         elif pod.doing is Doing.LEAVING and pod.leaves_as is not Ending.EVICTED:
             # It leaves with another pod of its job already, and is counted as chosen all the same.
-            self._book.jobs.evictions[pod.job.row] += 1
+            self._log.jobs.evictions[pod.job.row] += 1
             pod.leaves_as, pod.beneficiary = Ending.EVICTED, decision.beneficiary
 
     def nominate(self, decision: Nominate) -> None:
@@ -224,9 +224,9 @@ class Lives:
         job.running += 1
         if not job.has_started and job.running + job.done >= job.needed:
             job.has_started = True
-            self._book.start(job.row, now)
+            self._log.start(job.row, now)
         left = pod.work - pod.saved
-        chance, own = self._dice.pod_fails_after(job.key, pod.number, pod.lives), _fails_after(pod)
+        chance, own = self._dice.pod_fails_after(job.key, pod.number, pod.generation), _fails_after(pod)
         trouble = min(chance, own)
         is_trouble = trouble < left or own <= left
         act, span = (self._fail, trouble) if is_trouble else (self._finish, left)
@@ -279,7 +279,7 @@ class Lives:
             del self._job_by_group[job.group.key]
             self._live.forget(job.group)
         del self.jobs[job.key]
-        self._book.finish(job.row, self._agenda.now, state)
+        self._log.finish(job.row, self._agenda.now, state)
         self._on_close(job)
         self._free()
 
@@ -288,7 +288,7 @@ class Lives:
     def _fail(self, pod: SimPod) -> None:
         """The pod ends by itself, too early."""
         pod.job.fails_after = None if pod.number == 0 else pod.job.fails_after
-        self._book.jobs.failures[pod.job.row] += 1
+        self._log.jobs.failures[pod.job.row] += 1
         self._lose(pod, Ending.FAILED)
 
     def _lose(self, pod: SimPod, ending: Ending) -> None:
@@ -300,7 +300,7 @@ class Lives:
         """All that is on the node is lost at once; then their jobs answer."""
         running = [pod for pod in self.pods_on[name] if pod.doing is Doing.RUNNING]
         for pod in list(self.pods_on[name]):
-            self._book.jobs.failures[pod.job.row] += 1
+            self._log.jobs.failures[pod.job.row] += 1
             self._stop(pod, Ending.LOST if pod.doing is Doing.RUNNING else pod.leaves_as)
         for job in dict.fromkeys(pod.job for pod in running):
             self._answer_loss(job)
@@ -316,7 +316,7 @@ class Lives:
 
     def _begin_anew(self, job: SimJob) -> None:
         """All pods that run are sent away and wait again; those that are done have to do it again."""
-        self._book.jobs.restarts[job.row] += 1
+        self._log.jobs.restarts[job.row] += 1
         if job.has_controller:
             self._renew_group(job)
         for pod in job.pods:
@@ -331,13 +331,13 @@ class Lives:
     def _do_again(self, pod: SimPod) -> None:
         pod.job.done -= 1
         saved = _saved_of(pod.job, pod.work)
-        self._book.undo_stint(pod.last_stint, max(0.0, saved - pod.saved))
+        self._log.undo_pod_run(pod.last_run, max(0.0, saved - pod.saved))
         pod.saved = saved
         self._come_back(pod)
 
     def send_away(self, pod: SimPod, reason: str, beneficiary: str) -> None:
         """The pod is evicted, and its job answers that."""
-        self._book.jobs.evictions[pod.job.row] += 1
+        self._log.jobs.evictions[pod.job.row] += 1
         self._start_leaving(pod, Ending.EVICTED, reason)
         pod.beneficiary = beneficiary
         self._answer_loss(pod.job)
@@ -369,7 +369,7 @@ class Lives:
         self._stop(pod, pod.leaves_as)
 
     def _stop(self, pod: SimPod, ending: Ending) -> None:
-        """The pod's stint is over, and it waits for another one."""
+        """The pod's pod run is over, and it waits for another one."""
         kept = self._kept(pod)
         self._leave(pod, ending, kept)
         pod.saved += kept
@@ -378,7 +378,7 @@ class Lives:
     def _come_back(self, pod: SimPod) -> None:
         """The pod waits under its old name, as one that was made just now."""
         self._live.forget(pod.manifest)
-        pod.lives += 1
+        pod.generation += 1
         self._restless += 1
         if not pod.job.has_controller:
             self._make(pod)
@@ -393,11 +393,11 @@ class Lives:
         pod.doing = Doing.NOT_MADE
         self.stir()
 
-    # Stints
+    # PodRuns
 
     def _leave(self, pod: SimPod, ending: Ending, kept: float) -> None:
         """The pod gives up its node."""
-        self._enter_stint(pod, ending, kept)
+        self._enter_pod_run(pod, ending, kept)
         del self.pods_on[pod.node][pod]
         self._agenda.drop(pod)
         pod.node, pod.beneficiary = "", ""
@@ -406,13 +406,13 @@ class Lives:
         elif pod.doing is Doing.LEAVING:
             self._restless -= 1
 
-    def _enter_stint(self, pod: SimPod, ending: Ending, kept: float) -> None:
+    def _enter_pod_run(self, pod: SimPod, ending: Ending, kept: float) -> None:
         beneficiary = self._job_by_group.get(pod.beneficiary)
-        pod.last_stint = self._book.enter_stint(
+        pod.last_run = self._log.enter_pod_run(
             job=pod.job.row,
             pod=pod.number,
             shape=pod.shape,
-            node=self._book.nodes.number_of(pod.node),
+            node=self._log.nodes.number_of(pod.node),
             began=pod.began,
             ended=self._agenda.now,
             ending=ending,
@@ -421,7 +421,7 @@ class Lives:
         )
 
     def _worked(self, pod: SimPod) -> float:
-        """Seconds of work in this stint; one that leaves has stopped working."""
+        """Seconds of work in this pod run; one that leaves has stopped working."""
         if pod.doing is Doing.LEAVING:
             return pod.worked
         return max(0.0, self._agenda.now - pod.began - self._options.start_seconds)
@@ -434,10 +434,10 @@ class Lives:
         """Time is over: what still runs is entered as far as it has come."""
         for job in self.jobs.values():
             if job.running + job.done < job.needed:
-                self._book.jobs.state[job.row] = State.WAITING
+                self._log.jobs.state[job.row] = State.WAITING
             for pod in job.pods:
                 if pod.node:
-                    self._enter_stint(pod, Ending.CUT, self._worked(pod))
+                    self._enter_pod_run(pod, Ending.CUT, self._worked(pod))
 
 
 def _saved_of(job: SimJob, reached: float) -> float:

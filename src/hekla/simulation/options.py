@@ -18,7 +18,7 @@ from hekla.objects import Node
 from hekla.simulation.workloads import Fault, Hazards, NodeDrains, NodeFails, NodesAdded
 
 if TYPE_CHECKING:
-    from hekla.simulation.cluster import Stage
+    from hekla.simulation.cluster import SimulatedCluster
 
 
 START = 1_767_225_600.0
@@ -54,12 +54,12 @@ class Dice:
         self._hazards = hazards
         self._seed = seed
 
-    def pod_fails_after(self, job: str, pod: int, life: int) -> float:
-        """Seconds of running until the pod fails in this life of its."""
+    def pod_fails_after(self, job: str, pod: int, generation: int) -> float:
+        """Seconds of running until the pod fails in this generation of its."""
         mean = self._hazards.pod_failure_seconds
         if mean is None:
             return math.inf
-        chance = np.random.default_rng((self._seed, _OF_PODS, crc32(job.encode()), pod, life))
+        chance = np.random.default_rng((self._seed, _OF_PODS, crc32(job.encode()), pod, generation))
         return float(chance.exponential(mean))
 
     def node_chance(self, name: str) -> np.random.Generator:
@@ -69,49 +69,49 @@ class Dice:
 class Trouble:
     """Lets nodes fail and come back."""
 
-    def __init__(self, stage: Stage, dice: Dice, hazards: Hazards) -> None:
-        self._stage = stage
+    def __init__(self, cluster: SimulatedCluster, dice: Dice, hazards: Hazards) -> None:
+        self._cluster = cluster
         self._dice = dice
         self._hazards = hazards
 
     def plan_faults(self, faults: Iterable[Fault]) -> None:
         """What the workload foresees."""
-        stage = self._stage
+        cluster = self._cluster
         for fault in faults:
             match fault:
                 case NodeFails():
-                    self._plan_both(fault, stage.fail_node, stage.repair_node)
+                    self._plan_both(fault, cluster.fail_node, cluster.repair_node)
                 case NodeDrains():
-                    self._plan_both(fault, stage.drain_node, stage.open_node)
+                    self._plan_both(fault, cluster.drain_node, cluster.open_node)
                 case NodesAdded():
-                    stage.plan(fault.at, self.add, fault.nodes)
+                    cluster.plan(fault.at, self.add, fault.nodes)
 
     def _plan_both(
         self, fault: NodeFails | NodeDrains, begin: Callable[[str], None], end: Callable[[str], None]
     ) -> None:
-        self._stage.plan(fault.at, begin, fault.node)
+        self._cluster.plan(fault.at, begin, fault.node)
         if fault.for_seconds is not None:
-            self._stage.plan(fault.at + fault.for_seconds, end, fault.node)
+            self._cluster.plan(fault.at + fault.for_seconds, end, fault.node)
 
     def add(self, nodes: Iterable[Node]) -> None:
         """Nodes join the cluster, and what may happen to them by chance is drawn."""
         for node in nodes:
-            self._stage.add_node(node)
+            self._cluster.add_node(node)
             if self._hazards.node_failure_seconds is not None:
                 self._plan_failure((node.metadata.name, self._dice.node_chance(node.metadata.name)))
 
     def _plan_failure(self, subject: tuple[str, np.random.Generator]) -> None:
         mean = self._hazards.node_failure_seconds
         assert mean is not None
-        at = self._stage.now + float(subject[1].exponential(mean))
-        self._stage.plan(at, self._fail, subject, is_background=True)
+        at = self._cluster.now + float(subject[1].exponential(mean))
+        self._cluster.plan(at, self._fail, subject, is_background=True)
 
     def _fail(self, subject: tuple[str, np.random.Generator]) -> None:
         name, chance = subject
-        self._stage.fail_node(name)
-        at = self._stage.now + float(chance.exponential(self._hazards.node_repair_seconds))
-        self._stage.plan(at, self._repair, subject)
+        self._cluster.fail_node(name)
+        at = self._cluster.now + float(chance.exponential(self._hazards.node_repair_seconds))
+        self._cluster.plan(at, self._repair, subject)
 
     def _repair(self, subject: tuple[str, np.random.Generator]) -> None:
-        self._stage.repair_node(subject[0])
+        self._cluster.repair_node(subject[0])
         self._plan_failure(subject)

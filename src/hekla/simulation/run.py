@@ -40,11 +40,11 @@ class State(IntEnum):
 
 
 class Ending(IntEnum):
-    """How a pod's stint on a node came to its end."""
+    """How a pod's pod run on a node came to its end."""
 
     DONE = 0
     EVICTED = 1
-    """By the scheduler, in favour of `Stints.beneficiary` where there is one, or by a drain."""
+    """By the scheduler, in favour of `PodRuns.beneficiary` where there is one, or by a drain."""
     LOST = 2
     """With its node."""
     FAILED = 3
@@ -91,7 +91,7 @@ class Jobs:
 
 
 @dataclass(frozen=True)
-class Stints:
+class PodRuns:
     """One row per time that a pod spent on a node, in order of their ends."""
 
     job: Numbers
@@ -154,7 +154,7 @@ class Run:
     shapes: Amounts
     """(S, R) What pods ask for."""
     jobs: Jobs
-    stints: Stints
+    pod_runs: PodRuns
     nodes: Nodes
     samples: Samples
     notes: list[str] = field(default_factory=list)

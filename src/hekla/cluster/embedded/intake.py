@@ -26,7 +26,7 @@ from hekla.cluster.admission import (
     warnings_of_job,
 )
 from hekla.cluster.embedded.options import ARRIVES_AT, Options, read_seconds
-from hekla.cluster.embedded.timeline import Arrival, Chronicle, Due, Timeline, called
+from hekla.cluster.embedded.timeline import Arrival, Due, EventLog, Timeline, called
 from hekla.cluster.store import Store
 from hekla.controllers import pod_group_for
 from hekla.controllers.keys import GROUP_NAME
@@ -59,10 +59,10 @@ M = TypeVar("M", bound=Manifest)
 class Intake:
     """Lets objects in; remembers every UID, so that no two objects share one."""
 
-    def __init__(self, store: Store, timeline: Timeline[Due], chronicle: Chronicle, options: Options) -> None:
+    def __init__(self, store: Store, timeline: Timeline[Due], log: EventLog, options: Options) -> None:
         self._store = store
         self._timeline = timeline
-        self._chronicle = chronicle
+        self._log = log
         self._options = options
         self._key_by_uid: dict[tuple[type[Manifest], str], str] = {}
 
@@ -206,7 +206,7 @@ class Intake:
             self._complain(manifest, str(warning))
 
     def _complain(self, manifest: Manifest, message: str) -> None:
-        self._chronicle.complain(Complaint(called(manifest), message))
+        self._log.complain(Complaint(called(manifest), message))
 
     def _stamped(self, manifest: M) -> M:
         """The object with the UID and the creation time that it lacks."""

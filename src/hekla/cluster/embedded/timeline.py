@@ -105,7 +105,7 @@ def called(manifest: Manifest) -> str:
     return f"{kind} {manifest.key}"
 
 
-class Chronicle:
+class EventLog:
     """Events in order of time; complaints each told once."""
 
     def __init__(self, timeline: Timeline[Due]) -> None:

@@ -21,7 +21,7 @@ from hekla.cluster.embedded.options import FOREVER, RUN_SECONDS
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
+from hekla.insight.forecast.forecast import Forecast, Sampling, forecast
 from hekla.insight.forecast.history import Past, ended_by
 from hekla.insight.forecast.initial_state import Known
 from hekla.insight.forecast.samples import Arrivals
@@ -173,7 +173,7 @@ def calibrate(
     knowledge: Knowledge = Knowledge.HISTORY,
     moments: int = 20,
     history: Sequence[Past] = (),
-    rolling: Rolling | None = None,
+    sampling: Sampling | None = None,
     options: Options | None = None,
     assumed: float | None = None,
     arrivals: Arrivals | float | None = None,
@@ -185,11 +185,11 @@ def calibrate(
     """
     if moments < 1:
         raise InputError(f'moments: expected a number from 1 on, got "{moments}"')
-    rolling = rolling or Rolling()
-    options = options or Options(period=rolling.period)
+    sampling = sampling or Sampling()
+    options = options or Options(period=sampling.period)
 
     def simulation() -> Simulation:
-        return Simulation(workload, conf, nodes=nodes, registry=registry, seed=rolling.seed, options=options)
+        return Simulation(workload, conf, nodes=nodes, registry=registry, seed=sampling.seed, options=options)
 
     cycles: list[float] = []
     truth = simulation().run(lambda progress: cycles.append(progress.now), keeps_interrupted=False)
@@ -205,7 +205,7 @@ def calibrate(
             history=[*history, *ended_by(truth, moment)] if knowledge is Knowledge.HISTORY else (),
             assumed=assumed,
             arrivals=arrivals,
-            rolling=replace(rolling, seed=rolling.seed + place),
+            sampling=replace(sampling, seed=sampling.seed + place),
             registry=registry,
             known=known,
             with_reasons=False,
@@ -249,7 +249,7 @@ def _looks(
 
     def look(progress: Progress) -> None:
         its = moments_by_cycle.pop(progress.cycles, ())
-        if its and any(not job.has_started for job in simulation.stage.jobs):
+        if its and any(not job.has_started for job in simulation.cluster.jobs):
             objects = list(present(simulation, workload, knowledge))
             looks.extend((moment, objects) for moment in its)
 
@@ -261,8 +261,8 @@ def present(simulation: Simulation, workload: Workload, knowledge: Knowledge) ->
     """What an API server would tell at this moment of the simulation."""
     yield from simulation.queues
     yield from (each for each in workload.objects if not isinstance(each, Node | Pod | PodGroup | Queue))
-    yield from simulation.stage.nodes
-    for job in simulation.stage.jobs:
+    yield from simulation.cluster.nodes
+    for job in simulation.cluster.jobs:
         if job.group is not None:
             yield job.group
         if job.manifest is not None and all(pod.doing is Doing.NOT_MADE for pod in job.pods):

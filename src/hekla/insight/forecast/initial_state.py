@@ -1,4 +1,4 @@
-"""Standing: the present state as a simulation takes it over, and the jobs in it.
+"""InitialState: the present state as a simulation takes it over, and the jobs in it.
 
 What controllers would still make is made: pods of Jobs that have none yet, PodGroups of loose pods. All
 timestamps are moved so that the present is the moment at which simulated time begins.
@@ -48,7 +48,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class StandingJob:
+class InitialJob:
     """A job that is there now."""
 
     key: str
@@ -66,11 +66,11 @@ class StandingJob:
 
 
 @dataclass(frozen=True)
-class Standing:
+class InitialState:
     """Everything that is there now; moved in time, so that now is `START`."""
 
     objects: tuple[Manifest, ...]
-    jobs: tuple[StandingJob, ...]
+    jobs: tuple[InitialJob, ...]
     """Those that wait and those that run; oldest first."""
     notes: tuple[str, ...]
     """What was left out or assumed, as sentences."""
@@ -78,20 +78,20 @@ class Standing:
     """By key those pods that their Job makes only once its PodGroup is admitted."""
 
     @property
-    def waiting(self) -> list[StandingJob]:
+    def waiting(self) -> list[InitialJob]:
         return [job for job in self.jobs if job.is_waiting]
 
 
-def standing(
+def initial_state(
     objects: Iterable[Manifest],
     now: float,
     *,
     scheduler_names: Sequence[str] = SCHEDULERS,
     known: Mapping[str, Known] | None = None,
-) -> Standing:
+) -> InitialState:
     """What is there at that moment, in seconds since 1970; `known` tells more of jobs, by PodGroup."""
     builder = _Builder(relevant(objects, scheduler_names), now, scheduler_names)
-    return builder.standing(known or {})
+    return builder.initial_state(known or {})
 
 
 @dataclass
@@ -119,7 +119,7 @@ class _Builder:
             elif not is_finished(pod) and (pod.spec.node_name or pod.metadata.deletion_timestamp is None):
                 self._pods.append(pod)
 
-    def standing(self, known: Mapping[str, Known]) -> Standing:
+    def initial_state(self, known: Mapping[str, Known]) -> InitialState:
         self._group_loose_pods()
         self._expand_jobs()
         groups = [default_pod_group(self._stamped(each), self._namespaces) for each in self._groups.values()]
@@ -128,7 +128,7 @@ class _Builder:
         moved = [self._moved(each) for each in (*others, *self._waiting_for_tasks, *groups, *pods)]
         jobs = self._described([each for each in moved if isinstance(each, PodGroup | Pod)], known)
         left_out = [f"{count} left out: {what}" for what, count in self.counts.items()]
-        return Standing(tuple(moved), tuple(jobs), (*self.notes, *left_out), frozenset(self._not_made))
+        return InitialState(tuple(moved), tuple(jobs), (*self.notes, *left_out), frozenset(self._not_made))
 
     def _expand_jobs(self) -> None:
         """Pods of Jobs that have none yet."""
@@ -216,7 +216,7 @@ class _Builder:
         moved = replace(status, start_time=_later(status.start_time, by), conditions=conditions)
         return replace(manifest, metadata=fresh, status=moved)
 
-    def _described(self, work: Iterable[PodGroup | Pod], known: Mapping[str, Known]) -> list[StandingJob]:
+    def _described(self, work: Iterable[PodGroup | Pod], known: Mapping[str, Known]) -> list[InitialJob]:
         groups: dict[str, PodGroup] = {}
         pods: defaultdict[str, list[Pod]] = defaultdict(list)
         for each in work:
@@ -229,12 +229,12 @@ class _Builder:
             self.counts["a pod group without pods"] += idle
         return sorted(jobs, key=lambda job: (job.submitted is None, job.submitted or 0.0, job.key))
 
-    def _describe(self, group: PodGroup, pods: Sequence[Pod], more: Mapping[str, Known]) -> StandingJob:
+    def _describe(self, group: PodGroup, pods: Sequence[Pod], more: Mapping[str, Known]) -> InitialJob:
         title = title_of(group, pods)
         known = more.get(group.key) or more.get(title) or Known()
         minimum = max(1, min(group.spec.min_member, len(pods)))
         created = self._created(title) or seconds(group.metadata.creation_timestamp) - START + self.now
-        return StandingJob(
+        return InitialJob(
             key=group.key,
             title=title,
             queue=group.spec.queue,

@@ -24,7 +24,7 @@ from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError
 from hekla.insight.forecast.history import Prospect
-from hekla.insight.forecast.initial_state import Standing, StandingJob, group_key, has_run
+from hekla.insight.forecast.initial_state import InitialJob, InitialState, group_key, has_run
 from hekla.objects import Manifest, Pod, PodGroup, seconds
 from hekla.objects.batch import PodTemplate
 from hekla.objects.pod import PodStatus
@@ -39,7 +39,7 @@ from hekla.simulation.workloads.manifests import template_of
 WORTH_PROCESSES = 8.0
 """Seconds of work from which on it pays to start further processes."""
 
-OnRoll = Callable[[int], None]
+OnSample = Callable[[int], None]
 """Hears how many rolls are done."""
 
 
@@ -47,7 +47,7 @@ OnRoll = Callable[[int], None]
 class Setting:
     """Everything that a roll starts from."""
 
-    standing: Standing
+    initial_state: InitialState
     prospects: Mapping[str, Prospect]
     """By job, how long it runs."""
     conf: Conf
@@ -62,24 +62,24 @@ class Setting:
         return not self.arrivals.are_random and all(len(p.seconds) == 1 for p in self.prospects.values())
 
     @property
-    def waiting(self) -> list[StandingJob]:
-        return self.standing.waiting
+    def waiting(self) -> list[InitialJob]:
+        return self.initial_state.waiting
 
 
-def roll(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
+def sample(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
     """(J,) When each job that waits now starts, in seconds from now; infinite where it does not.
 
     It ends when all have started but those that are hopeless. One that is interrupted tells nothing: what
     had not started yet would seem to start never.
     """
     chance = np.random.default_rng((setting.seed, number))
-    spans = {job.key: setting.prospects[job.key].draw(chance) for job in setting.standing.jobs}
+    spans = {job.key: setting.prospects[job.key].draw(chance) for job in setting.initial_state.jobs}
     workload = Workload(
         "",
         partial(setting.arrivals.submissions, chance),
-        setting.standing.objects,
+        setting.initial_state.objects,
         are_manifests=True,
-        not_made=setting.standing.not_made,
+        not_made=setting.initial_state.not_made,
     )
     simulation = Simulation(
         workload,
@@ -91,7 +91,7 @@ def roll(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) 
     )
     keys = [job.key for job in setting.waiting]
     awaited = set(keys) - hopeless
-    jobs = {job.key: job for job in simulation.stage.jobs}
+    jobs = {job.key: job for job in simulation.cluster.jobs}
     to_come = [jobs[key] for key in keys if key in awaited]
 
     def is_over() -> bool:
@@ -118,18 +118,18 @@ def remaining(spans: Mapping[str, float], pod: Pod, group: PodGroup | None) -> f
     return math.inf if group is None else max(spans[group.key] - so_far, 0.0)
 
 
-def rolled(
+def samples_of(
     setting: Setting,
     count: int,
     *,
     hopeless: frozenset[str] | None = None,
     processes: int = 1,
-    on_roll: OnRoll | None = None,
+    on_sample: OnSample | None = None,
 ) -> tuple[Floats, frozenset[str]]:
     """(rolls, J) All rolls, and the jobs that can never start; the first roll finds those if nobody says."""
-    tell = on_roll or (lambda _done: None)
+    tell = on_sample or (lambda _done: None)
     began = stopwatch()
-    first = roll(setting, 0, hopeless or frozenset())
+    first = sample(setting, 0, hopeless or frozenset())
     tell(1)
     if hopeless is None:
         hopeless = hopeless_in(setting, first)
@@ -146,11 +146,11 @@ def rolled(
 
 
 def _in_turn(
-    setting: Setting, numbers: Sequence[int], hopeless: frozenset[str], tell: OnRoll
+    setting: Setting, numbers: Sequence[int], hopeless: frozenset[str], tell: OnSample
 ) -> dict[int, Floats]:
     rows = {}
     for number in numbers:
-        rows[number] = roll(setting, number, hopeless)
+        rows[number] = sample(setting, number, hopeless)
         tell(number + 1)
     return rows
 
@@ -171,17 +171,17 @@ def _unpack(packed: bytes) -> None:
     _unpacked[:] = [pickle.loads(packed)]  # noqa: S301 - it comes from ourselves
 
 
-def _roll_there(number: int, hopeless: frozenset[str]) -> tuple[int, Floats]:
-    return number, roll(_unpacked[0], number, hopeless)
+def _sample_there(number: int, hopeless: frozenset[str]) -> tuple[int, Floats]:
+    return number, sample(_unpacked[0], number, hopeless)
 
 
 def _in_processes(
-    packed: bytes, numbers: Sequence[int], hopeless: frozenset[str], processes: int, tell: OnRoll
+    packed: bytes, numbers: Sequence[int], hopeless: frozenset[str], processes: int, tell: OnSample
 ) -> dict[int, Floats]:
     rows: dict[int, Floats] = {}
     try:
         with process_pool(min(processes, len(numbers)), _unpack, packed) as pool:
-            pending = [pool.submit(_roll_there, number, hopeless) for number in numbers]
+            pending = [pool.submit(_sample_there, number, hopeless) for number in numbers]
             for done in as_completed(pending):
                 number, starts = done.result()
                 rows[number] = starts
@@ -203,23 +203,23 @@ ALONE_CYCLES = 5
 """Enough to be admitted, placed and bound."""
 
 
-def starts_alone(setting: Setting, job: StandingJob) -> bool:
+def starts_alone(setting: Setting, job: InitialJob) -> bool:
     """Whether the job starts where nothing else is."""
     simulation = Simulation(
-        Workload("", lambda: iter(()), tuple(alone(setting.standing, job.key))),
+        Workload("", lambda: iter(()), tuple(alone(setting.initial_state, job.key))),
         setting.conf,
         registry=setting.registry,
         options=Options(period=1.0, until=float(ALONE_CYCLES)),
         remaining=lambda _pod, _group: math.inf,
     )
-    jobs = {each.key: each for each in simulation.stage.jobs}
+    jobs = {each.key: each for each in simulation.cluster.jobs}
     simulation.run(is_stopped=lambda: jobs[job.key].has_started, keeps_interrupted=False)
     return jobs[job.key].has_started
 
 
-def alone(standing: Standing, job: str) -> Iterator[Manifest]:
+def alone(initial_state: InitialState, job: str) -> Iterator[Manifest]:
     """The cluster with this job on it only, and that not placed yet."""
-    for each in standing.objects:
+    for each in initial_state.objects:
         if isinstance(each, Pod):
             if group_key(each) == job and each.metadata.deletion_timestamp is None:
                 spec = msgspec.structs.replace(each.spec, node_name="")
@@ -252,7 +252,7 @@ class NoArrivals:
 
 @dataclass(frozen=True)
 class WrittenArrivals:
-    """The same jobs in every roll, at their times from now on.
+    """The same jobs in every sample, at their times from now on.
 
     They may be called like jobs that are there, or like each other: each gets a name of its own.
     """
@@ -301,7 +301,7 @@ class SteadyArrivals:
 
 
 def steady(
-    standing: Standing,
+    state: InitialState,
     fresh: Mapping[str, Prospect],
     per_hour: float,
     hopeless: frozenset[str] = frozenset(),
@@ -311,16 +311,16 @@ def steady(
     Those that can never start are not made more: they would only be waited for.
     """
     pods_of: dict[str, list[Pod]] = {}
-    for each in standing.objects:
+    for each in state.objects:
         if isinstance(each, Pod):
             pods_of.setdefault(group_key(each), []).append(each)
     kinds = tuple(
-        (_kind_of(job, pods_of[job.key]), fresh[job.key]) for job in standing.jobs if job.key not in hopeless
+        (_kind_of(job, pods_of[job.key]), fresh[job.key]) for job in state.jobs if job.key not in hopeless
     )
     return SteadyArrivals(per_hour, kinds)
 
 
-def _kind_of(job: StandingJob, pods: Sequence[Pod]) -> Submission:
+def _kind_of(job: InitialJob, pods: Sequence[Pod]) -> Submission:
     """Pods that look alike are one role."""
     roles: dict[str, tuple[Pod, int]] = {}
     for pod in pods:

@@ -37,7 +37,7 @@ from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, 
 from hekla.controllers.keys import GROUP_NAME
 from hekla.errors import InputError
 from hekla.insight.plan.request import GroupRequest, JobRequest, Request
-from hekla.insight.plan.whatif import Stage
+from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects import (
     KINDS,
     Manifest,
@@ -105,15 +105,15 @@ def first_pods_of(job: VolcanoJob) -> list[Pod]:
     ]
 
 
-class Desk:
+class PlanIntake:
     """Takes jobs in, on the grounds of what is in the cluster."""
 
-    def __init__(self, stage: Stage, names: Sequence[str] = SCHEDULER_NAMES) -> None:
-        self._stage = stage
+    def __init__(self, cluster: WhatIfCluster, names: Sequence[str] = SCHEDULER_NAMES) -> None:
+        self._cluster = cluster
         self._names = names
-        self.queues: Mapping[str, Queue] = stage.by_key(Queue)
-        self.classes = stage.all_of(PriorityClass)
-        self._moment = datetime.fromtimestamp(stage.setting.now, UTC)
+        self.queues: Mapping[str, Queue] = cluster.by_key(Queue)
+        self.classes = cluster.all_of(PriorityClass)
+        self._moment = datetime.fromtimestamp(cluster.setting.now, UTC)
 
     def requests_in(self, manifests: Sequence[Manifest]) -> list[Request]:
         """The jobs among the manifests, in their order; raises InputError where one cannot be taken in."""
@@ -133,12 +133,12 @@ class Desk:
     def _refuse_known(self, manifests: Iterable[Manifest]) -> None:
         jobs = {
             f"{group.metadata.namespace}/{owner.name}"
-            for group in self._stage.all_of(PodGroup)
+            for group in self._cluster.all_of(PodGroup)
             for owner in group.metadata.owner_references
             if owner.kind == "Job" and owner.controller
         }
         for manifest in manifests:
-            known = jobs if isinstance(manifest, VolcanoJob) else self._stage.by_key(type(manifest))
+            known = jobs if isinstance(manifest, VolcanoJob) else self._cluster.by_key(type(manifest))
             if isinstance(manifest, _WORK) and manifest.key in known:
                 raise InputError(
                     f"{called(manifest)} is in the cluster already; give it another name to plan one more,"
@@ -192,7 +192,7 @@ class Desk:
 
     def _group(self, manifest: PodGroup, pods: Sequence[Pod]) -> GroupRequest:
         fresh = replace(manifest, metadata=_fresh(manifest), status=PodGroupStatus())
-        group = default_pod_group(fresh, self._stage.by_key(Namespace))
+        group = default_pod_group(fresh, self._cluster.by_key(Namespace))
         _require(group, problems_of_pod_group(group, self.queues), self._hint(group.spec.queue))
         _require_size(group, len(pods), "pods that name it")
         if group.spec.min_member > len(pods):
@@ -226,7 +226,7 @@ class Desk:
         return [self._created(request.group), *pods], request.group.key
 
     def _objects_of_job(self, job: VolcanoJob) -> tuple[list[Manifest], str]:
-        group = admitted_group(job, self.classes, self._stage.by_key(Namespace))
+        group = admitted_group(job, self.classes, self._cluster.by_key(Namespace))
         pods = [_entering(pod, self.classes, self._moment) for pod in first_pods_of(job)]
         return [*self._claims(job), self._created(group), *pods], pod_group_key(job)
 
@@ -237,7 +237,7 @@ class Desk:
             return []
         store, changed = Store(), dict[tuple[type[Manifest], str], Manifest]()
         for kind in (PersistentVolume, StorageClass, PersistentVolumeClaim):
-            for manifest in self._stage.all_of(kind):
+            for manifest in self._cluster.all_of(kind):
                 store.put(manifest)
         store.watch(
             lambda _, after: changed.update({} if after is None else {(type(after), after.key): after})

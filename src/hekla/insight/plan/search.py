@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from hekla.engine.model.resources import CPU, canonical, is_counted, is_whole
 from hekla.insight.plan.changes import Change, Ladder, ladders, queues
-from hekla.insight.plan.intake import Desk
+from hekla.insight.plan.intake import PlanIntake
 from hekla.insight.plan.request import Request, Role, differences, pods_of_request
 from hekla.insight.plan.trial import Start, Trial, try_out
-from hekla.insight.plan.whatif import Stage
+from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects.meta import Amount
 from hekla.objects.pod import Container, PodSpec
 
@@ -57,9 +57,11 @@ class Spent(Exception):
 class Search:
     """Tries changes out, as many as are allowed."""
 
-    def __init__(self, stage: Stage, desk: Desk, tries: int, on_try: OnTry | None = None) -> None:
-        self._stage = stage
-        self._desk = desk
+    def __init__(
+        self, cluster: WhatIfCluster, intake: PlanIntake, tries: int, on_try: OnTry | None = None
+    ) -> None:
+        self._cluster = cluster
+        self._intake = intake
         self._allowed = tries
         self._on_try = on_try
         self._found: list[Found] = []
@@ -78,11 +80,11 @@ class Search:
         return sorted(self._found, key=lambda found: found.rank)[:MOST_SHOWN]
 
     def _singly(self, request: Request) -> None:
-        self._climb(ladders(request, self._stage))
+        self._climb(ladders(request, self._cluster))
         for scale in scales(request):
             self._weigh(request, scale)
         # Last: there may be hundreds of them.
-        self._climb(queues(request, self._stage))
+        self._climb(queues(request, self._cluster))
 
     def _together(self, request: Request) -> None:
         """Several numbers lowered: in step as far as it takes, then each as far up again as it may go."""
@@ -113,12 +115,12 @@ class Search:
 
     def _in_pairs(self, request: Request) -> None:
         """Something else together with less of it, or two things else."""
-        found = [*ladders(request, self._stage), *queues(request, self._stage)]
+        found = [*ladders(request, self._cluster), *queues(request, self._cluster)]
         firsts = [change for ladder in found for change in ladder]
         for first in sorted(firsts, key=lambda change: (change.cost, change.line)):
             for scale in scales(first.request):
                 self._weigh(first.request, scale, first)
-            others = [*ladders(first.request, self._stage), *queues(first.request, self._stage)]
+            others = [*ladders(first.request, self._cluster), *queues(first.request, self._cluster)]
             self._climb([ladder for ladder in others if ladder and ladder[0].kind > first.kind], first)
             if len(self._found) >= ENOUGH_PAIRS:
                 return
@@ -153,7 +155,7 @@ class Search:
         self.tries += 1
         if self._on_try is not None:
             self._on_try(self.tries, change.line)
-        return try_out(self._stage, *self._desk.objects_of(change.request))
+        return try_out(self._cluster, *self._intake.objects_of(change.request))
 
 
 def largest(values: Sequence[int], attempt: Callable[[int], Found | None]) -> tuple[int, Found | None]:

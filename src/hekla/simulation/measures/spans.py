@@ -111,9 +111,9 @@ def settled(run: Run, moments: Floats) -> Floats:
     return np.where(np.isnan(moments), run.end, np.minimum(moments, run.end))
 
 
-def queue_of_stint(run: Run) -> Rows:
-    """(stints,) The queue of its job; nothing for pods of no job."""
-    return np.append(run.jobs.queue, NOTHING)[run.stints.job]
+def queue_of_pod_run(run: Run) -> Rows:
+    """(pod_runs,) The queue of its job; nothing for pods of no job."""
+    return np.append(run.jobs.queue, NOTHING)[run.pod_runs.job]
 
 
 def taken_in(run: Run) -> Mask:
@@ -161,12 +161,14 @@ class Chains:
 
 def chains(run: Run) -> Chains:
     """The evictions that name whom they were for, ordered into chains."""
-    stints = run.stints
+    pod_runs = run.pod_runs
     favours = np.flatnonzero(
-        (stints.ending == Ending.EVICTED) & (stints.beneficiary >= 0) & (stints.job >= 0)
+        (pod_runs.ending == Ending.EVICTED) & (pod_runs.beneficiary >= 0) & (pod_runs.job >= 0)
     )
-    order = favours[np.lexsort((stints.beneficiary[favours], stints.job[favours], stints.ended[favours]))]
-    victim, beneficiary, at = stints.job[order], stints.beneficiary[order], stints.ended[order]
+    order = favours[
+        np.lexsort((pod_runs.beneficiary[favours], pod_runs.job[favours], pod_runs.ended[favours]))
+    ]
+    victim, beneficiary, at = pod_runs.job[order], pod_runs.beneficiary[order], pod_runs.ended[order]
     depth = depths(victim, beneficiary, at, len(run.jobs))
     names = run.jobs.names
     links = [

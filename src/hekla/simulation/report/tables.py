@@ -211,7 +211,7 @@ def _never(summary: Summary) -> str:
 
 def gantt_caption(run: Run, drawn: Bars) -> str:
     """How many bars there are, and which are not drawn."""
-    shown = f"{len(drawn):,} bars for {len(run.stints):,} stays of pods on {len(run.nodes.names):,} nodes."
+    shown = f"{len(drawn):,} bars for {len(run.pod_runs):,} stays of pods on {len(run.nodes.names):,} nodes."
     if not drawn.left_out:
         return shown
     return (
