@@ -17,8 +17,8 @@ from resource import RUSAGE_SELF, getrusage
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, read_conf
 from hekla.simulation.simulate import simulate
 from hekla.simulation.workloads.generate import generate
+from hekla.simulation.workloads.generator_form import Durations, PodKind, Settings
 from hekla.simulation.workloads.nodes import nodes_of
-from hekla.simulation.workloads.settings import Durations, PodKind, Settings
 from machine import calibrate, slowness
 
 MOST_MEMORY = 1500.0
@@ -89,7 +89,7 @@ def measure(month: Month, share: float) -> Figures:
     return Figures(
         month.name,
         jobs=len(run.jobs),
-        pods=len(run.stints),
+        pods=len(run.pod_runs),
         nodes=month.nodes,
         cycles=run.cycles,
         days=run.end / 86_400,

@@ -5,7 +5,7 @@ from polars import col
 from hekla import Settings, compare, frame, simulate
 from hekla.insight.compare import comparison_lines
 from hekla.plugin import JOB_ORDER, Plugin, answers
-from hekla.simulation.workloads.settings import Durations, PodKind, QueueMix
+from hekla.simulation.workloads.generator_form import Durations, PodKind, QueueMix
 
 
 class SmallFirst(Plugin):

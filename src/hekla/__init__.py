@@ -41,7 +41,7 @@ _HOME = {
     "Run": "hekla.simulation.run",
     "Scope": "hekla.engine.framework.points",
     "Session": "hekla.engine.framework.session",
-    "Settings": "hekla.simulation.workloads.settings",
+    "Settings": "hekla.simulation.workloads.generator_form",
     "Submission": "hekla.simulation.workloads",
     "VirtualClock": "hekla.clock",
     "Vote": "hekla.engine.framework.rules",

@@ -17,7 +17,7 @@ from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
 from hekla.insight.compare import ComparedConf, Comparison
 from hekla.insight.compare import compare as compare_confs
-from hekla.insight.forecast import Forecast, Past, Rolling
+from hekla.insight.forecast import Forecast, Past, Sampling
 from hekla.insight.forecast import forecast as forecast_starts
 from hekla.insight.plan import Plan
 from hekla.insight.plan import plan as plan_jobs
@@ -33,8 +33,8 @@ from hekla.simulation.run import Run
 from hekla.simulation.simulate import simulate as simulate_workload
 from hekla.simulation.workloads import Workload, read_workload
 from hekla.simulation.workloads.generate import generate
+from hekla.simulation.workloads.generator_form import Settings
 from hekla.simulation.workloads.nodes import nodes_of
-from hekla.simulation.workloads.settings import Settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,7 +124,7 @@ def forecast(
         _objects(state),
         conf_of(conf, registry),
         history=history,
-        rolling=Rolling(rolls=rolls, seed=seed),
+        sampling=Sampling(rolls=rolls, seed=seed),
         registry=registry,
         **options,
     )

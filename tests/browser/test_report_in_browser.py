@@ -220,7 +220,7 @@ def drag(page: Any, x: float, y: float, to_x: float, to_y: float) -> None:
 def test_a_hundred_thousand_stints_are_drawn_in_less_than_a_tenth_of_a_second(
     opened: Opener, large: Run
 ) -> None:
-    assert len(large.stints) > 100_000
+    assert len(large.pod_runs) > 100_000
     page = opened(large)
     gantt(page)
     times = page.evaluate(

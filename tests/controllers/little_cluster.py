@@ -9,6 +9,7 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from hekla.cluster.admission import default_job
 from hekla.controllers import (
     CreateClaim,
     CreatePod,
@@ -21,7 +22,6 @@ from hekla.controllers import (
     PutJobStatus,
     PutPodGroup,
     RecordEvent,
-    default_job,
 )
 from hekla.objects import ObjectMeta, Pod, PodGroup, Queue, VolcanoJob, keys
 from hekla.objects.batch import JobSpec, JobStatus, LifecyclePolicy, PodTemplate, TaskSpec

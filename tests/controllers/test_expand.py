@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from little_cluster import job, task
 from msgspec.structs import replace
 
-from hekla.controllers import default_job, min_resources, pod_group_of, pods_of, usage_of
+from hekla.cluster.admission import default_job
+from hekla.controllers import min_resources, pod_group_of, pods_of, usage_of
 from hekla.controllers.expand import claim_names, claims_of
 from hekla.controllers.usage import amounts
 from hekla.objects import LabelSelector, keys

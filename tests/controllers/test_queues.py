@@ -6,15 +6,13 @@ import pytest
 from little_cluster import open_queue_named
 from msgspec.structs import replace
 
+from hekla.cluster.admission import default_queue, problems_of_queue, problems_of_queue_deletion
 from hekla.controllers import (
     PutQueue,
     RecordEvent,
     close_queue,
-    default_queue,
     loaded_queue,
     open_queue,
-    problems_of_queue,
-    problems_of_queue_deletion,
     standing_queues,
     sync_queue,
 )

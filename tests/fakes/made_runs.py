@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hekla.simulation.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
+from hekla.simulation.run import Ending, Jobs, Nodes, PodRuns, Run, Samples, State
 
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 NODE = np.array([64_000, 512 << 30, 8_000])
@@ -25,7 +25,7 @@ GPUS = np.array([1, 2, 4, 8])
 class Story:
     """What has been written down so far."""
 
-    stints: list[tuple[int, int, int, int, float, float, int, float, int]] = field(default_factory=list)
+    pod_runs: list[tuple[int, int, int, int, float, float, int, float, int]] = field(default_factory=list)
     started: dict[int, float] = field(default_factory=dict)
     finished: dict[int, float] = field(default_factory=dict)
     evictions: dict[int, int] = field(default_factory=dict)
@@ -123,7 +123,7 @@ def node_fails(story, running, free, node, now, size, waiting, events):  # type:
         np.add.at(free, places, GPUS[size[job]])
         for pod, place in enumerate(places.tolist()):
             ending = Ending.LOST if place == node else Ending.STOPPED
-            story.stints.append((job, pod, int(size[job]), place, began, now, int(ending), 0.0, -1))
+            story.pod_runs.append((job, pod, int(size[job]), place, began, now, int(ending), 0.0, -1))
         story.failures[job] = int((places == node).sum())
         story.restarts[job] = story.restarts.get(job, 0) + 1
     free[node] = 0
@@ -136,7 +136,7 @@ def node_fails(story, running, free, node, now, size, waiting, events):  # type:
 def note(story, job, places, size, began, ended, ending, kept, beneficiary):  # type: ignore[no-untyped-def]
     for pod, node in enumerate(places.tolist()):
         shape = int(size[job])
-        story.stints.append((job, pod, shape, node, began, ended, int(ending), kept, beneficiary))
+        story.pod_runs.append((job, pod, shape, node, began, ended, int(ending), kept, beneficiary))
 
 
 def run_of(story, end, random, submitted, count, size, length, nodes, until, seed, conf, queues):  # type: ignore[no-untyped-def]
@@ -178,7 +178,7 @@ def run_of(story, end, random, submitted, count, size, length, nodes, until, see
             requests=shapes[size] * count[:, None],
             shape=size.astype(np.int32),
         ),
-        stints=stints_of(story),
+        pod_runs=stints_of(story),
         nodes=nodes_of(nodes, end, submitted[-1]),
         samples=samples_of(end, len(queues), nodes),
         notes=["run times were taken from the trace, requests were rounded to whole GPUs"],
@@ -197,13 +197,13 @@ def column(values: dict[int, float], size: int, missing: float = np.nan) -> np.n
     return full
 
 
-def stints_of(story: Story) -> Stints:
-    rows = sorted(story.stints, key=lambda row: row[5])
+def stints_of(story: Story) -> PodRuns:
+    rows = sorted(story.pod_runs, key=lambda row: row[5])
     job, pod, shape, node, began, ended, ending, kept, beneficiary = (
         (np.array(part) for part in zip(*rows, strict=True)) if rows else (np.zeros(0) for _ in range(9))
     )
     whole = [part.astype(np.int32) for part in (job, pod, shape, node, beneficiary)]
-    return Stints(
+    return PodRuns(
         *whole[:4],
         began.astype(float),
         ended.astype(float),
@@ -247,14 +247,14 @@ def empty_run() -> Run:
         name: [] if name in ("names", "users") else getattr(run.jobs, name)[:0]
         for name in run.jobs.__dataclass_fields__
     }
-    away = {name: getattr(run.stints, name)[:0] for name in run.stints.__dataclass_fields__}
+    away = {name: getattr(run.pod_runs, name)[:0] for name in run.pod_runs.__dataclass_fields__}
     nodes = Nodes([], np.zeros((0, 3), np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
     samples = Samples(np.zeros(0), np.zeros((0, len(run.queues), 3)))
     return replace(
         run,
         title="nothing",
         jobs=Jobs(**none),
-        stints=Stints(**away),
+        pod_runs=PodRuns(**away),
         nodes=nodes,
         samples=samples,
         end=0.0,
@@ -264,7 +264,7 @@ def empty_run() -> Run:
 
 def repeated(run: Run, times: int) -> Run:
     """The same run again and again, one after another: many jobs in little time."""
-    jobs, stints = run.jobs, run.stints
+    jobs, pod_runs = run.jobs, run.pod_runs
 
     def again(values: np.ndarray, step: float) -> np.ndarray:
         return np.concatenate([values + (step * number if step else 0) for number in range(times)]).astype(
@@ -275,7 +275,7 @@ def repeated(run: Run, times: int) -> Run:
     steps = {"job": len(jobs)} | dict.fromkeys(moments, run.end)
     columns = {
         name: again(value, steps.get(name, 0))
-        for part in (jobs, stints)
+        for part in (jobs, pod_runs)
         for name, value in vars(part).items()
         if isinstance(value, np.ndarray) and name not in ("shape", "requests")
     }
@@ -289,9 +289,9 @@ def repeated(run: Run, times: int) -> Run:
             shape=np.tile(jobs.shape, times),
             **{name: columns[name] for name in vars(jobs) if name in columns},
         ),
-        stints=Stints(
-            shape=np.tile(stints.shape, times),
-            **{name: columns[name] for name in vars(stints) if name in columns},
+        pod_runs=PodRuns(
+            shape=np.tile(pod_runs.shape, times),
+            **{name: columns[name] for name in vars(pod_runs) if name in columns},
         ),
         nodes=nodes_of(len(run.nodes.names), run.end * times, run.end * times),
     )

@@ -1,4 +1,4 @@
-"""Small workloads for the stage, in a few words."""
+"""Small workloads for the cluster, in a few words."""
 
 from __future__ import annotations
 

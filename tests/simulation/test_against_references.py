@@ -192,9 +192,9 @@ def peak_use(run: Run) -> np.ndarray:
     """By node and resource, the most that was ever held at once."""
     peak = np.zeros_like(run.nodes.allocatable)
     for at in range(len(run.nodes.names)):
-        mine = run.stints.node == at
-        began, ended = run.stints.began[mine], run.stints.ended[mine]
-        asked = run.shapes[run.stints.shape[mine]]
+        mine = run.pod_runs.node == at
+        began, ended = run.pod_runs.began[mine], run.pod_runs.ended[mine]
+        asked = run.shapes[run.pod_runs.shape[mine]]
         for moment in np.unique(began):
             held = asked[(began <= moment) & (moment < ended)].sum(axis=0)
             peak[at] = np.maximum(peak[at], held)
@@ -219,7 +219,7 @@ def test_no_node_is_overcommitted_and_no_work_is_lost_or_done_twice(rows, conf):
     ]
     run = play(jobs, [node("n1", cpu=4), node("n2", cpu=6)], conf=conf, objects=[HIGH, *QUEUES], until=1000)
     assert (peak_use(run) <= run.nodes.allocatable).all()
-    done = np.bincount(run.stints.job, weights=run.stints.kept, minlength=len(run.jobs))
+    done = np.bincount(run.pod_runs.job, weights=run.pod_runs.kept, minlength=len(run.jobs))
     owed = run.jobs.run_seconds * run.jobs.pods
     completed = run.jobs.state == State.COMPLETED
     assert np.allclose(done[completed], owed[completed])

@@ -17,8 +17,8 @@ from hekla.cli.watch import watch
 from hekla.errors import InputError
 from hekla.objects import Node
 from hekla.scheduler.cycle import CycleReport
+from hekla.simulation.observer import Observer
 from hekla.simulation.report import write_report
-from hekla.simulation.witness import Witness
 
 CORDONED = "node-b"
 CORDONED_AT = 70.0
@@ -71,16 +71,16 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     registry = registry_with(()).with_class(Drain)
     conf = usable_conf((HERE / CONF).read_text("utf-8"), "demo", registry, strict=True)
     embedded = embed([Path(str(HERE / CLUSTER))], conf, registry)
-    maintenance, witness = Maintenance(embedded), Witness(embedded.cluster)
+    maintenance, observer = Maintenance(embedded), Observer(embedded.cluster)
 
     def on_cycle(report: CycleReport) -> None:
-        witness.look(report)
+        observer.look(report)
         maintenance(report)
 
     log = watch(embedded, title="hekla demo", pace=pace, before_pause=on_cycle)
     echo_summary(log)
     echo_lessons(log)
-    write_report(witness.testify("hekla demo", CONF), report_file)
+    write_report(observer.run("hekla demo", CONF), report_file)
     echo(f"\nall of it as a page, to open in a browser: {report_file}")
     echo(f"\n{NEXT}")
 

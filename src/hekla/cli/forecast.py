@@ -39,7 +39,7 @@ from hekla.insight.forecast import (
     Forecast,
     Knowledge,
     Past,
-    Rolling,
+    Sampling,
     Start,
     Trust,
     WrittenArrivals,
@@ -258,10 +258,10 @@ def forecasted(source: ForecastSource, given: dict[str, Any], registry: Registry
             history=histories_of(given["histories"]),
             assumed=given["default_duration"],
             arrivals=arrivals_of(given["arrivals"], given),
-            rolling=rolling_of(given),
+            sampling=sampling_of(given),
             registry=registry,
             scheduler_names=given["names"],
-            on_roll=show,
+            on_sample=show,
         )
 
 
@@ -277,7 +277,7 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
             knowledge=Knowledge(given["knowing"]),
             moments=given["moments"],
             history=histories_of(given["histories"]),
-            rolling=rolling_of(given),
+            sampling=sampling_of(given),
             assumed=given["default_duration"],
             arrivals=arrivals_of(given["arrivals"], given),
             on_moment=lambda done, _count: show(done),
@@ -286,8 +286,8 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
     return found
 
 
-def rolling_of(given: dict[str, Any]) -> Rolling:
-    return Rolling(
+def sampling_of(given: dict[str, Any]) -> Sampling:
+    return Sampling(
         rolls=given["samples"],
         horizon=given["horizon"],
         seed=given["seed"],

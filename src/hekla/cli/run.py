@@ -19,8 +19,8 @@ from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
 from hekla.engine.framework.registry import Registry
 from hekla.insight.replay import CycleRecorder, header
+from hekla.simulation.observer import Observer
 from hekla.simulation.report import write_report
-from hekla.simulation.witness import Witness
 from hekla.text import counted
 
 
@@ -98,7 +98,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     options = Options(run_seconds=run_seconds)
     is_data = output in (Style.JSON, Style.YAML)
     embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
-    witness = None if report_file is None else witness_of(embedded, period)
+    observer = None if report_file is None else observer_of(embedded, period)
     with recorded(embedded, record, options, registry, plugins):
         log = watch(
             embedded,
@@ -107,18 +107,18 @@ def run(  # noqa: PLR0917 - one parameter per option
             until=until,
             max_cycles=max_cycles,
             quiet=is_data,
-            before_pause=(lambda _report: None) if witness is None else witness.look,
+            before_pause=(lambda _report: None) if observer is None else observer.look,
         )
     if output is not None and is_data:
         echo_data(log.as_data(), output)
     else:
         echo_summary(log)
-    if witness is not None and report_file is not None:
-        write_report(witness.testify(files[0].stem, named_conf(conf_file, preset)), report_file)
+    if observer is not None and report_file is not None:
+        write_report(observer.run(files[0].stem, named_conf(conf_file, preset)), report_file)
 
 
-def witness_of(embedded: Embedded, period: float) -> Witness:
-    return Witness(embedded.cluster, period=period)
+def observer_of(embedded: Embedded, period: float) -> Observer:
+    return Observer(embedded.cluster, period=period)
 
 
 @contextmanager

@@ -107,18 +107,20 @@ def pod_name(job: VolcanoJob, task: TaskSpec, index: int) -> str:
 
 def pod_of(job: VolcanoJob, task: TaskSpec, index: int, group_name: str = "") -> Pod:
     """One pod of a task: the template, plus what tells the scheduler where the pod belongs."""
+    return Pod(metadata=pod_meta(job, task, index, group_name), spec=pod_spec(job, task))
+
+
+def pod_meta(job: VolcanoJob, task: TaskSpec, index: int, group_name: str = "") -> ObjectMeta:
+    """What tells the pods of a Job apart."""
     template = task.template.metadata
-    return Pod(
-        metadata=ObjectMeta(
-            name=pod_name(job, task, index),
-            namespace=job.metadata.namespace,
-            labels=template.labels | _labels(job, task, index),
-            annotations=template.annotations
-            | _annotations(job, task, index)
-            | {keys.GROUP_NAME: group_name or pod_group_name(job)},
-            owner_references=(owner_of(job),),
-        ),
-        spec=_pod_spec(job, task),
+    return ObjectMeta(
+        name=pod_name(job, task, index),
+        namespace=job.metadata.namespace,
+        labels=template.labels | _labels(job, task, index),
+        annotations=template.annotations
+        | _annotations(job, task, index)
+        | {keys.GROUP_NAME: group_name or pod_group_name(job)},
+        owner_references=(owner_of(job),),
     )
 
 
@@ -157,7 +159,8 @@ def _annotations(job: VolcanoJob, task: TaskSpec, index: int) -> dict[str, str]:
     return annotations | inherited | keys.disruption_budget(of_job)
 
 
-def _pod_spec(job: VolcanoJob, task: TaskSpec) -> PodSpec:
+def pod_spec(job: VolcanoJob, task: TaskSpec) -> PodSpec:
+    """What all pods of a task have in common."""
     template = task.template.spec
     spec = replace(
         template,
@@ -203,6 +206,16 @@ def claims_of(job: VolcanoJob) -> list[PersistentVolumeClaim]:
         for i, volume in enumerate(job.spec.volumes)
         if volume.volume_claim is not None and not volume.volume_claim_name
     ]
+
+
+def is_admitted(pod_group: PodGroup | None) -> bool:
+    """Whether the scheduler has let the PodGroup in, so that its pods may be made."""
+    return pod_group is not None and pod_group.status.phase not in ("", "Pending")
+
+
+def tasks_to_make(job: VolcanoJob, pods: Sequence[Pod]) -> set[str]:
+    """The tasks whose pods may be made beside these."""
+    return {task.name for task in job.spec.tasks if may_create_pods(job, task, pods)}
 
 
 def may_create_pods(job: VolcanoJob, task: TaskSpec, pods: Sequence[Pod]) -> bool:

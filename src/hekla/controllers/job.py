@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hekla.controllers.commands import DeleteJob, DeletePodGroup, JobCommand, RecordEvent
-from hekla.controllers.durations import write_duration
 from hekla.controllers.kill import kill, targets_of
 from hekla.controllers.phases import END_OF, FINISHED, Phase, Scope, phase_of, plan_for
 from hekla.controllers.policy import TARGETED, Action, Event, Request, answer_to
@@ -28,6 +27,7 @@ from hekla.controllers.sync import obstacle_to, sync
 from hekla.controllers.timers import ErrorBudget, Expiry, Repeat, Timer, Timers, expiry_of
 from hekla.controllers.world import Scene, World, is_terminating, scene_of
 from hekla.objects import Pod, PodGroup, VolcanoJob
+from hekla.objects.quantity import write_duration
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,14 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from hekla.controllers.census import counted
 from hekla.controllers.commands import DeletePod, DeletePodGroup, JobCommand, PutJobStatus
-from hekla.controllers.durations import write_duration
 from hekla.controllers.expand import task_of
-from hekla.controllers.phases import Phase, Plan, Scope, phase_of, stamped
+from hekla.controllers.phases import Phase, Plan, Scope, counted, phase_of, stamped
 from hekla.controllers.policy import Action, Request
 from hekla.controllers.world import Scene, is_terminating
 from hekla.objects import Pod, keys
 from hekla.objects.batch import JobStatus
+from hekla.objects.quantity import write_duration
 
 _FINISHED_PODS = frozenset({"Succeeded", "Failed"})
 

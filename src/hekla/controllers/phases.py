@@ -9,16 +9,18 @@ Abort, complete and terminate pass through Aborting, Completing and Terminating 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 
 from msgspec.structs import replace
 
+from hekla.controllers.expand import task_of
 from hekla.controllers.policy import TARGETED, Action
 from hekla.controllers.usage import minimum_of
-from hekla.objects import VolcanoJob
+from hekla.objects import Pod, VolcanoJob
 from hekla.objects.batch import JobCondition, JobStatus, TaskState
 
 
@@ -199,3 +201,23 @@ def _plan_while_restarting(job: VolcanoJob, action: str) -> Plan:
     if action in TARGETED:
         return Plan(Scope.TARGETS, queue_again_when_gone)
     return Plan(Scope.EVERYBODY, queue_again_when_gone, spares_finished=is_last_retry(job))
+
+
+def counted(status: JobStatus, pods: Iterable[Pod], terminating: int) -> JobStatus:
+    """The status with the counters of these pods; those on their way out count as terminating only."""
+    by_phase: Counter[str] = Counter()
+    by_task: dict[str, Counter[str]] = {}
+    for pod in pods:
+        by_phase[pod.status.phase] += 1
+        by_task.setdefault(task_of(pod), Counter())[pod.status.phase] += 1
+    known = ("Pending", "Running", "Succeeded", "Failed")
+    return replace(
+        status,
+        pending=by_phase["Pending"],
+        running=by_phase["Running"],
+        succeeded=by_phase["Succeeded"],
+        failed=by_phase["Failed"],
+        unknown=sum(count for phase, count in by_phase.items() if phase not in known),
+        terminating=terminating,
+        task_status_count={task: TaskState(phase=dict(counts)) for task, counts in by_task.items()},
+    )

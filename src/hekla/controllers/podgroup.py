@@ -6,9 +6,9 @@ from collections.abc import Container, Mapping
 
 from msgspec.structs import replace
 
-from hekla.controllers.job_admission import DEFAULT_SCHEDULER
 from hekla.controllers.usage import times, usage_of, written
 from hekla.objects import ObjectMeta, OwnerReference, Pod, PodGroup, keys
+from hekla.objects.keys import DEFAULT_SCHEDULER
 from hekla.objects.quantity import read_count
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec, PodGroupStatus
 

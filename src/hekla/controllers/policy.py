@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from hekla.controllers.durations import read_duration
 from hekla.objects import VolcanoJob
 from hekla.objects.batch import LifecyclePolicy
+from hekla.objects.quantity import read_duration
 
 
 class Event(StrEnum):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from hekla.controllers.commands import PutQueue, QueueCommand, RecordEvent
-from hekla.controllers.job_admission import DEFAULT_QUEUE
 from hekla.controllers.queue_tree import ROOT, Queues, children_of, is_closed_or_closing, is_open, parent_of
 from hekla.objects import ObjectMeta, Queue, keys
+from hekla.objects.keys import DEFAULT_QUEUE
 from hekla.objects.scheduling import QueueSpec, QueueStatus
 
 _STATES = ("", "Open", "Closing", "Closed", "Unknown")

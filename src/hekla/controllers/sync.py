@@ -12,7 +12,6 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from hekla.controllers.census import counted
 from hekla.controllers.commands import (
     CreateClaim,
     CreatePod,
@@ -25,13 +24,14 @@ from hekla.controllers.commands import (
 from hekla.controllers.expand import (
     claim_names,
     claims_of,
+    is_admitted,
     may_create_pods,
     pod_group_of,
     pod_name,
     pod_of,
     task_of,
 )
-from hekla.controllers.phases import Phase, Rule, has_no_retry_left, in_phase, phase_of, stamped
+from hekla.controllers.phases import Phase, Rule, counted, has_no_retry_left, in_phase, phase_of, stamped
 from hekla.controllers.ports import KNOWN_PLUGINS
 from hekla.controllers.usage import same_amounts
 from hekla.controllers.world import Scene, World, is_marked, is_terminating
@@ -74,7 +74,7 @@ def sync(
     marked = forwarded(world, job)
     wanted = pod_group_of(marked, world.priority_by_class(), requests_from_limits=requests_from_limits)
     commands += group_commands(scene, wanted)
-    if scene.pod_group is not None and scene.pod_group.status.phase not in ("", "Pending"):
+    if scene.pod_group is not None and is_admitted(scene.pod_group):
         layout = lay_out(marked, scene.pods, scene.pod_group.metadata.name)
         commands += layout.commands()
         status = counted(status, layout.counted, len(layout.terminating) + len(layout.surplus))

@@ -102,6 +102,12 @@ STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
+# What need not be said
+
+DEFAULT_QUEUE = "default"
+DEFAULT_SCHEDULER = "volcano"
+
+
 def disruption_budget(annotations: dict[str, str]) -> dict[str, str]:
     """The annotation of a disruption budget: the minimum if there is one, else the maximum."""
     for key in (BUDGET_MIN_AVAILABLE, BUDGET_MAX_UNAVAILABLE):

@@ -1,1 +1,1 @@
-"""The stage: the engine in virtual time, on a workload, and what became of every job."""
+"""The cluster: the engine in virtual time, on a workload, and what became of every job."""

@@ -1,4 +1,4 @@
-"""Agenda: what time it is on the stage, what is due, and whether that is reason enough to go on."""
+"""Agenda: what time it is on the cluster, what is due, and whether that is reason enough to go on."""
 
 from __future__ import annotations
 

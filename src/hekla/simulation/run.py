@@ -7,11 +7,18 @@ came is NaN, a reference to nothing is -1.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from hekla.engine.framework.session import Session
+
 
 Floats = npt.NDArray[np.float64]
 Amounts = npt.NDArray[np.int64]
@@ -33,11 +40,11 @@ class State(IntEnum):
 
 
 class Ending(IntEnum):
-    """How a pod's stint on a node came to its end."""
+    """How a pod's pod run on a node came to its end."""
 
     DONE = 0
     EVICTED = 1
-    """By the scheduler, in favour of `Stints.beneficiary` where there is one, or by a drain."""
+    """By the scheduler, in favour of `PodRuns.beneficiary` where there is one, or by a drain."""
     LOST = 2
     """With its node."""
     FAILED = 3
@@ -84,7 +91,7 @@ class Jobs:
 
 
 @dataclass(frozen=True)
-class Stints:
+class PodRuns:
     """One row per time that a pod spent on a node, in order of their ends."""
 
     job: Numbers
@@ -147,10 +154,49 @@ class Run:
     shapes: Amounts
     """(S, R) What pods ask for."""
     jobs: Jobs
-    stints: Stints
+    pod_runs: PodRuns
     nodes: Nodes
     samples: Samples
     notes: list[str] = field(default_factory=list)
     """What was left out or assumed, as sentences."""
     wall_seconds: float = field(default=0.0, compare=False)
     """How long it took to simulate; not part of the result."""
+
+
+WANTED = 400
+
+
+class Sampler:
+    """Asks sessions what queues deserve, at most once per interval."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._times: list[float] = []
+        self._deserved: list[dict[str, dict[str, float]]] = []
+        self._next = -math.inf
+
+    def look(self, session: Session, now: float) -> None:
+        if now < self._next:
+            return
+        self._times.append(now)
+        self._deserved.append(
+            {
+                queue: dict(deserved)
+                for plugin in session.plugins
+                for queue, deserved in plugin.deserved_by_queue().items()
+                if deserved
+            }
+        )
+        if len(self._times) >= 2 * WANTED:
+            self._times, self._deserved = self._times[::2], self._deserved[::2]
+            self._interval *= 2
+        self._next = now + self._interval
+
+    def samples(self, queues: Sequence[str], resources: Sequence[str]) -> Samples:
+        """As arrays; what no plugin said anything about is NaN."""
+        deserved = np.full((len(self._times), len(queues), len(resources)), np.nan)
+        for at, accounts in enumerate(self._deserved):
+            for place, queue in enumerate(queues):
+                if account := accounts.get(queue):
+                    deserved[at, place] = [account.get(name, 0.0) for name in resources]
+        return Samples(np.array(self._times, dtype=np.float64), deserved)

@@ -9,33 +9,32 @@ from datetime import datetime
 from typing import TypeVar
 
 from hekla.clock import VirtualClock, stopwatch
-from hekla.cluster.embedded import queues as queue_admission
+from hekla.cluster.admission import admitted_queues, problem_of_jobs_queue
 from hekla.collector import sparing_collector
 from hekla.conf import Conf
-from hekla.controllers.job_admission import problem_of_jobs_queue
 from hekla.engine.framework.explain import in_short
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.objects import Manifest, Node, Pod, PodGroup, PriorityClass, Queue
+from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
-from hekla.simulation.book import Book
-from hekla.simulation.casting import Casting
-from hekla.simulation.hazards import Dice, Trouble
-from hekla.simulation.jobs import SimJob
-from hekla.simulation.options import START, Options
-from hekla.simulation.residents import Remaining, residents, stated
-from hekla.simulation.run import Run, State
-from hekla.simulation.sampling import Sampler
-from hekla.simulation.stage import Stage
+from hekla.simulation.cluster import SimulatedCluster
+from hekla.simulation.event_log import RunLog
+from hekla.simulation.job_factory import JobFactory
+from hekla.simulation.jobs import Remaining, SimJob, residents, stated
+from hekla.simulation.options import START, Dice, Options, Trouble
+from hekla.simulation.run import Run, Sampler, State
 from hekla.simulation.workloads import NodeDrains, NodeFails, NodesAdded, Submission, Workload
 
 M = TypeVar("M", bound=Manifest)
 
 WATCHFUL_ACTIONS = frozenset({"shuffle"})
 """Actions that move running pods although nobody waits."""
+
+PLACING_ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
+"""Actions that evict nothing. Beside others a quiet cycle leaves out a few nominations, which move starts."""
 
 TIMELY_PLUGINS = frozenset({"cdp", "rescheduling", "sla", "tdm", "usage"})
 """Plugins that change their minds although nothing has happened."""
@@ -80,7 +79,7 @@ class Simulation:
         self._conf_name = conf_name
         self._options = options or Options()
         self._clock = VirtualClock(START)
-        self._book = Book()
+        self._log = RunLog()
         objects = workload.objects
         self._nodes = {node.metadata.name: node for node in nodes or _all_of(Node, objects)}
         if not self._nodes:
@@ -88,55 +87,78 @@ class Simulation:
         self._queues = self._admitted_queues(_all_of(Queue, objects))
         self._problem_by_queue: dict[str, str] = {}
         self._cycles = 0
-        self._casting = Casting(self._book, _all_of(PriorityClass, objects))
+        self._factory = JobFactory(self._log, _all_of(PriorityClass, objects), _all_of(Namespace, objects))
         self._sampler = Sampler(self._options.period)
         dice = Dice(workload.hazards, seed)
-        self._stage = Stage(
+        self._cluster = SimulatedCluster(
             workload.jobs(),
-            self._cast,
-            self._book,
+            self._job_of,
+            self._log,
             dice,
             self._options,
             start=START,
             is_watchful=bool(WATCHFUL_ACTIONS.intersection(conf.actions)),
+            keeps_groups=workload.are_manifests,
             nap=_nap(conf, self._options),
         )
         if nodes and any(isinstance(manifest, Node) for manifest in objects):
-            self._book.notes["the nodes of the workload are left out: others are given"] = None
+            self._log.notes["the nodes of the workload are left out: others are given"] = None
         self._set_up(objects, dice, remaining)
         self._loop = Loop(
-            self._stage, conf, self._clock, registry=registry, period=self._options.period, is_quiet=True
+            self._cluster,
+            conf,
+            self._clock,
+            registry=registry,
+            period=self._options.period,
+            is_quiet=not workload.are_manifests or PLACING_ACTIONS.issuperset(conf.actions),
         )
 
     @property
-    def stage(self) -> Stage:
+    def cluster(self) -> SimulatedCluster:
         """The cluster as it is now; to look at, between two cycles."""
-        return self._stage
+        return self._cluster
+
+    @property
+    def queues(self) -> list[Queue]:
+        """In the order in which they come where all else is equal."""
+        return sorted(
+            self._queues.values(), key=lambda each: (seconds(each.metadata.creation_timestamp), each.key)
+        )
 
     def _set_up(self, objects: Sequence[Manifest], dice: Dice, remaining: Remaining) -> None:
         # Queues have to pass admission; nodes and work have doors of their own.
         others = [each for each in objects if not isinstance(each, Queue | Node | Pod | PodGroup)]
+        if self._workload.are_manifests:
+            self._queues = self._stamped_queues(_all_of(Queue, objects))
         for manifest in (*self._queues.values(), *others):
-            self._stage.add(manifest)
+            self._cluster.add(manifest)
         self._check_faults()
-        trouble = Trouble(self._stage, dice, self._workload.hazards)
+        trouble = Trouble(self._cluster, dice, self._workload.hazards)
         trouble.add(self._nodes.values())
         trouble.plan_faults(self._workload.faults)
-        for job in residents(self._placed_well(objects), self._book, remaining):
-            self._stage.add_job(job)
+        there = self._placed_well(objects)
+        for job in residents(there, self._log, remaining, self._workload.not_made):
+            self._cluster.add_job(job)
 
     def _placed_well(self, objects: Sequence[Manifest]) -> list[Manifest]:
         """All but pods that sit on nodes which are not there."""
         known = {"", *self._nodes}
         kept = [each for each in objects if not isinstance(each, Pod) or each.spec.node_name in known]
         if lost := len(objects) - len(kept):
-            self._book.notes[f"left out: {lost} x a pod on a node that is not there"] = None
+            self._log.notes[f"left out: {lost} x a pod on a node that is not there"] = None
         return kept
 
     def _admitted_queues(self, given: Sequence[Queue]) -> dict[str, Queue]:
-        admitted = queue_admission.admitted(given, {}, is_strict=True)
-        self._book.notes.update({f"queue {queue.key}: {why}": None for queue, why in admitted.refusals})
+        admitted = admitted_queues(given, {}, is_strict=True)
+        self._log.notes.update({f"queue {queue.key}: {why}": None for queue, why in admitted.refusals})
         return {queue.metadata.name: queue for queue in admitted.queues}
+
+    def _stamped_queues(self, given: Sequence[Queue]) -> dict[str, Queue]:
+        """The queues in the order given; those that are always there come after them."""
+        names = [queue.metadata.name for queue in given]
+        in_order = sorted(self._queues, key=lambda name: names.index(name) if name in names else len(names))
+        stamped = {name: self._cluster.stamped(self._queues[name]) for name in in_order}
+        return {name: stamped[name] for name in self._queues}
 
     def _check_faults(self) -> None:
         """A node that a fault names must be there at some time."""
@@ -149,18 +171,18 @@ class Simulation:
                 some = ", ".join(sorted(known)[:5])
                 raise InputError(f'faults: no node "{fault.node}"; known nodes: {some}, ...')
 
-    def _cast(self, submission: Submission, now: float, stamp: datetime) -> SimJob | None:
+    def _job_of(self, submission: Submission, now: float, stamp: datetime) -> SimJob | None:
         """The job of a submission; one that an API server would refuse is only noted."""
-        job = self._casting.job_of(submission, now, stamp)
+        job = self._factory.job_of(submission, now, stamp)
         problem = self._why_refused(submission)
         if not problem:
             return job
-        self._book.jobs.state[job.row] = State.REFUSED
-        self._book.notes[problem] = None
+        self._log.jobs.state[job.row] = State.REFUSED
+        self._log.notes[problem] = None
         return None
 
     def _why_refused(self, submission: Submission) -> str:
-        if self._stage.is_there(submission.key):
+        if self._cluster.is_there(submission.key):
             return f"job {submission.key}: refused: a job of this name is still there"
         if not submission.pods:
             return f"job {submission.key}: refused: it has no pods"
@@ -197,7 +219,7 @@ class Simulation:
 
             def on_cycle(report: CycleReport) -> None:
                 self._cycles += 1
-                self._sampler.look(report.session, self._stage.now)
+                self._sampler.look(report.session, self._cluster.now)
                 report.session.dissolve()
                 tidy_up()
                 if on_progress is not None:
@@ -211,20 +233,20 @@ class Simulation:
                 if isinstance(end, KeyboardInterrupt) and not keeps_interrupted:
                     raise
                 return self._closed(is_complete=False, wall_seconds=stopwatch() - began)
-        is_complete = not self._stage.pass_to_the_end()
+        is_complete = not self._cluster.pass_to_the_end()
         if is_complete:
             self._tell_who_waits()
         return self._closed(is_complete=is_complete, wall_seconds=stopwatch() - began)
 
     def _tell_who_waits(self) -> None:
         """Nothing can change any more: why do some jobs still wait?"""
-        if not any(job.running < len(job.pods) for job in self._stage.jobs):
+        if not any(job.running < len(job.pods) for job in self._cluster.jobs):
             return
         self._loop.is_quiet = False
         told: dict[str, list[str]] = {}
         for explanation in explanations(self._loop.decide()):
             told.setdefault(in_short(explanation), []).append(explanation.job)
-        self._book.notes.update(
+        self._log.notes.update(
             {
                 f"{len(jobs)} x still waiting at the end: {why} (such as {jobs[0]})": None
                 for why, jobs in told.items()
@@ -232,29 +254,29 @@ class Simulation:
         )
 
     def _progress(self) -> Progress:
-        rows = self._book.jobs
+        rows = self._log.jobs
         return Progress(
-            now=self._stage.now,
+            now=self._cluster.now,
             submitted=len(rows),
-            finished=self._book.finished,
+            finished=self._log.finished,
             count=self._workload.count,
             cycles=self._cycles,
         )
 
     def _closed(self, *, is_complete: bool, wall_seconds: float) -> Run:
-        self._stage.cut()
-        if late := self._stage.never_submitted:
+        self._cluster.cut()
+        if late := self._cluster.never_submitted:
             told = f"{late[0].key} waits for the end of {late[0].after}"
-            self._book.notes[f"{len(late)} x never submitted: {told}"] = None
-        resources = self._stage.resources
-        return self._book.closed(
+            self._log.notes[f"{len(late)} x never submitted: {told}"] = None
+        resources = self._cluster.resources
+        return self._log.closed(
             title=self._workload.name,
             conf=self._conf_name,
             seed=self._seed,
-            end=self._stage.now,
+            end=self._cluster.now,
             is_complete=is_complete,
             cycles=self._cycles,
-            samples=self._sampler.samples(self._book.queues.names, resources),
+            samples=self._sampler.samples(self._log.queues.names, resources),
             resources=resources,
             wall_seconds=wall_seconds,
         )

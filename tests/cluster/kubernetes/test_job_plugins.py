@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from hekla.cluster.admission import default_job
 from hekla.cluster.kubernetes.controllers.job_services import service_objects_of
 from hekla.cluster.kubernetes.controllers.job_templates import pod_body
 from hekla.cluster.kubernetes.writer import Body, merge_patch
-from hekla.controllers import default_job, pods_of
+from hekla.controllers import pods_of
 from hekla.objects import VolcanoJob
 
 

@@ -11,7 +11,7 @@ from hekla.insight.compare import Against
 from hekla.insight.compare.differences import CandidateResults
 from hekla.insight.compare.pairs import job_figures, paired
 from hekla.simulation.measures import summarize
-from hekla.simulation.run import Ending, Jobs, Nodes, Run, Samples, State, Stints
+from hekla.simulation.run import Ending, Jobs, Nodes, PodRuns, Run, Samples, State
 
 NAN = float("nan")
 RESOURCES = ("cpu", "pods")
@@ -73,7 +73,7 @@ def run_of(fates: Sequence[Fate], queues: Sequence[str] = ("default",), conf: st
             requests=requests,
             shape=np.zeros(len(fates), np.int32),
         ),
-        stints=_stints(fates),
+        pod_runs=_pod_runs(fates),
         nodes=Nodes(
             names=["n1"],
             allocatable=np.array([[100_000, 1000]], np.int64),
@@ -85,7 +85,7 @@ def run_of(fates: Sequence[Fate], queues: Sequence[str] = ("default",), conf: st
     )
 
 
-def _stints(fates: Sequence[Fate]) -> Stints:
+def _pod_runs(fates: Sequence[Fate]) -> PodRuns:
     rows: list[tuple[int, float, float, Ending, float]] = []
     for job, fate in enumerate(fates):
         if np.isnan(fate.wait):
@@ -97,7 +97,7 @@ def _stints(fates: Sequence[Fate]) -> Stints:
     rows.sort(key=lambda row: row[2])
     job, began, ended, ending, kept = zip(*rows, strict=True) if rows else ((),) * 5
     nothing = np.zeros(len(rows), np.int32)
-    return Stints(
+    return PodRuns(
         job=np.array(job, np.int32),
         pod=nothing,
         shape=nothing,

@@ -9,7 +9,7 @@ import pytest
 from states import CONF
 
 from hekla.errors import InputError
-from hekla.insight.forecast import Calibration, Knowledge, Outcome, Past, Rolling, calibrate
+from hekla.insight.forecast import Calibration, Knowledge, Outcome, Past, Sampling, calibrate
 from hekla.insight.forecast.calibration import trust_in, verdict_on
 from hekla.insight.forecast.history import likeness_of
 from hekla.simulation.workloads import Workload, read_workload
@@ -48,9 +48,9 @@ def workload(tmp_path: Path) -> Workload:
 
 
 def test_with_run_times_known_forecasts_are_exact_to_a_cycle(workload: Workload) -> None:
-    rolling = Rolling(rolls=1, precision=0.0)
+    sampling = Sampling(rolls=1, precision=0.0)
 
-    found = calibrate(workload, CONF, knowledge=Knowledge.EXACT, moments=6, rolling=rolling)
+    found = calibrate(workload, CONF, knowledge=Knowledge.EXACT, moments=6, sampling=sampling)
 
     assert len(found.outcomes) > 10
     assert found.overall.mean_error <= 1.0
@@ -59,7 +59,7 @@ def test_with_run_times_known_forecasts_are_exact_to_a_cycle(workload: Workload)
 
 
 def test_with_run_times_learned_the_band_holds(workload: Workload) -> None:
-    found = calibrate(workload, CONF, moments=8, rolling=Rolling(rolls=12))
+    found = calibrate(workload, CONF, moments=8, sampling=Sampling(rolls=12))
 
     assert 0.75 <= found.overall.before_p90 <= 1.0
     assert 0.25 <= found.overall.before_p50 <= 0.75
@@ -68,7 +68,7 @@ def test_with_run_times_learned_the_band_holds(workload: Workload) -> None:
 
 def test_estimates_as_they_stand_make_starts_look_late(workload: Workload) -> None:
     """Users say from once to four times as much as their jobs take."""
-    found = calibrate(workload, CONF, knowledge=Knowledge.ESTIMATES, moments=4, rolling=Rolling(rolls=1))
+    found = calibrate(workload, CONF, knowledge=Knowledge.ESTIMATES, moments=4, sampling=Sampling(rolls=1))
 
     assert found.overall.bias < -60.0
     assert found.verdict.startswith("too cautious")
@@ -121,9 +121,9 @@ def test_moments_fall_into_long_waits_although_nothing_happens_then(tmp_path: Pa
     """b waits for ten hours behind a, and c eleven: four moments, spread over 21 hours of waiting."""
     path = tmp_path / "long.yaml"
     path.write_text(LONG, "utf-8")
-    rolling = Rolling(rolls=1, precision=0.0)
+    sampling = Sampling(rolls=1, precision=0.0)
 
-    found = calibrate(read_workload(path), CONF, knowledge=Knowledge.EXACT, moments=4, rolling=rolling)
+    found = calibrate(read_workload(path), CONF, knowledge=Knowledge.EXACT, moments=4, sampling=sampling)
 
     said = [
         (round(each.moment / 3600, 1), each.job[-1], round(each.p50 / 3600, 1)) for each in found.outcomes
@@ -142,8 +142,8 @@ def test_a_history_from_before_is_learned_from(tmp_path: Path) -> None:
     weeks = [Past(likeness_of(key, queue="default", pods=1), span) for key, span in spans.items()] * 5
 
     def error(history: list[Past]) -> float:
-        rolling = Rolling(rolls=3, precision=0.0)
-        found = calibrate(read_workload(path), CONF, moments=2, rolling=rolling, history=history)
+        sampling = Sampling(rolls=3, precision=0.0)
+        found = calibrate(read_workload(path), CONF, moments=2, sampling=sampling, history=history)
         return found.overall.mean_error
 
     assert error(weeks) <= 1.0

@@ -14,19 +14,19 @@ import pytest
 from states import CONF, NOW, runs, state
 
 from hekla.cluster.export import as_data, listed
-from hekla.insight.forecast import Rolling, forecast
+from hekla.insight.forecast import Sampling, forecast
 from hekla.insight.forecast.calibration import calibrate
-from hekla.simulation.stage import Stage
+from hekla.simulation.cluster import SimulatedCluster
 from hekla.simulation.workloads import read_workload
 from hekla.testing.builders import node
 
 LATE = """
-import hekla.insight.forecast.rolls as rolls
-rolls.WORTH_PROCESSES = 0.0
+import hekla.insight.forecast.samples as rolls
 from hekla.cli.main import main
-roll = rolls.roll
+rolls.WORTH_PROCESSES = 0.0
+roll = rolls.sample
 def counted(*given):
-    found = roll(*given)
+    found = sample(*given)
     with open("rolled", "a") as file:
         file.write(".")
     return found
@@ -39,15 +39,15 @@ if __name__ == "__main__":
 
 def interrupted_at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Ctrl-C as soon as so much time has passed in a simulation."""
-    now = Stage.now.fget  # type: ignore[attr-defined]
+    now = SimulatedCluster.now.fget  # type: ignore[attr-defined]
 
-    def or_interrupt(stage: Stage) -> float:
-        at: float = now(stage)
+    def or_interrupt(cluster: SimulatedCluster) -> float:
+        at: float = now(cluster)
         if at >= seconds:
             raise KeyboardInterrupt
         return at
 
-    monkeypatch.setattr(Stage, "now", property(or_interrupt))
+    monkeypatch.setattr(SimulatedCluster, "now", property(or_interrupt))
 
 
 def test_an_interrupted_roll_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_an_interrupted_roll_does_not_count(monkeypatch: pytest.MonkeyPatch) -> 
     interrupted_at(monkeypatch, 100.0)
 
     with pytest.raises(KeyboardInterrupt):
-        forecast(objects, CONF, now=NOW, rolling=Rolling(rolls=2))
+        forecast(objects, CONF, now=NOW, sampling=Sampling(rolls=2))
 
 
 def test_an_interrupted_calibration_tells_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_interrupted_calibration_tells_nothing(monkeypatch: pytest.MonkeyPatc
     interrupted_at(monkeypatch, 300.0)
 
     with pytest.raises(KeyboardInterrupt):
-        calibrate(workload, CONF, moments=2, rolling=Rolling(rolls=1))
+        calibrate(workload, CONF, moments=2, sampling=Sampling(rolls=1))
 
 
 def test_the_command_tells_nothing_and_ends_with_130(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.insight.forecast.history import Likeness, Past, likeness_of, stem_of
-from hekla.insight.forecast.run_times import Question, RunTimes, Source
+from hekla.insight.forecast.history import Likeness, Past, Question, RunTimes, Source, likeness_of, stem_of
 
 
 def like(name: str = "train-1", user: str = "ann", queue: str = "research", pods: int = 1) -> Likeness:

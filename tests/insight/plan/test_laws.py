@@ -13,13 +13,12 @@ from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import PRESETS, read_conf, require
 from hekla.insight.plan import admitted_state
 from hekla.insight.plan.changes import ladders, queues
-from hekla.insight.plan.intake import Desk, moment_after
+from hekla.insight.plan.intake import PlanIntake, moment_after
 from hekla.insight.plan.plan import Planner
 from hekla.insight.plan.request import Request
-from hekla.insight.plan.scales import lowered, scales
-from hekla.insight.plan.search import Search
-from hekla.insight.plan.stage import Setting, Stage
+from hekla.insight.plan.search import Search, lowered, scales
 from hekla.insight.plan.trial import Trial, try_out
+from hekla.insight.plan.whatif import Setting, WhatIfCluster
 from hekla.objects import Manifest, Pod
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.scheduler.builtin import BUILTIN
@@ -72,28 +71,28 @@ def test_a_planner_that_has_planned_says_what_a_new_one_says(seed: int) -> None:
 def test_every_suggestion_holds_on_a_cluster_built_anew(seed: int) -> None:
     random = np.random.default_rng(seed)
     cluster = random_cluster(random)
-    stage = Stage(cluster, Setting(CONF, moment_after(cluster)))
-    desk = Desk(stage)
-    [request] = desk.requests_in(random_job(random, "new").objects)
-    for found in Search(stage, desk, tries=60).smallest(request):
+    whatif = WhatIfCluster(cluster, Setting(CONF, moment_after(cluster)))
+    intake = PlanIntake(whatif)
+    [request] = intake.requests_in(random_job(random, "new").objects)
+    for found in Search(whatif, intake, tries=60).smallest(request):
         assert afresh(cluster, found.change.request) == found.trial
 
 
 def afresh(cluster: list[Manifest], request: Request) -> Trial:
-    stage = Stage(cluster, Setting(CONF, moment_after(cluster)))
-    return try_out(stage, *Desk(stage).objects_of(request))
+    whatif = WhatIfCluster(cluster, Setting(CONF, moment_after(cluster)))
+    return try_out(whatif, *PlanIntake(whatif).objects_of(request))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_next_smaller_change_does_not_work(seed: int) -> None:
     random = np.random.default_rng(100 + seed)
     cluster = random_cluster(random)
-    stage = Stage(cluster, Setting(CONF, moment_after(cluster)))
-    desk = Desk(stage)
-    [request] = desk.requests_in(random_job(random, "new").objects)
-    if try_out(stage, *desk.objects_of(request)).starts:
+    whatif = WhatIfCluster(cluster, Setting(CONF, moment_after(cluster)))
+    intake = PlanIntake(whatif)
+    [request] = intake.requests_in(random_job(random, "new").objects)
+    if try_out(whatif, *intake.objects_of(request)).starts:
         return
-    told = {found.change.line for found in Search(stage, desk, tries=200).smallest(request)}
+    told = {found.change.line for found in Search(whatif, intake, tries=200).smallest(request)}
     for scale in scales(request):
         lines = [lowered(request, [(scale, value)]).line for value in scale.values]
         for place, line in enumerate(lines[:-1]):
@@ -101,7 +100,7 @@ def test_the_next_smaller_change_does_not_work(seed: int) -> None:
                 assert not afresh(
                     cluster, lowered(request, [(scale, scale.values[place + 1])]).request
                 ).starts
-    for ladder in [*ladders(request, stage), *queues(request, stage)]:
+    for ladder in [*ladders(request, whatif), *queues(request, whatif)]:
         reached = [place for place, change in enumerate(ladder) if change.line in told]
         for place in range(reached[0] if reached else 0):
             assert not afresh(cluster, ladder[place].request).starts

@@ -10,7 +10,7 @@ from hekla.conf import read_conf, require
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.framework.plugin import Plugin
 from hekla.insight.plan import Planner, Start
-from hekla.insight.plan.stage import Setting, Stage
+from hekla.insight.plan.whatif import Setting, WhatIfCluster
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import job, node, priority_class, queue
@@ -18,37 +18,37 @@ from hekla.testing.pods import stamped
 from hekla.testing.story import conf_of
 
 
-def stage_of(*objects: Manifest) -> Stage:
-    return Stage(stamped(list(objects)), Setting(conf_of(), now=2e9))
+def stage_of(*objects: Manifest) -> WhatIfCluster:
+    return WhatIfCluster(stamped(list(objects)), Setting(conf_of(), now=2e9))
 
 
 def test_an_evicted_pod_waits_again_and_a_bound_one_runs() -> None:
     old = job("old", tasks=2, cpu=1, running={"n1": 1})
-    stage = stage_of(queue("default"), node("n1", cpu=2), *old.objects)
-    stage.carry_out(
+    cluster = stage_of(queue("default"), node("n1", cpu=2), *old.objects)
+    cluster.carry_out(
         [
             Evict("default/old-0", "default-old-0", "n1", "preempt"),
             Bind("default/old-1", "default-old-1", "n1"),
         ]
     )
-    stage.cycle(2, {})
-    pods = stage.by_key(Pod)
+    cluster.cycle(2, {})
+    pods = cluster.by_key(Pod)
     assert (pods["default/old-0"].spec.node_name, pods["default/old-0"].status.phase) == ("", "Pending")
     assert (pods["default/old-1"].spec.node_name, pods["default/old-1"].status.phase) == ("n1", "Running")
 
 
 def test_taking_back_restores_every_object() -> None:
     old = job("old", tasks=2, cpu=1, running={"n1": 1}, releasing={"n1": 1})
-    stage = stage_of(queue("default"), node("n1", cpu=4), *old.objects)
-    before = {kind: dict(stage.by_key(kind)) for kind in (Pod,)}
-    decisions = stage.cycle(1, {}).decisions
+    cluster = stage_of(queue("default"), node("n1", cpu=4), *old.objects)
+    before = {kind: dict(cluster.by_key(kind)) for kind in (Pod,)}
+    decisions = cluster.cycle(1, {}).decisions
     for manifest in job("new", cpu=1).objects:
-        stage.put(manifest)
-    stage.carry_out(stage.cycle(1, {}).decisions)
-    stage.cycle(2, {})
-    stage.take_back()
-    assert {kind: dict(stage.by_key(kind)) for kind in (Pod,)} == before
-    assert stage.cycle(1, {}).decisions == decisions
+        cluster.put(manifest)
+    cluster.carry_out(cluster.cycle(1, {}).decisions)
+    cluster.cycle(2, {})
+    cluster.take_back()
+    assert {kind: dict(cluster.by_key(kind)) for kind in (Pod,)} == before
+    assert cluster.cycle(1, {}).decisions == decisions
 
 
 def test_a_plan_takes_so_many_steps_more_for_every_node_and_no_more() -> None:
@@ -76,11 +76,11 @@ def plan_in_vain(objects: list[Manifest]) -> None:
 
 def test_every_first_cycle_remembers_the_same() -> None:
     setting = Setting(conf_of(), now=2e9, memory={"tdm.last": 5.0})
-    stage = Stage(stamped([queue("default")]), setting)
-    memory = stage.fresh_memory()
+    cluster = WhatIfCluster(stamped([queue("default")]), setting)
+    memory = cluster.fresh_memory()
     assert memory == {"tdm.last": 5.0}
     memory["tdm.last"] = 2e9
-    assert stage.fresh_memory() == {"tdm.last": 5.0}
+    assert cluster.fresh_memory() == {"tdm.last": 5.0}
 
 
 class Remembering(Plugin):

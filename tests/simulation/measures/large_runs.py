@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hekla.simulation.run import NOTHING, Ending, Jobs, Nodes, Run, Samples, State, Stints
+from hekla.simulation.run import NOTHING, Ending, Jobs, Nodes, PodRuns, Run, Samples, State
 
 RESOURCES = ("cpu", "memory", "pods", "nvidia.com/gpu")
 WEEK = 7 * 86400.0
 
 
-def large_run(jobs: int, stints: int, nodes: int = 1000, queues: int = 20, shapes: int = 60) -> Run:
+def large_run(jobs: int, pod_runs: int, nodes: int = 1000, queues: int = 20, shapes: int = 60) -> Run:
     rng = np.random.default_rng(7)
     units = np.array([1000, 2**30, 1, 1000])
     sizes = rng.integers([1, 1, 1, 0], [32, 128, 2, 9], (shapes, 4)) * units
@@ -53,7 +53,7 @@ def large_run(jobs: int, stints: int, nodes: int = 1000, queues: int = 20, shape
         queues=[f"queue-{row}" for row in range(queues)],
         shapes=sizes,
         jobs=columns,
-        stints=_stints(rng, columns, stints, nodes),
+        pod_runs=_pod_runs(rng, columns, pod_runs, nodes),
         nodes=Nodes(
             names=[f"node-{row}" for row in range(nodes)],
             allocatable=np.tile(np.array([128, 1024, 110, 8]) * units, (nodes, 1)),
@@ -65,7 +65,7 @@ def large_run(jobs: int, stints: int, nodes: int = 1000, queues: int = 20, shape
     )
 
 
-def _stints(rng: np.random.Generator, jobs: Jobs, count: int, nodes: int) -> Stints:
+def _pod_runs(rng: np.random.Generator, jobs: Jobs, count: int, nodes: int) -> PodRuns:
     job = rng.choice(np.flatnonzero(~np.isnan(jobs.started)), count)
     left = np.where(np.isnan(jobs.finished), WEEK, jobs.finished)[job]
     began = rng.uniform(jobs.started[job], left)
@@ -74,7 +74,7 @@ def _stints(rng: np.random.Generator, jobs: Jobs, count: int, nodes: int) -> Sti
     job, began, ended = job[order], began[order], ended[order]
     ending = rng.choice(np.array([Ending.DONE, Ending.EVICTED, Ending.LOST]), count, p=[0.9, 0.08, 0.02])
     for_job = np.where(ending == Ending.EVICTED, rng.integers(0, len(jobs), count), NOTHING)
-    return Stints(
+    return PodRuns(
         job=job.astype(np.int32),
         pod=(rng.random(count) * jobs.pods[job]).astype(np.int32),
         shape=jobs.shape[job],

@@ -1,4 +1,4 @@
-"""Runs in a few words, as measures want them: jobs, the stints of their pods, and nodes."""
+"""Runs in a few words, as measures want them: jobs, the pod_runs of their pods, and nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from hekla.simulation.run import NOTHING, Ending, Jobs, Nodes, Run, Samples, State, Stints
+from hekla.simulation.run import NOTHING, Ending, Jobs, Nodes, PodRuns, Run, Samples, State
 
 CPU, GPU = "cpu", "nvidia.com/gpu"
 RESOURCES = (CPU, GPU)
@@ -48,7 +48,7 @@ class JobOf:
 
 
 @dataclass
-class StintOf:
+class PodRunOf:
     job: str
     node: str
     began: float
@@ -70,7 +70,7 @@ class NodeOf:
 @dataclass
 class Scene:
     jobs: Sequence[JobOf] = ()
-    stints: Sequence[StintOf] = ()
+    pod_runs: Sequence[PodRunOf] = ()
     nodes: Sequence[NodeOf] = field(default_factory=lambda: [NodeOf("n1")])
     end: float = 100.0
     queues: Sequence[str] = ("default",)
@@ -90,7 +90,7 @@ class Scene:
             queues=list(self.queues),
             shapes=np.array(shapes, np.int64).reshape(-1, len(RESOURCES)),
             jobs=self._jobs(shapes),
-            stints=self._stints(shapes),
+            pod_runs=self._pod_runs(shapes),
             nodes=self._nodes(),
             samples=self._samples(),
         )
@@ -119,20 +119,22 @@ class Scene:
             shape=np.array([shapes.index(job.request) for job in jobs], np.int32),
         )
 
-    def _stints(self, shapes: Sequence[tuple[int, int]]) -> Stints:
-        stints, names = self.stints, [job.name for job in self.jobs]
+    def _pod_runs(self, shapes: Sequence[tuple[int, int]]) -> PodRuns:
+        pod_runs, names = self.pod_runs, [job.name for job in self.jobs]
         nodes = [node.name for node in self.nodes]
-        job = [names.index(stint.job) for stint in stints]
-        kept = [stint.ended - stint.began if stint.kept is None else stint.kept for stint in stints]
-        beneficiary = [NOTHING if s.for_job is None else names.index(s.for_job) for s in stints]
-        return Stints(
+        job = [names.index(pod_run.job) for pod_run in pod_runs]
+        kept = [
+            pod_run.ended - pod_run.began if pod_run.kept is None else pod_run.kept for pod_run in pod_runs
+        ]
+        beneficiary = [NOTHING if s.for_job is None else names.index(s.for_job) for s in pod_runs]
+        return PodRuns(
             job=np.array(job, np.int32),
-            pod=np.array([stint.pod for stint in stints], np.int32),
+            pod=np.array([pod_run.pod for pod_run in pod_runs], np.int32),
             shape=np.array([shapes.index(self.jobs[row].request) for row in job], np.int32),
-            node=np.array([nodes.index(stint.node) for stint in stints], np.int32),
-            began=np.array([stint.began for stint in stints], np.float64),
-            ended=np.array([stint.ended for stint in stints], np.float64),
-            ending=np.array([stint.ending for stint in stints], np.uint8),
+            node=np.array([nodes.index(pod_run.node) for pod_run in pod_runs], np.int32),
+            began=np.array([pod_run.began for pod_run in pod_runs], np.float64),
+            ended=np.array([pod_run.ended for pod_run in pod_runs], np.float64),
+            ending=np.array([pod_run.ending for pod_run in pod_runs], np.uint8),
             kept=np.array(kept, np.float64),
             beneficiary=np.array(beneficiary, np.int32),
         )
@@ -173,18 +175,18 @@ def scenes(draw: st.DrawFn) -> Scene:
         down = sorted(draw(st.tuples(moments(end), moments(end))))
         up = draw(st.sampled_from([None, ((0.0, down[0]), (down[1], end))]))
         nodes.append(NodeOf(f"n{row}", draw(st.integers(0, 8)), draw(st.integers(0, 2)), up))
-    jobs, stints = [], []
+    jobs, pod_runs = [], []
     for row in range(draw(st.integers(0, 5))):
         job, its = draw(_jobs(f"j{row}", end, queues, [node.name for node in nodes]))
         jobs.append(job)
-        stints += its
-    return Scene(jobs, sorted(stints, key=lambda stint: stint.ended), nodes, end, queues)
+        pod_runs += its
+    return Scene(jobs, sorted(pod_runs, key=lambda pod_run: pod_run.ended), nodes, end, queues)
 
 
 @st.composite
 def _jobs(
     draw: st.DrawFn, name: str, end: float, queues: Sequence[str], nodes: Sequence[str]
-) -> tuple[JobOf, list[StintOf]]:
+) -> tuple[JobOf, list[PodRunOf]]:
     pods = draw(st.integers(1, 4))
     submitted, started, finished = sorted(draw(st.tuples(*[moments(end)] * 3)))
     fate = draw(st.sampled_from([State.WAITING, State.RUNNING, State.COMPLETED, State.FAILED, State.REFUSED]))
@@ -208,7 +210,7 @@ def _jobs(
     if not has_started:
         return job, []
     left = finished if has_ended else end
-    stints = []
+    pod_runs = []
     for pod in range(pods):
         moment = started
         for _ in range(draw(st.integers(0, 2))):
@@ -218,6 +220,6 @@ def _jobs(
                 break
             ending = draw(st.sampled_from([Ending.DONE, Ending.EVICTED, Ending.LOST, Ending.STOPPED]))
             kept = draw(st.sampled_from([None, 0.0]))
-            stints.append(StintOf(name, draw(st.sampled_from(nodes)), began, ended, pod, ending, kept))
+            pod_runs.append(PodRunOf(name, draw(st.sampled_from(nodes)), began, ended, pod, ending, kept))
             moment = ended
-    return job, stints
+    return job, pod_runs

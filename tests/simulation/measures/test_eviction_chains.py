@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from runs_by_hand import JobOf, Scene, StintOf
+from runs_by_hand import JobOf, PodRunOf, Scene
 
 from hekla.simulation.measures import Chains, chains
 from hekla.simulation.run import Ending
@@ -16,11 +16,11 @@ Favour = tuple[str, str, float]
 
 
 def chains_of(*favours: Favour, jobs: str = "abcde") -> Chains:
-    stints = [
-        StintOf(victim, "n1", 0, at, pod=row, ending=Ending.EVICTED, for_job=to)
+    pod_runs = [
+        PodRunOf(victim, "n1", 0, at, pod=row, ending=Ending.EVICTED, for_job=to)
         for row, (victim, to, at) in enumerate(favours)
     ]
-    return chains(Scene([JobOf(name, started=0) for name in jobs], stints).run())
+    return chains(Scene([JobOf(name, started=0) for name in jobs], pod_runs).run())
 
 
 def links(found: Chains) -> list[Favour]:
@@ -56,8 +56,8 @@ def test_two_that_take_turns_make_a_long_chain() -> None:
 
 
 def test_evictions_for_nobody_make_no_chains() -> None:
-    drained = StintOf("a", "n1", 0, 10, ending=Ending.EVICTED)
-    done = StintOf("a", "n1", 10, 20)
+    drained = PodRunOf("a", "n1", 0, 10, ending=Ending.EVICTED)
+    done = PodRunOf("a", "n1", 10, 20)
     assert chains(Scene([JobOf("a", started=0)], [drained, done]).run()) == Chains((), ())
 
 

@@ -12,11 +12,11 @@ from hekla.simulation.run import Run
 
 @pytest.fixture(scope="module")
 def week() -> Run:
-    return large_run(jobs=100_000, stints=400_000)
+    return large_run(jobs=100_000, pod_runs=400_000)
 
 
 def test_no_measure_of_a_hundred_thousand_jobs_goes_through_them_one_by_one(week: Run) -> None:
-    smaller = large_run(jobs=10_000, stints=40_000)
+    smaller = large_run(jobs=10_000, pod_runs=40_000)
     measure(smaller)  # what is imported and made but once does not count
 
     assert steps_of(lambda: measure(week)) < steps_of(lambda: measure(smaller)) + 10_000
@@ -37,7 +37,7 @@ def test_accounts_of_a_large_run_balance(week: Run) -> None:
     jobs = measures.jobs_over_time(week, buckets=400)
     memory = measures.summarize(week).resources[1]
     assert float(use.seconds @ use.used[:, :, 1].sum(axis=1)) == pytest.approx(memory.used, rel=1e-12)
-    pods = (week.stints.ended - week.stints.began).sum()
+    pods = (week.pod_runs.ended - week.pod_runs.began).sum()
     assert float(jobs.seconds @ jobs.pods_running.sum(axis=1)) == pytest.approx(pods, rel=1e-12)
     assert (use.used >= 0).all()
     assert use.edges[-1] == WEEK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from runs_by_hand import JobOf, Scene, StintOf, scenes
+from runs_by_hand import JobOf, PodRunOf, Scene, scenes
 
 from hekla.simulation.measures import jobs_over_time
 from hekla.simulation.run import Ending, Run, State
@@ -14,7 +14,7 @@ from hekla.simulation.run import Ending, Run, State
 def test_a_job_waits_from_submission_to_start_and_runs_to_its_end() -> None:
     run = Scene(
         jobs=[JobOf("a", submitted=10, started=20, finished=35)],
-        stints=[StintOf("a", "n1", 20, 35)],
+        pod_runs=[PodRunOf("a", "n1", 20, 35)],
         end=40,
     ).run()
     series = jobs_over_time(run, buckets=4)
@@ -26,10 +26,10 @@ def test_a_job_waits_from_submission_to_start_and_runs_to_its_end() -> None:
 def test_a_gang_that_lost_a_pod_waits_again_while_the_pods_it_has_left_run() -> None:
     run = Scene(
         jobs=[JobOf("gang", submitted=0, started=0, finished=30, pods=2, cpu=1)],
-        stints=[
-            StintOf("gang", "n1", 0, 10, pod=0, ending=Ending.EVICTED),
-            StintOf("gang", "n1", 20, 30, pod=0),
-            StintOf("gang", "n1", 0, 30, pod=1),
+        pod_runs=[
+            PodRunOf("gang", "n1", 0, 10, pod=0, ending=Ending.EVICTED),
+            PodRunOf("gang", "n1", 20, 30, pod=0),
+            PodRunOf("gang", "n1", 0, 30, pod=1),
         ],
         end=40,
     ).run()
@@ -43,7 +43,7 @@ def test_a_gang_that_lost_a_pod_waits_again_while_the_pods_it_has_left_run() -> 
 def test_a_pod_that_is_done_neither_waits_nor_holds_its_job_up() -> None:
     run = Scene(
         jobs=[JobOf("gang", submitted=0, started=0, finished=20, pods=2)],
-        stints=[StintOf("gang", "n1", 0, 10, pod=0), StintOf("gang", "n1", 0, 20, pod=1)],
+        pod_runs=[PodRunOf("gang", "n1", 0, 10, pod=0), PodRunOf("gang", "n1", 0, 20, pod=1)],
         end=20,
     ).run()
     series = jobs_over_time(run, buckets=2)
@@ -54,7 +54,7 @@ def test_a_pod_that_is_done_neither_waits_nor_holds_its_job_up() -> None:
 def test_a_pod_that_is_done_counts_until_it_starts_again_with_its_job() -> None:
     run = Scene(
         jobs=[JobOf("gang", submitted=0, started=0, finished=30, pods=1)],
-        stints=[StintOf("gang", "n1", 0, 10), StintOf("gang", "n1", 20, 30)],
+        pod_runs=[PodRunOf("gang", "n1", 0, 10), PodRunOf("gang", "n1", 20, 30)],
         end=30,
     ).run()
     series = jobs_over_time(run, buckets=3)
@@ -73,7 +73,7 @@ def test_refused_jobs_do_not_wait() -> None:
 def plain_presence(run: Run, buckets: int) -> np.ndarray:
     """(2, T, Q) Waiting and running jobs, by looking at every half second."""
     counts = np.zeros((2, buckets, len(run.queues)))
-    ticks, jobs, stints = int(run.end * 2), run.jobs, run.stints
+    ticks, jobs, pod_runs = int(run.end * 2), run.jobs, run.pod_runs
     for tick in range(ticks):
         moment, part = tick / 2, tick * buckets // ticks
         for job in range(len(jobs)):
@@ -82,10 +82,14 @@ def plain_presence(run: Run, buckets: int) -> np.ndarray:
                 continue
             provided = 0
             for pod in range(jobs.pods[job]):
-                own = np.flatnonzero((stints.job == job) & (stints.pod == pod) & (stints.began <= moment))
+                own = np.flatnonzero(
+                    (pod_runs.job == job) & (pod_runs.pod == pod) & (pod_runs.began <= moment)
+                )
                 if len(own):
-                    latest = own[np.lexsort((stints.ended[own], stints.began[own]))[-1]]
-                    provided += bool(moment < stints.ended[latest] or stints.ending[latest] == Ending.DONE)
+                    latest = own[np.lexsort((pod_runs.ended[own], pod_runs.began[own]))[-1]]
+                    provided += bool(
+                        moment < pod_runs.ended[latest] or pod_runs.ending[latest] == Ending.DONE
+                    )
             counts[int(provided >= jobs.minimum[job]), part, jobs.queue[job]] += 1
     return counts * buckets / ticks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from runs_by_hand import JobOf, NodeOf, Scene, StintOf, scenes
+from runs_by_hand import JobOf, NodeOf, PodRunOf, Scene, scenes
 
 from hekla.simulation.measures import summarize, waited_beside_room
 from hekla.simulation.measures.room import free_at, pod_mix, splinters
@@ -21,11 +21,11 @@ def test_a_gang_waits_beside_room_while_one_of_its_pods_would_fit() -> None:
             JobOf("gang", started=60, finished=100, pods=2, cpu=2),
             JobOf("single", started=60, finished=100, cpu=0),
         ],
-        stints=[
-            StintOf("first", "n1", 0, 40),
-            StintOf("second", "n1", 0, 60),
-            StintOf("gang", "n1", 60, 100, pod=0),
-            StintOf("gang", "n1", 60, 100, pod=1),
+        pod_runs=[
+            PodRunOf("first", "n1", 0, 40),
+            PodRunOf("second", "n1", 0, 60),
+            PodRunOf("gang", "n1", 60, 100, pod=0),
+            PodRunOf("gang", "n1", 60, 100, pod=1),
         ],
     ).run()
     beside = waited_beside_room(run, moments=100)
@@ -59,10 +59,10 @@ def test_room_must_be_on_one_node() -> None:
 def test_pods_that_never_ran_count_in_the_mix_by_their_jobs_first_role() -> None:
     run = Scene(
         jobs=[JobOf("ran", started=0, pods=2, cpu=1), JobOf("waits", pods=6, cpu=3)],
-        stints=[
-            StintOf("ran", "n1", 0, 10),
-            StintOf("ran", "n1", 20, 30),
-            StintOf("ran", "n1", 20, 30, pod=1),
+        pod_runs=[
+            PodRunOf("ran", "n1", 0, 10),
+            PodRunOf("ran", "n1", 20, 30),
+            PodRunOf("ran", "n1", 20, 30, pod=1),
         ],
     ).run()
     shapes, mix = pod_mix(run)
@@ -77,9 +77,9 @@ def test_what_is_free_agrees_with_a_loop(scene: Scene, count: int) -> None:
     before: object = None
     for moment, (free, is_up, is_as_before) in zip(moments, free_at(run, moments), strict=True):
         plain = run.nodes.allocatable.copy()
-        for row in range(len(run.stints)):
-            if run.stints.began[row] <= moment < run.stints.ended[row]:
-                plain[run.stints.node[row]] -= run.shapes[run.stints.shape[row]]
+        for row in range(len(run.pod_runs)):
+            if run.pod_runs.began[row] <= moment < run.pod_runs.ended[row]:
+                plain[run.pod_runs.node[row]] -= run.shapes[run.pod_runs.shape[row]]
         assert free.T.tolist() == plain.tolist()
         spans = (run.nodes.service_began <= moment) & (moment < run.nodes.service_ended)
         assert np.flatnonzero(is_up).tolist() == sorted(set(run.nodes.service[spans].tolist()))

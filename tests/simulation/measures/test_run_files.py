@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs_by_hand import JobOf, NodeOf, Scene, StintOf
+from runs_by_hand import JobOf, NodeOf, PodRunOf, Scene
 
 from hekla.errors import InputError
 from hekla.simulation.measures import run_data, save
@@ -27,9 +27,9 @@ def scene() -> Scene:
             JobOf("late", 95),
             JobOf("stray", 5, queue=None, state=State.REFUSED),
         ],
-        stints=[
-            StintOf("low", "n1", 1.2345678, 20, ending=Ending.EVICTED, kept=5, for_job="high"),
-            StintOf("high", "n1", 20, 40),
+        pod_runs=[
+            PodRunOf("low", "n1", 1.2345678, 20, ending=Ending.EVICTED, kept=5, for_job="high"),
+            PodRunOf("high", "n1", 20, 40),
         ],
         nodes=[NodeOf("n1", cpu=4, gpu=2)],
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs_by_hand import JobOf, NodeOf, Scene, StintOf, scenes
+from runs_by_hand import JobOf, NodeOf, PodRunOf, Scene, scenes
 
 from hekla.simulation.measures import shares_over_time, summarize
 from hekla.simulation.measures.usage import jain
@@ -24,7 +24,7 @@ def two_queues(**changes: object) -> Scene:
             JobOf("more", queue="x", cpu=2),
             JobOf("much more", queue="y", cpu=6),
         ],
-        "stints": [StintOf("a", "n1", 0, 100), StintOf("b", "n1", 0, 100)],
+        "stints": [PodRunOf("a", "n1", 0, 100), PodRunOf("b", "n1", 0, 100)],
         "nodes": [NodeOf("n1", cpu=8, gpu=4)],
         "queues": ("x", "y"),
         **changes,

@@ -8,7 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs_by_hand import JobOf, NodeOf, Scene, StintOf, scenes
+from runs_by_hand import JobOf, NodeOf, PodRunOf, Scene, scenes
 from test_use import shuffle_stints
 
 from hekla.simulation.measures import ResourceUse, summarize
@@ -22,10 +22,10 @@ def disturbed() -> Scene:
             JobOf("low", 0, 0, 90, run=60, cpu=1, gpu=2, evictions=1, queue="x"),
             JobOf("high", 10, 20, 40, run=20, cpu=4, queue="y"),
         ],
-        stints=[
-            StintOf("low", "n1", 0, 20, ending=Ending.EVICTED, kept=5, for_job="high"),
-            StintOf("high", "n1", 20, 40),
-            StintOf("low", "n1", 40, 90),
+        pod_runs=[
+            PodRunOf("low", "n1", 0, 20, ending=Ending.EVICTED, kept=5, for_job="high"),
+            PodRunOf("high", "n1", 20, 40),
+            PodRunOf("low", "n1", 40, 90),
         ],
         nodes=[NodeOf("n1", cpu=4, gpu=2)],
         queues=("x", "y"),
@@ -40,14 +40,14 @@ def test_work_is_used_and_lost_in_cores_and_devices() -> None:
 
 
 def test_what_the_end_of_the_run_cuts_off_is_not_lost() -> None:
-    stint = StintOf("a", "n1", 0, 100, ending=Ending.CUT, kept=0)
-    cpu, _ = summarize(Scene([JobOf("a", started=0)], [stint]).run()).resources
+    pod_run = PodRunOf("a", "n1", 0, 100, ending=Ending.CUT, kept=0)
+    cpu, _ = summarize(Scene([JobOf("a", started=0)], [pod_run]).run()).resources
     assert (cpu.used, cpu.lost) == (100, 0)
 
 
 def test_a_stint_that_never_ended_counts_to_the_end_of_the_run() -> None:
-    stint = StintOf("a", "n1", 60, math.nan, ending=Ending.CUT, kept=40)
-    cpu, _ = summarize(Scene([JobOf("a", started=60)], [stint]).run()).resources
+    pod_run = PodRunOf("a", "n1", 60, math.nan, ending=Ending.CUT, kept=40)
+    cpu, _ = summarize(Scene([JobOf("a", started=60)], [pod_run]).run()).resources
     assert cpu.used == 40
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from runs_by_hand import JobOf, Scene, StintOf
+from runs_by_hand import JobOf, PodRunOf, Scene
 from test_summary import disturbed
 
 from hekla.simulation.measures import summary_lines
@@ -57,11 +57,11 @@ def test_long_names_many_queues_and_long_chains_stay_within_100_columns() -> Non
         JobOf(f"job-{row}", 0, 1e5, 9e6, queue=queue, evictions=12345, failures=99999, restarts=4)
         for row, queue in enumerate(queues)
     ]
-    stints = [
-        StintOf(f"job-{row}", "n1", 0, row + 1, ending=Ending.EVICTED, kept=0, for_job=f"job-{row + 1}")
+    pod_runs = [
+        PodRunOf(f"job-{row}", "n1", 0, row + 1, ending=Ending.EVICTED, kept=0, for_job=f"job-{row + 1}")
         for row in range(39)
     ]
-    lines = summary_lines(Scene(jobs, stints, end=1e7, queues=queues).run())
+    lines = summary_lines(Scene(jobs, pod_runs, end=1e7, queues=queues).run())
     assert max(map(len, lines)) <= 100
     assert "and 10 queues with fewer jobs" in lines
     text = " ".join(" ".join(lines).split())

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs_by_hand import CPU, GPU, JobOf, NodeOf, Scene, StintOf, scenes
+from runs_by_hand import CPU, GPU, JobOf, NodeOf, PodRunOf, Scene, scenes
 
 from hekla.errors import InputError
 from hekla.simulation.measures import jobs_over_time, node_use, summarize, use_over_time
 from hekla.simulation.measures.summary import available_work, used_work
-from hekla.simulation.run import NOTHING, Run, Stints
+from hekla.simulation.run import NOTHING, PodRuns, Run
 
 
 def test_a_span_counts_in_each_part_by_the_time_that_it_covers_there() -> None:
     run = Scene(
         jobs=[JobOf("a", cpu=2)],
-        stints=[StintOf("a", "n1", began=5, ended=25)],
+        pod_runs=[PodRunOf("a", "n1", began=5, ended=25)],
         end=40,
     ).run()
     use = use_over_time(run, buckets=4)
@@ -32,7 +32,7 @@ def test_a_span_counts_in_each_part_by_the_time_that_it_covers_there() -> None:
 def test_each_queue_has_its_own_account() -> None:
     run = Scene(
         jobs=[JobOf("a", queue="x", cpu=1), JobOf("b", queue="y", cpu=1, gpu=1)],
-        stints=[StintOf("a", "n1", 0, 20), StintOf("b", "n1", 10, 20)],
+        pod_runs=[PodRunOf("a", "n1", 0, 20), PodRunOf("b", "n1", 10, 20)],
         nodes=[NodeOf("n1", cpu=4, gpu=2)],
         queues=("x", "y"),
         end=20,
@@ -50,7 +50,7 @@ def test_a_node_counts_while_it_is_in_service() -> None:
 def test_the_heat_of_a_node_is_nothing_while_it_is_not_there() -> None:
     run = Scene(
         jobs=[JobOf("a", cpu=1), JobOf("b", cpu=1)],
-        stints=[StintOf("a", "n1", 0, 10), StintOf("b", "n2", 5, 10)],
+        pod_runs=[PodRunOf("a", "n1", 0, 10), PodRunOf("b", "n2", 5, 10)],
         nodes=[NodeOf("n1", cpu=4), NodeOf("n2", cpu=2, up=[(0, 10)])],
         end=20,
     ).run()
@@ -77,7 +77,7 @@ def test_gaps_too_small_for_half_of_the_mix_are_half_stuck() -> None:
     """Pods of 1 and of 3 cores, as many of each; two cores are free on each of two nodes."""
     run = Scene(
         jobs=[JobOf("small", cpu=1), JobOf("large", cpu=3), JobOf("filler", cpu=2, pods=2)],
-        stints=[StintOf("filler", "n1", 0, 100), StintOf("filler", "n2", 0, 100, pod=1)],
+        pod_runs=[PodRunOf("filler", "n1", 0, 100), PodRunOf("filler", "n2", 0, 100, pod=1)],
         nodes=[NodeOf("n1", cpu=4), NodeOf("n2", cpu=4)],
     ).run()
     # Of four pods (1, 3, 2, 2 cores) the one with three cores does not fit into gaps of two.
@@ -89,7 +89,7 @@ def test_gaps_too_small_for_half_of_the_mix_are_half_stuck() -> None:
 def test_free_gpus_beside_too_few_cores_are_stuck() -> None:
     run = Scene(
         jobs=[JobOf("train", cpu=4, gpu=1), JobOf("filler", cpu=2)],
-        stints=[StintOf("filler", "n1", 0, 100)],
+        pod_runs=[PodRunOf("filler", "n1", 0, 100)],
         nodes=[NodeOf("n1", cpu=4, gpu=2), NodeOf("n2", cpu=8, gpu=2)],
     ).run()
     assert use_over_time(run, buckets=2).fragmentation[:, 1].tolist() == [0.5, 0.5]
@@ -104,9 +104,9 @@ def test_what_a_node_out_of_service_has_is_not_idle() -> None:
 
 
 def test_pods_of_no_job_are_used_on_their_node_and_by_no_queue() -> None:
-    run = Scene(jobs=[JobOf("a", cpu=1)], stints=[StintOf("a", "n1", 0, 100)]).run()
-    stray = dataclasses.replace(run.stints, job=np.array([NOTHING], np.int32))
-    run = dataclasses.replace(run, stints=stray)
+    run = Scene(jobs=[JobOf("a", cpu=1)], pod_runs=[PodRunOf("a", "n1", 0, 100)]).run()
+    stray = dataclasses.replace(run.pod_runs, job=np.array([NOTHING], np.int32))
+    run = dataclasses.replace(run, pod_runs=stray)
     assert not use_over_time(run, buckets=2).used.any()
     assert node_use(run, CPU, buckets=2).tolist() == [[0.25, 0.25]]
     assert not jobs_over_time(run, buckets=2).pods_running.any()
@@ -114,7 +114,7 @@ def test_pods_of_no_job_are_used_on_their_node_and_by_no_queue() -> None:
 
 
 def test_a_full_cluster_has_no_gaps_to_speak_of() -> None:
-    run = Scene(jobs=[JobOf("a", cpu=4)], stints=[StintOf("a", "n1", 0, 100)]).run()
+    run = Scene(jobs=[JobOf("a", cpu=4)], pod_runs=[PodRunOf("a", "n1", 0, 100)]).run()
     assert np.isnan(use_over_time(run, buckets=2).fragmentation).all()
 
 
@@ -125,10 +125,10 @@ def plain_use(run: Run, buckets: int) -> tuple[np.ndarray, np.ndarray]:
     ticks = int(run.end * 2)
     for tick in range(ticks):
         moment, part = tick / 2, tick * buckets // ticks
-        for row in range(len(run.stints)):
-            if run.stints.began[row] <= moment < run.stints.ended[row]:
-                queue = run.jobs.queue[run.stints.job[row]]
-                used[part, queue] += run.shapes[run.stints.shape[row]]
+        for row in range(len(run.pod_runs)):
+            if run.pod_runs.began[row] <= moment < run.pod_runs.ended[row]:
+                queue = run.jobs.queue[run.pod_runs.job[row]]
+                used[part, queue] += run.shapes[run.pod_runs.shape[row]]
         for row, node in enumerate(run.nodes.service):
             if run.nodes.service_began[row] <= moment < run.nodes.service_ended[row]:
                 capacity[part] += run.nodes.allocatable[node]
@@ -155,7 +155,7 @@ def test_parts_sum_up_to_the_whole(scene: Scene, buckets: int) -> None:
 @given(scenes(), st.integers(1, 20))
 def test_no_part_holds_more_than_all_stints_together(scene: Scene, buckets: int) -> None:
     run = scene.run()
-    most = run.shapes[run.stints.shape].sum(axis=0)
+    most = run.shapes[run.pod_runs.shape].sum(axis=0)
     use = use_over_time(run, buckets)
     assert (use.used >= 0).all()
     assert (use.used.sum(axis=1) <= most + 1e-6).all()
@@ -175,7 +175,7 @@ def test_the_order_of_stints_does_not_matter(scene: Scene, random: object) -> No
 
 
 def shuffle_stints(run: Run, random: object) -> Run:
-    order = list(range(len(run.stints)))
+    order = list(range(len(run.pod_runs)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    columns = {field.name: getattr(run.stints, field.name)[order] for field in dataclasses.fields(Stints)}
-    return dataclasses.replace(run, stints=Stints(**columns))
+    columns = {field.name: getattr(run.pod_runs, field.name)[order] for field in dataclasses.fields(PodRuns)}
+    return dataclasses.replace(run, pod_runs=PodRuns(**columns))

@@ -9,17 +9,17 @@ import numpy as np
 
 from fakes.made_runs import empty_run, made_run
 from hekla.simulation.report.charts import SLOTS, Bars, bars, place
-from hekla.simulation.run import Ending, Run, Stints
+from hekla.simulation.run import Ending, PodRuns, Run
 
 
-def run_with(*stints: tuple[int, int, int, float, float]) -> Run:
+def run_with(*pod_runs: tuple[int, int, int, float, float]) -> Run:
     """Each: job, shape (0 is one GPU of eight, 3 is all of them), node, from, to."""
-    job, shape, node, began, ended = (np.array(column) for column in zip(*stints, strict=True))
+    job, shape, node, began, ended = (np.array(column) for column in zip(*pod_runs, strict=True))
     order = np.argsort(ended, kind="stable")
     count = len(order)
     return replace(
         made_run(jobs=8, nodes=2),
-        stints=Stints(
+        pod_runs=PodRuns(
             job=job[order].astype(np.int32),
             pod=np.zeros(count, np.int32),
             shape=shape[order].astype(np.int32),

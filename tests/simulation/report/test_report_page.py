@@ -106,16 +106,16 @@ def test_the_time_on_nodes_comes_out_as_it_went_in(run: Run, page: str) -> None:
     gantt = data_of(page)["runs"][0]["gantt"]
     length, pods = (np.array(unpacked(gantt[name])) for name in ("length", "pods"))
     assert unpacked(gantt["firstOfNode"])[-1] == len(length)
-    assert pods.sum() == len(run.stints)
-    expected = (run.stints.ended - run.stints.began).sum()
+    assert pods.sum() == len(run.pod_runs)
+    expected = (run.pod_runs.ended - run.pod_runs.began).sum()
     assert (length * pods).sum() * gantt["tick"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_use_that_is_drawn_is_the_use_there_was(run: Run, page: str) -> None:
     series = data_of(page)["runs"][0]["series"]
     drawn = sum(np.mean(unpacked(row)) for row in series["used"][0]) * run.end
-    shapes = run.shapes[run.stints.shape, 2] / 1000
-    assert drawn == pytest.approx((shapes * (run.stints.ended - run.stints.began)).sum(), rel=1e-3)
+    shapes = run.shapes[run.pod_runs.shape, 2] / 1000
+    assert drawn == pytest.approx((shapes * (run.pod_runs.ended - run.pod_runs.began)).sum(), rel=1e-3)
 
 
 def test_hostile_names_stay_text(run: Run) -> None:
@@ -237,14 +237,14 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, run: Run) -> None
 
 def test_ten_thousand_jobs_fit_into_three_megabytes() -> None:
     run = made_run(jobs=10_000, nodes=1000, pods=10.0)
-    assert len(run.stints) > 100_000
+    assert len(run.pod_runs) > 100_000
     assert len(report_html(run).encode()) < 3_000_000
 
 
 def test_a_hundred_thousand_jobs_fit_into_twenty_five_megabytes_and_thinning_is_said() -> None:
     run = repeated(made_run(jobs=10_000, nodes=500, pods=5.0), 10)
     assert len(run.jobs) == 100_000
-    assert len(run.stints) > 400_000
+    assert len(run.pod_runs) > 400_000
     page = report_html(run)
     assert len(page.encode()) < 25_000_000
     assert "Thinned out: the" in page

@@ -14,7 +14,14 @@ from traces import most_held
 from hekla.errors import InputError
 from hekla.objects import PriorityClass, Queue
 from hekla.simulation.workloads import Settings, Submission, generate, nodes_of, rate_for, read_workload
-from hekla.simulation.workloads.settings import Durations, PodKind, PriorityMix, QueueMix, geometric, powers
+from hekla.simulation.workloads.generator_form import (
+    Durations,
+    PodKind,
+    PriorityMix,
+    QueueMix,
+    geometric,
+    powers,
+)
 
 NODES = nodes_of("16 x cpu=96,memory=1Ti,gpu=8")
 ONE_CORE = (PodKind((("cpu", "1"),)),)

@@ -11,14 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from hekla.clock import Clock
-from hekla.cluster.embedded.carrier import Carrier
-from hekla.cluster.embedded.chronicle import Chronicle, Happening, called
 from hekla.cluster.embedded.commands import Commands
+from hekla.cluster.embedded.executor import DecisionExecutor
 from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
 from hekla.cluster.embedded.quotas import Quotas
-from hekla.cluster.embedded.timeline import Arrival, Due, PodDue, Timeline
+from hekla.cluster.embedded.timeline import Arrival, Due, EventLog, Happening, PodDue, Timeline, called
 from hekla.cluster.node_usage import NodeUsage, is_finished
 from hekla.cluster.reactions import Reactions
 from hekla.cluster.store import Interest, M, Store, Watcher, is_visible
@@ -51,19 +50,21 @@ class EmbeddedCluster:
         if default_run_seconds is not None:
             self._options = replace(self._options, run_seconds=default_run_seconds)
         self._timeline: Timeline[Due] = Timeline(clock.now())
-        self._chronicle = Chronicle(self._timeline)
+        self._log = EventLog(self._timeline)
         self._store = Store()
         self._node_usage = NodeUsage(self._store.get, self._options.ignored_provisioners)
         self._quotas = Quotas(self._store)
         self._interest = Interest(self._store, self._options.scheduler_names)
-        parts = (self._store, self._timeline, self._chronicle, self._options)
+        parts = (self._store, self._timeline, self._log, self._options)
         self._kubelet = Kubelet(*parts)
         self._intake = Intake(*parts)
-        self._commands = Commands(self._store, self._intake, self._kubelet, self._chronicle)
+        self._commands = Commands(self._store, self._intake, self._kubelet, self._log)
         self._reactions = Reactions(
             self._store, self._commands, JobController(job_options), lambda: self._timeline.moment
         )
-        self._carrier = Carrier(self._store, self._kubelet, self._node_usage, self._timeline, self._chronicle)
+        self._executor = DecisionExecutor(
+            self._store, self._kubelet, self._node_usage, self._timeline, self._log
+        )
         self._live = LiveState(ignored_provisioners=self._options.ignored_provisioners)
         self._is_settled = False
         for watcher in (self._node_usage, self._quotas, self._kubelet, self._reactions):
@@ -74,12 +75,12 @@ class EmbeddedCluster:
     @property
     def events(self) -> list[Happening]:
         """What happened, in order of time."""
-        return self._chronicle.events
+        return self._log.events
 
     @property
     def complaints(self) -> list[Complaint]:
         """What cannot be used as it is, each thing told once."""
-        return self._chronicle.complaints
+        return self._log.complaints
 
     @property
     def now(self) -> float:
@@ -128,14 +129,14 @@ class EmbeddedCluster:
             self._live, shard_of(shards, self._options.shard_mode, self._options.shard_name)
         )
         for complaint in snapshot.complaints:
-            self._chronicle.complain(complaint)
+            self._log.complain(complaint)
         return snapshot
 
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Carry out what a cycle decided; what the facts forbid is refused and told."""
         self._timeline.move_to(self._clock.now())
         for decision in decisions:
-            self._carrier.carry_out(decision)
+            self._executor.carry_out(decision)
         self._reactions.drain()
 
     def advance(self, to: float) -> None:
@@ -201,7 +202,7 @@ class EmbeddedCluster:
         self._reactions.drain()
 
     def _lose_node(self, node: Node) -> None:
-        self._chronicle.tell(called(node), "Deleted", "gone with its pods")
+        self._log.tell(called(node), "Deleted", "gone with its pods")
         self._store.remove(node)
         for pod in self._store.pods_on(node.metadata.name):
             if not is_finished(pod):
@@ -251,12 +252,12 @@ class EmbeddedCluster:
 
     def _happen_to(self, due: Arrival | PodDue) -> None:
         if isinstance(due, Arrival):
-            self._chronicle.tell(called(due.manifest), "Arrived", "submitted")
+            self._log.tell(called(due.manifest), "Arrived", "submitted")
             self._intake.take([due.manifest])
             return
         gone = self._kubelet.fire(due)
-        if gone is not None and gone.metadata.uid in self._carrier.evicted:
-            self._carrier.evicted.discard(gone.metadata.uid)
+        if gone is not None and gone.metadata.uid in self._executor.evicted:
+            self._executor.evicted.discard(gone.metadata.uid)
             self._come_back(gone)
 
     def _come_back(self, pod: Pod) -> None:

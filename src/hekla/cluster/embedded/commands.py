@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
+from hekla.cluster.embedded.timeline import EventLog, called
 from hekla.cluster.store import Store
 from hekla.controllers import (
     Command,
@@ -30,11 +30,11 @@ from hekla.objects.keys import OUT_OF_SYNC
 class Commands:
     """Does what a controller wants done."""
 
-    def __init__(self, store: Store, intake: Intake, kubelet: Kubelet, chronicle: Chronicle) -> None:
+    def __init__(self, store: Store, intake: Intake, kubelet: Kubelet, log: EventLog) -> None:
         self._store = store
         self._intake = intake
         self._kubelet = kubelet
-        self._chronicle = chronicle
+        self._log = log
 
     def carry_out(self, commands: Iterable[Command]) -> None:
         for command in commands:
@@ -64,7 +64,7 @@ class Commands:
     def _record(self, event: RecordEvent) -> None:
         # Jobs have a namespace, queues have none.
         kind = "job" if "/" in event.key else "queue"
-        self._chronicle.tell(f"{kind} {event.key}", event.reason, event.message)
+        self._log.tell(f"{kind} {event.key}", event.reason, event.message)
 
     def _create_pod(self, pod: Pod) -> None:
         if self._store.get(Pod, pod.key) is None:
@@ -83,7 +83,7 @@ class Commands:
             annotations = pod.metadata.annotations | {OUT_OF_SYNC: "true"}
             pod = replace(pod, metadata=replace(pod.metadata, annotations=annotations))
             self._store.put(pod)
-        self._chronicle.tell(called(pod), "Killing", "deleted by its job")
+        self._log.tell(called(pod), "Killing", "deleted by its job")
         self._kubelet.delete(pod)
 
     def _put_pod_group(self, pod_group: PodGroup) -> None:
@@ -98,16 +98,14 @@ class Commands:
             return
         before, after = job.status.state.phase, status.state.phase
         if before != after:
-            self._chronicle.tell(
-                called(job), after, f'phase "{before}" -> "{after}"' if before else "created"
-            )
+            self._log.tell(called(job), after, f'phase "{before}" -> "{after}"' if before else "created")
         self._store.put(replace(job, status=status))
 
     def _put_queue(self, queue: Queue) -> None:
         known = self._store.queue(queue.metadata.name)
         if known is not None and known.status.state != queue.status.state:
             message = f'state "{known.status.state}" -> "{queue.status.state}"'
-            self._chronicle.tell(called(queue), queue.status.state, message)
+            self._log.tell(called(queue), queue.status.state, message)
         self._store.put(queue)
 
     def delete_job(self, key: str, uid: str) -> None:
@@ -115,7 +113,7 @@ class Commands:
         job = self._store.job(key)
         if job is None or job.metadata.uid != uid:
             return
-        self._chronicle.tell(called(job), "Deleted", "gone with all it owned")
+        self._log.tell(called(job), "Deleted", "gone with all it owned")
         self._store.remove(job)
         for pod in self._store.pods(job):
             self._kubelet.delete(pod)

@@ -11,19 +11,13 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hekla.cluster import volumes
-from hekla.cluster.embedded import queues
-from hekla.cluster.embedded.annotations import read_seconds
-from hekla.cluster.embedded.chronicle import Chronicle, called
-from hekla.cluster.embedded.options import Options
-from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.embedded.timeline import Arrival, Due, Timeline
-from hekla.cluster.store import Store
-from hekla.controllers import (
+from hekla.cluster.admission import (
     Problem,
+    admitted_pod,
+    admitted_queues,
     default_job,
-    default_pod,
     default_pod_group,
-    pod_group_for,
+    made_up_uid,
     problems_of_hyper_node,
     problems_of_job,
     problems_of_pod,
@@ -31,6 +25,10 @@ from hekla.controllers import (
     warnings_of_hyper_node,
     warnings_of_job,
 )
+from hekla.cluster.embedded.options import Options, read_seconds
+from hekla.cluster.embedded.timeline import Arrival, Due, EventLog, Timeline, called
+from hekla.cluster.store import Store
+from hekla.controllers import pod_group_for
 from hekla.errors import InputError
 from hekla.objects import (
     HyperNode,
@@ -61,10 +59,10 @@ M = TypeVar("M", bound=Manifest)
 class Intake:
     """Lets objects in; remembers every UID, so that no two objects share one."""
 
-    def __init__(self, store: Store, timeline: Timeline[Due], chronicle: Chronicle, options: Options) -> None:
+    def __init__(self, store: Store, timeline: Timeline[Due], log: EventLog, options: Options) -> None:
         self._store = store
         self._timeline = timeline
-        self._chronicle = chronicle
+        self._log = log
         self._options = options
         self._key_by_uid: dict[tuple[type[Manifest], str], str] = {}
 
@@ -114,7 +112,7 @@ class Intake:
         return known is None
 
     def _take_queues(self, given: Sequence[Queue]) -> None:
-        admitted = queues.admitted(given, self._store.queues(), is_strict=self._options.admission)
+        admitted = admitted_queues(given, self._store.queues(), is_strict=self._options.admission)
         for queue in admitted.queues:
             self._store.put(self._stamped(queue))
         for queue, message in admitted.refusals:
@@ -160,7 +158,7 @@ class Intake:
 
     def pod(self, pod: Pod) -> None:
         """Take in a pod that is known to be sound, with a PodGroup if it has none."""
-        pod, problem = with_priority(self._stamped(default_pod(pod)), self._store.all_of(PriorityClass))
+        pod, problem = admitted_pod(self._stamped(pod), self._store.all_of(PriorityClass))
         if problem:
             self._complain(pod, problem)
         existing = self._store.by_key(PodGroup)
@@ -208,7 +206,7 @@ class Intake:
             self._complain(manifest, str(warning))
 
     def _complain(self, manifest: Manifest, message: str) -> None:
-        self._chronicle.complain(Complaint(called(manifest), message))
+        self._log.complain(Complaint(called(manifest), message))
 
     def _stamped(self, manifest: M) -> M:
         """The object with the UID and the creation time that it lacks."""
@@ -224,7 +222,7 @@ class Intake:
 
     def _new_uid(self, manifest: Manifest) -> str:
         """A UID made from the name: the same in every run, and never the same twice in one."""
-        uid = base = manifest.key.replace("/", "-")
+        uid = base = made_up_uid(manifest)
         number = 1
         while (type(manifest), uid) in self._key_by_uid:
             number += 1

@@ -13,10 +13,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hekla.cluster import conditions
-from hekla.cluster.embedded.annotations import read_exit_code, read_seconds
-from hekla.cluster.embedded.chronicle import Chronicle, called
-from hekla.cluster.embedded.options import Options
-from hekla.cluster.embedded.timeline import Due, Finish, PodDue, Start, Timeline, Vanish
+from hekla.cluster.embedded.options import Options, read_exit_code, read_seconds
+from hekla.cluster.embedded.timeline import Due, EventLog, Finish, PodDue, Start, Timeline, Vanish, called
 from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
 from hekla.errors import InputError
@@ -33,10 +31,10 @@ T = TypeVar("T")
 class Kubelet:
     """Looks after all pods of all nodes."""
 
-    def __init__(self, store: Store, timeline: Timeline[Due], chronicle: Chronicle, options: Options) -> None:
+    def __init__(self, store: Store, timeline: Timeline[Due], log: EventLog, options: Options) -> None:
         self._store = store
         self._timeline = timeline
-        self._chronicle = chronicle
+        self._log = log
         self._options = options
 
     def heed(self, before: Manifest | None, after: Manifest | None) -> None:
@@ -119,7 +117,7 @@ class Kubelet:
                 return read(manifest.metadata.annotations[key])
             except InputError as error:
                 message = f'metadata.annotations["{key}"]: {error}; "{default}" is taken'
-                self._chronicle.complain(Complaint(called(manifest), message))
+                self._log.complain(Complaint(called(manifest), message))
         return default
 
     def is_still_due(self, due: PodDue) -> bool:
@@ -145,7 +143,7 @@ class Kubelet:
             case Finish():
                 self._finish(pod)
             case Vanish():
-                self._chronicle.tell(called(pod), "Deleted", f'gone from node "{pod.spec.node_name}"')
+                self._log.tell(called(pod), "Deleted", f'gone from node "{pod.spec.node_name}"')
                 self._store.remove(pod)
                 return pod
         return None
@@ -153,7 +151,7 @@ class Kubelet:
     def _start(self, pod: Pod) -> None:
         now = self._timeline.moment
         started = replace(pod, status=replace(pod.status, phase="Running", start_time=now))
-        self._chronicle.tell(called(pod), "Started", f'runs on node "{pod.spec.node_name}"')
+        self._log.tell(called(pod), "Started", f'runs on node "{pod.spec.node_name}"')
         self._store.put(conditions.ready(started, now, is_ready=True))
 
     def _finish(self, pod: Pod) -> None:
@@ -165,7 +163,7 @@ class Kubelet:
             ended = ContainerStatus(name=name, state=ContainerState(terminated=Terminated(exit_code=code)))
             status = replace(status, container_statuses=(ended,))
         message = f'ended on node "{pod.spec.node_name}"' + (f' with exit code "{code}"' if code else "")
-        self._chronicle.tell(called(pod), phase, message)
+        self._log.tell(called(pod), phase, message)
         self._store.put(conditions.ready(replace(pod, status=status), self._timeline.moment, is_ready=False))
 
 

@@ -1,10 +1,13 @@
-"""Options: how the embedded cluster treats what nobody has said anything about."""
+"""Options: how the embedded cluster treats objects that say nothing, and what they may say on themselves."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from hekla.engine.model.node import DEFAULT_NAME
+from hekla.errors import InputError
+from hekla.objects.complaint import quoted
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,34 @@ class Options:
     """Whether this scheduler keeps to the nodes of its shard: `none`, `hard` or `soft`."""
     shard_name: str = DEFAULT_NAME
     """The NodeShard that is this scheduler's own."""
+
+
+RUN_SECONDS = "hekla.dev/run-seconds"
+"""How long a pod runs once started: a number, or "forever". On the pod, or on its PodGroup or Job."""
+EXIT_CODE = "hekla.dev/exit-code"
+"""What a pod ends with; anything but 0 means that it fails."""
+ARRIVES_AT = "hekla.dev/arrives-at"
+"""When the object is submitted, in seconds after the start of the cluster."""
+
+FOREVER = "forever"
+
+
+def read_seconds(text: str) -> float:
+    """A span of time; "forever" is infinite."""
+    if text.strip().lower() == FOREVER:
+        return math.inf
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if math.isnan(seconds) or seconds < 0:
+        raise InputError(
+            f'{quoted(text)} is not a number of seconds; write it like "90", "0.5" or "{FOREVER}"'
+        )
+    return seconds
+
+
+def read_exit_code(text: str) -> int:
+    if text.strip().isascii() and text.strip().isdecimal() and len(text.strip()) <= 3:
+        return int(text)
+    raise InputError(f'{quoted(text)} is not an exit code; write a number from "0" to "255"')

@@ -1,4 +1,4 @@
-"""Timeline: what time it is in the cluster, and what is due later."""
+"""Timeline: what time it is in the cluster, what is due later, and the log of what happened."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-from hekla.objects import Manifest
+from hekla.objects import Manifest, VolcanoJob
+from hekla.objects.complaint import Complaint
 
 _TICK = timedelta(microseconds=1)
 
@@ -79,3 +80,46 @@ class Timeline(Generic[What]):
         """A creation time: now, and later than every stamp before, so that the order of creation shows."""
         self._last_stamp = max(self.moment, self._last_stamp + _TICK)
         return self._last_stamp
+
+
+MOST_EVENTS = 100_000
+"""Older events are forgotten: a long life must not fill the memory."""
+
+
+@dataclass(frozen=True)
+class Happening:
+    """One thing that happened to one object, such as `pod default/train-0`."""
+
+    time: float
+    object: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.time:.3f} {self.object} {self.reason}: {self.message}"
+
+
+def called(manifest: Manifest) -> str:
+    """Kind and name, as messages and events call an object."""
+    kind = "job" if isinstance(manifest, VolcanoJob) else type(manifest).__name__.lower()
+    return f"{kind} {manifest.key}"
+
+
+class EventLog:
+    """Events in order of time; complaints each told once."""
+
+    def __init__(self, timeline: Timeline[Due]) -> None:
+        self._timeline = timeline
+        self.events: list[Happening] = []
+        self.complaints: list[Complaint] = []
+        self._told: set[Complaint] = set()
+
+    def tell(self, subject: str, reason: str, message: str) -> None:
+        self.events.append(Happening(self._timeline.now, subject, reason, message))
+        if len(self.events) > 2 * MOST_EVENTS:
+            del self.events[:MOST_EVENTS]
+
+    def complain(self, complaint: Complaint) -> None:
+        if complaint not in self._told:
+            self._told.add(complaint)
+            self.complaints.append(complaint)

@@ -30,9 +30,9 @@ from hekla.insight.compare.pairs import (
     over_seeds,
     widening_for,
 )
-from hekla.simulation.measures.rounding import PARTS, number
 from hekla.simulation.measures.spans import Rows, totals
 from hekla.simulation.measures.summary import Summary
+from hekla.simulation.measures.words import PARTS, number
 from hekla.simulation.run import Floats
 
 MOST_BLOCKS = 20

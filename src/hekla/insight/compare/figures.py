@@ -12,11 +12,18 @@ import numpy as np
 
 from hekla.engine.model.resources import PODS
 from hekla.insight.compare.pairs import SPREAD_OUT, JobFigures, Pair
-from hekla.simulation.measures.rounding import MILLISECONDS, PARTS
 from hekla.simulation.measures.spans import Mask, Rows, totals
 from hekla.simulation.measures.summary import Summary
 from hekla.simulation.measures.waits import SIZES, Ranked, ranked, spreads
-from hekla.simulation.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work, unit_of
+from hekla.simulation.measures.words import (
+    MILLISECONDS,
+    PARTS,
+    spoken_number,
+    spoken_part,
+    spoken_seconds,
+    spoken_work,
+    unit_of,
+)
 from hekla.simulation.run import Floats
 
 STATISTICS = ("mean", "p50", "p95", "p99")

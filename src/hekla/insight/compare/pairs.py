@@ -46,11 +46,11 @@ class JobFigures:
 
 
 def job_figures(run: Run) -> JobFigures:
-    stints, jobs = run.stints, run.jobs
-    is_of_job = stints.job >= 0
-    seconds = lost_seconds(run)[is_of_job, None] * run.shapes[stints.shape[is_of_job]]
+    pod_runs, jobs = run.pod_runs, run.jobs
+    is_of_job = pod_runs.job >= 0
+    seconds = lost_seconds(run)[is_of_job, None] * run.shapes[pod_runs.shape[is_of_job]]
     lost = [
-        plain_amount(name, 1.0) * totals(stints.job[is_of_job], seconds[:, column], len(jobs))
+        plain_amount(name, 1.0) * totals(pod_runs.job[is_of_job], seconds[:, column], len(jobs))
         for column, name in enumerate(run.resources)
     ]
     return JobFigures(

@@ -20,10 +20,9 @@ from hekla.insight.compare.trials import Chance
 from hekla.insight.compare.verdict import considered, signed, verdict_of
 from hekla.simulation.measures.files import TABLE_FORMS, save_table
 from hekla.simulation.measures.records import Column, Columns
-from hekla.simulation.measures.rounding import MILLISECONDS, PARTS, number
 from hekla.simulation.measures.text import WIDTH
 from hekla.simulation.measures.waits import Group
-from hekla.simulation.measures.words import spoken_seconds
+from hekla.simulation.measures.words import MILLISECONDS, PARTS, number, spoken_seconds
 from hekla.simulation.report import Table, write_report
 from hekla.text import aligned, counted, shortened
 

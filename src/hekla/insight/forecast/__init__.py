@@ -12,10 +12,10 @@ calibration   how good forecasts would have been in a simulation: `calibrate`
 
 from __future__ import annotations
 
-from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, SteadyArrivals, WrittenArrivals
 from hekla.insight.forecast.calibration import Calibration, Knowledge, Outcome, Trust, calibrate
-from hekla.insight.forecast.forecast import Forecast, Rolling, Start, forecast
+from hekla.insight.forecast.forecast import Forecast, Sampling, Start, forecast
 from hekla.insight.forecast.history import Likeness, Past, read_history
+from hekla.insight.forecast.samples import Arrivals, NoArrivals, SteadyArrivals, WrittenArrivals
 
 __all__ = [
     "Arrivals",
@@ -26,7 +26,7 @@ __all__ = [
     "NoArrivals",
     "Outcome",
     "Past",
-    "Rolling",
+    "Sampling",
     "Start",
     "SteadyArrivals",
     "Trust",

@@ -17,20 +17,19 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from hekla.cluster.embedded.annotations import FOREVER
+from hekla.cluster.embedded.options import FOREVER
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.insight.forecast.arrivals import Arrivals
-from hekla.insight.forecast.forecast import Forecast, Rolling, forecast
+from hekla.insight.forecast.forecast import Forecast, Sampling, forecast
 from hekla.insight.forecast.history import Past, ended_by
-from hekla.insight.forecast.standing import Known
-from hekla.objects import Manifest, Node, Pod, PodGroup
+from hekla.insight.forecast.initial_state import Known
+from hekla.insight.forecast.samples import Arrivals
+from hekla.objects import Manifest, Node, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.keys import RUN_SECONDS
 from hekla.scheduler.builtin import BUILTIN
-from hekla.simulation.jobs import SimPod
-from hekla.simulation.measures.rounding import PARTS, number
-from hekla.simulation.measures.words import spoken_part, spoken_seconds
+from hekla.simulation.jobs import Doing, SimPod
+from hekla.simulation.measures.words import PARTS, number, spoken_part, spoken_seconds
 from hekla.simulation.options import START, Options
 from hekla.simulation.run import Floats, Run, State
 from hekla.simulation.simulate import Progress, Simulation
@@ -175,7 +174,7 @@ def calibrate(
     knowledge: Knowledge = Knowledge.HISTORY,
     moments: int = 20,
     history: Sequence[Past] = (),
-    rolling: Rolling | None = None,
+    sampling: Sampling | None = None,
     options: Options | None = None,
     assumed: float | None = None,
     arrivals: Arrivals | float | None = None,
@@ -187,11 +186,11 @@ def calibrate(
     """
     if moments < 1:
         raise InputError(f'moments: expected a number from 1 on, got "{moments}"')
-    rolling = rolling or Rolling()
-    options = options or Options(period=rolling.period)
+    sampling = sampling or Sampling()
+    options = options or Options(period=sampling.period)
 
     def simulation() -> Simulation:
-        return Simulation(workload, conf, nodes=nodes, registry=registry, seed=rolling.seed, options=options)
+        return Simulation(workload, conf, nodes=nodes, registry=registry, seed=sampling.seed, options=options)
 
     cycles: list[float] = []
     truth = simulation().run(lambda progress: cycles.append(progress.now), keeps_interrupted=False)
@@ -207,7 +206,7 @@ def calibrate(
             history=[*history, *ended_by(truth, moment)] if knowledge is Knowledge.HISTORY else (),
             assumed=assumed,
             arrivals=arrivals,
-            rolling=replace(rolling, seed=rolling.seed + place),
+            sampling=replace(sampling, seed=sampling.seed + place),
             registry=registry,
             known=known,
             with_reasons=False,
@@ -251,7 +250,7 @@ def _looks(
 
     def look(progress: Progress) -> None:
         its = moments_by_cycle.pop(progress.cycles, ())
-        if its and any(not job.has_started for job in simulation.stage.jobs):
+        if its and any(not job.has_started for job in simulation.cluster.jobs):
             objects = list(present(simulation, workload, knowledge))
             looks.extend((moment, objects) for moment in its)
 
@@ -261,12 +260,28 @@ def _looks(
 
 def present(simulation: Simulation, workload: Workload, knowledge: Knowledge) -> Iterator[Manifest]:
     """What an API server would tell at this moment of the simulation."""
-    yield from (each for each in workload.objects if not isinstance(each, Node | Pod | PodGroup))
-    yield from simulation.stage.nodes
-    for job in simulation.stage.jobs:
+    yield from simulation.queues
+    yield from (each for each in workload.objects if not isinstance(each, Node | Pod | PodGroup | Queue))
+    yield from simulation.cluster.nodes
+    for job in simulation.cluster.jobs:
         if job.group is not None:
             yield job.group
+        if job.manifest is not None and all(pod.doing is Doing.NOT_MADE for pod in job.pods):
+            yield _handed_in(job.manifest, job.pods, knowledge)
+            continue
         yield from (_seen(pod, knowledge) for pod in job.pods)
+
+
+def _handed_in(job: VolcanoJob, pods: Iterable[SimPod], knowledge: Knowledge) -> VolcanoJob:
+    """A Job whose pods are still to be made, with its run time where that is known."""
+    if knowledge is not Knowledge.EXACT:
+        return job
+    notes = job.metadata.annotations | {RUN_SECONDS: _said(max(pod.work for pod in pods))}
+    return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, annotations=notes))
+
+
+def _said(seconds: float) -> str:
+    return FOREVER if math.isinf(seconds) else repr(seconds)
 
 
 def _seen(pod: SimPod, knowledge: Knowledge) -> Pod:
@@ -274,9 +289,7 @@ def _seen(pod: SimPod, knowledge: Knowledge) -> Pod:
     manifest = pod.manifest
     if knowledge is not Knowledge.EXACT:
         return manifest
-    left = pod.work - pod.saved
-    said = FOREVER if math.isinf(left) else repr(left)
-    notes = manifest.metadata.annotations | {RUN_SECONDS: said}
+    notes = manifest.metadata.annotations | {RUN_SECONDS: _said(pod.work - pod.saved)}
     return msgspec.structs.replace(
         manifest, metadata=msgspec.structs.replace(manifest.metadata, annotations=notes)
     )
@@ -303,7 +316,7 @@ def _outcomes(made: Forecast, moment: float, run: Run) -> Iterator[Outcome]:
             p10=moment + start.p10,
             p50=moment + start.p50,
             p90=moment + start.p90,
-            started=float(run.jobs.started[rows[start.key]]),
+            started=float(run.jobs.started[rows[start.key if start.key in rows else start.job]]),
             seen_until=math.inf if run.is_complete else run.end,
         )
 

@@ -11,21 +11,30 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from hekla.cluster.embedded.queues import admitted
+from hekla.cluster.admission import admitted_queues
 from hekla.conf import Conf
 from hekla.engine.framework.explain import explain, in_short
 from hekla.engine.framework.registry import Registry
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
-from hekla.insight.forecast.arrivals import Arrivals, NoArrivals, steady
-from hekla.insight.forecast.history import Past, ended_in
-from hekla.insight.forecast.rolls import WORTH_PROCESSES, OnRoll, Setting, alone, hopeless_in, roll, rolled
-from hekla.insight.forecast.run_times import Question, RunTimes, Source
-from hekla.insight.forecast.standing import Known, Standing, StandingJob, standing
+from hekla.insight.forecast.history import Past, Question, RunTimes, Source, ended_in
+from hekla.insight.forecast.initial_state import InitialJob, InitialState, Known, initial_state
+from hekla.insight.forecast.samples import (
+    WORTH_PROCESSES,
+    Arrivals,
+    NoArrivals,
+    OnSample,
+    Setting,
+    alone,
+    hopeless_in,
+    sample,
+    samples_of,
+    steady,
+)
 from hekla.objects import Manifest, Node, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.simulation.measures.rounding import number
+from hekla.simulation.measures.words import number
 from hekla.simulation.options import START, Options
 from hekla.simulation.run import Floats
 from hekla.simulation.workloads.manifests import SCHEDULERS, youngest
@@ -37,7 +46,7 @@ def reasons_for(
     """By PodGroup, of those that are asked for."""
     queues = [each for each in objects if isinstance(each, Queue)]
     others = [each for each in objects if not isinstance(each, Queue)]
-    there = admitted(queues, {}, is_strict=True).queues
+    there = admitted_queues(queues, {}, is_strict=True).queues
     report = run_cycle(take_snapshot([*there, *others]), conf, registry=registry, now=START)
     jobs = report.session.jobs
     return {key: in_short(explain(report.session, jobs[key])) for key in keys if key in jobs}
@@ -52,7 +61,7 @@ FINE, COARSE = 0.01, 0.05
 
 
 @dataclass(frozen=True)
-class Rolling:
+class Sampling:
     """How a state is rolled forward. Spans in seconds."""
 
     rolls: int = 50
@@ -78,8 +87,8 @@ class Rolling:
         if self.precision is not None and not 0 <= self.precision < 1:
             raise InputError(f'precision: expected a part from 0 to below 1, got "{self.precision}"')
 
-    def options_for(self, standing: Standing) -> Options:
-        size = sum(job.pods for job in standing.jobs) + sum(isinstance(o, Node) for o in standing.objects)
+    def options_for(self, state: InitialState) -> Options:
+        size = sum(job.pods for job in state.jobs) + sum(isinstance(o, Node) for o in state.objects)
         precision = self.precision
         if precision is None:
             precision = COARSE if size >= LARGE else FINE
@@ -156,12 +165,12 @@ def forecast(
     history: Sequence[Past] = (),
     assumed: float | None = None,
     arrivals: Arrivals | float | None = None,
-    rolling: Rolling | None = None,
+    sampling: Sampling | None = None,
     registry: Registry = BUILTIN,
     scheduler_names: Sequence[str] = SCHEDULERS,
     known: Mapping[str, Known] | None = None,
     with_reasons: bool = True,
-    on_roll: OnRoll | None = None,
+    on_sample: OnSample | None = None,
 ) -> Forecast:
     """When each job that waits in this state starts.
 
@@ -171,41 +180,41 @@ def forecast(
     """
     manifests = list(objects)
     moment = checked_moment(youngest(manifests) if now is None else now)
-    rolling = rolling or Rolling()
-    state = standing(manifests, moment, scheduler_names=scheduler_names, known=known)
+    sampling = sampling or Sampling()
+    state = initial_state(manifests, moment, scheduler_names=scheduler_names, known=known)
     if not any(isinstance(each, Node) for each in state.objects):
         raise InputError("no node in this state: nothing could ever start; add the cluster's nodes")
     unread: list[str] = []
     run_times = RunTimes([*history, *ended_in(manifests, unread.append)], assumed)
     state = dataclasses.replace(state, notes=(*state.notes, *unread))
     setting = Setting(
-        standing=state,
+        initial_state=state,
         prospects={job.key: run_times.prospect(job.question) for job in state.jobs},
         conf=conf,
         registry=registry,
         arrivals=NoArrivals(),
-        options=rolling.options_for(state),
-        seed=rolling.seed,
+        options=sampling.options_for(state),
+        seed=sampling.seed,
     )
     if not state.waiting:
         return _told(
-            setting, moment, rolling, starts=np.empty((rolling.rolls, 0)), hopeless=frozenset(), reasons={}
+            setting, moment, sampling, starts=np.empty((sampling.rolls, 0)), hopeless=frozenset(), reasons={}
         )
     hopeless = None
     if arrivals is not None:
         # As long as somebody comes time goes on: who waits for ever must be known before.
-        hopeless = hopeless_in(setting, roll(setting, 0))
+        hopeless = hopeless_in(setting, sample(setting, 0))
         setting = dataclasses.replace(setting, arrivals=_arrivals(arrivals, state, run_times, hopeless))
-    starts, hopeless = rolled(
+    starts, hopeless = samples_of(
         setting,
-        rolling.rolls,
+        sampling.rolls,
         hopeless=hopeless,
-        processes=rolling.processes,
-        worth_processes=rolling.worth_processes,
-        on_roll=on_roll,
+        processes=sampling.processes,
+        worth_processes=sampling.worth_processes,
+        on_sample=on_sample,
     )
     reasons = _reasons(setting, hopeless) if with_reasons else {}
-    return _told(setting, moment, rolling, starts=starts, hopeless=hopeless, reasons=reasons)
+    return _told(setting, moment, sampling, starts=starts, hopeless=hopeless, reasons=reasons)
 
 
 def checked_moment(moment: float) -> float:
@@ -217,7 +226,7 @@ def checked_moment(moment: float) -> float:
 
 def _reasons(setting: Setting, hopeless: Iterable[str]) -> dict[str, str]:
     """What each job waits for now; of those that never start, what is missing even where nothing else is."""
-    state, conf, registry = setting.standing, setting.conf, setting.registry
+    state, conf, registry = setting.initial_state, setting.conf, setting.registry
     reasons = reasons_for(state.objects, (job.key for job in state.waiting), conf, registry)
     for key in hopeless:
         reasons |= reasons_for(list(alone(state, key)), [key], conf, registry)
@@ -225,7 +234,7 @@ def _reasons(setting: Setting, hopeless: Iterable[str]) -> dict[str, str]:
 
 
 def _arrivals(
-    given: Arrivals | float, state: Standing, run_times: RunTimes, hopeless: frozenset[str]
+    given: Arrivals | float, state: InitialState, run_times: RunTimes, hopeless: frozenset[str]
 ) -> Arrivals:
     if not isinstance(given, int | float):
         return given
@@ -240,7 +249,7 @@ def _from_its_start(question: Question) -> Question:
 def _told(
     setting: Setting,
     now: float,
-    rolling: Rolling,
+    sampling: Sampling,
     *,
     starts: Floats,
     hopeless: frozenset[str],
@@ -255,15 +264,15 @@ def _told(
     guessed = [f"of {guesses} jobs nothing tells how long they run: {GUESS}"] if guesses else []
     return Forecast(
         now=now,
-        horizon=rolling.horizon,
-        rolls=rolling.rolls,
+        horizon=sampling.horizon,
+        rolls=sampling.rolls,
         starts=tuple(told),
         sources=sources,
-        notes=(*setting.standing.notes, *guessed),
+        notes=(*setting.initial_state.notes, *guessed),
     )
 
 
-def _start(job: StandingJob, starts: Floats, now: float, is_possible: bool, why: str) -> Start:
+def _start(job: InitialJob, starts: Floats, now: float, is_possible: bool, why: str) -> Start:
     # Of the values themselves: between a start and none there is nothing to interpolate.
     p10, p50, p90 = np.quantile(starts, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
     return Start(

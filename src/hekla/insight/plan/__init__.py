@@ -1,7 +1,7 @@
 """Planning: would a job start now, and what would have to change; nothing is touched.
 
-stage        a cluster on which things are supposed and taken back
-trial        cycles on the stage until a job has started, or nothing changes
+cluster        a cluster on which things are supposed and taken back
+trial        cycles on the cluster until a job has started, or nothing changes
 request      a job as its user hands it in, and how it can be asked for differently
 intake       from manifests to requests, and from requests to objects
 changes      what could be asked for instead; scales: what could be asked for less of

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hekla.controllers.queue_tree import ROOT, has_children, is_open, parent_of
 from hekla.engine.plugins.kubernetes.nodes import HARD_EFFECTS, is_tolerated, spelled
 from hekla.insight.plan.request import JobRequest, Request
-from hekla.insight.plan.stage import Stage
+from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects import HyperNode, Node, PriorityClass, Queue, Taint, Toleration
 from hekla.objects.pod import Affinity, PodSpec
 from hekla.objects.scheduling import NetworkTopology
@@ -46,12 +46,12 @@ class Change:
 Ladder = Sequence[Change]
 
 
-def ladders(request: Request, stage: Stage) -> Iterator[Ladder]:
+def ladders(request: Request, cluster: WhatIfCluster) -> Iterator[Ladder]:
     """Every way to ask for something else rather than for less, in the same queue."""
-    yield topologies(request, stage.all_of(HyperNode))
-    yield from tolerations(request, stage.all_of(Node))
+    yield topologies(request, cluster.all_of(HyperNode))
+    yield from tolerations(request, cluster.all_of(Node))
     yield from constraints(request)
-    yield priorities(request, stage.all_of(PriorityClass))
+    yield priorities(request, cluster.all_of(PriorityClass))
 
 
 def topologies(request: Request, hyper_nodes: Sequence[HyperNode]) -> Ladder:
@@ -211,9 +211,9 @@ def priorities(request: Request, classes: Sequence[PriorityClass]) -> Ladder:
     ]
 
 
-def queues(request: Request, stage: Stage) -> Iterator[Ladder]:
+def queues(request: Request, cluster: WhatIfCluster) -> Iterator[Ladder]:
     """Every other queue that takes jobs, those nearest to the job's own first."""
-    by_name = {queue.metadata.name: queue for queue in stage.all_of(Queue)}
+    by_name = {queue.metadata.name: queue for queue in cluster.all_of(Queue)}
     own = by_name.get(request.queue)
     parent = parent_of(own) if own is not None else ROOT
     taking = [

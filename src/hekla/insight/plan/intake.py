@@ -16,25 +16,26 @@ from msgspec.structs import replace
 
 from hekla.clock import VirtualClock
 from hekla.cluster import volumes
-from hekla.cluster.embedded import EmbeddedCluster, Options
-from hekla.cluster.embedded.chronicle import called
-from hekla.cluster.embedded.intake import MOST_REPLICAS
-from hekla.cluster.embedded.priorities import with_priority
-from hekla.cluster.store import Store, relevant
-from hekla.controllers import (
+from hekla.cluster.admission import (
     Problem,
-    default_pod,
+    admitted_group,
+    admitted_pod,
     default_pod_group,
-    pod_group_for,
-    pod_group_of,
+    made_up_uid,
     problems_of_job,
     problems_of_pod,
     problems_of_pod_group,
+    with_priority,
 )
+from hekla.cluster.embedded import EmbeddedCluster, Options
+from hekla.cluster.embedded.intake import MOST_REPLICAS
+from hekla.cluster.embedded.timeline import called
+from hekla.cluster.store import Store, relevant
+from hekla.controllers import pod_group_for
 from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, pod_of
 from hekla.errors import InputError
 from hekla.insight.plan.request import GroupRequest, JobRequest, Request
-from hekla.insight.plan.stage import Stage
+from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects import (
     KINDS,
     Manifest,
@@ -103,15 +104,15 @@ def first_pods_of(job: VolcanoJob) -> list[Pod]:
     ]
 
 
-class Desk:
+class PlanIntake:
     """Takes jobs in, on the grounds of what is in the cluster."""
 
-    def __init__(self, stage: Stage, names: Sequence[str] = SCHEDULER_NAMES) -> None:
-        self._stage = stage
+    def __init__(self, cluster: WhatIfCluster, names: Sequence[str] = SCHEDULER_NAMES) -> None:
+        self._cluster = cluster
         self._names = names
-        self.queues: Mapping[str, Queue] = stage.by_key(Queue)
-        self.classes = stage.all_of(PriorityClass)
-        self._moment = datetime.fromtimestamp(stage.setting.now, UTC)
+        self.queues: Mapping[str, Queue] = cluster.by_key(Queue)
+        self.classes = cluster.all_of(PriorityClass)
+        self._moment = datetime.fromtimestamp(cluster.setting.now, UTC)
 
     def requests_in(self, manifests: Sequence[Manifest]) -> list[Request]:
         """The jobs among the manifests, in their order; raises InputError where one cannot be taken in."""
@@ -131,12 +132,12 @@ class Desk:
     def _refuse_known(self, manifests: Iterable[Manifest]) -> None:
         jobs = {
             f"{group.metadata.namespace}/{owner.name}"
-            for group in self._stage.all_of(PodGroup)
+            for group in self._cluster.all_of(PodGroup)
             for owner in group.metadata.owner_references
             if owner.kind == "Job" and owner.controller
         }
         for manifest in manifests:
-            known = jobs if isinstance(manifest, VolcanoJob) else self._stage.by_key(type(manifest))
+            known = jobs if isinstance(manifest, VolcanoJob) else self._cluster.by_key(type(manifest))
             if isinstance(manifest, _WORK) and manifest.key in known:
                 raise InputError(
                     f"{called(manifest)} is in the cluster already; give it another name to plan one more,"
@@ -190,7 +191,7 @@ class Desk:
 
     def _group(self, manifest: PodGroup, pods: Sequence[Pod]) -> GroupRequest:
         fresh = replace(manifest, metadata=_fresh(manifest), status=PodGroupStatus())
-        group = default_pod_group(fresh, self._stage.by_key(Namespace))
+        group = default_pod_group(fresh, self._cluster.by_key(Namespace))
         _require(group, problems_of_pod_group(group, self.queues), self._hint(group.spec.queue))
         _require_size(group, len(pods), "pods that name it")
         if group.spec.min_member > len(pods):
@@ -224,8 +225,7 @@ class Desk:
         return [self._created(request.group), *pods], request.group.key
 
     def _objects_of_job(self, job: VolcanoJob) -> tuple[list[Manifest], str]:
-        values = {each.metadata.name: each.value for each in self.classes}
-        group = default_pod_group(pod_group_of(job, values), self._stage.by_key(Namespace))
+        group = admitted_group(job, self.classes, self._cluster.by_key(Namespace))
         pods = [_entering(pod, self.classes, self._moment) for pod in first_pods_of(job)]
         return [*self._claims(job), self._created(group), *pods], pod_group_key(job)
 
@@ -236,7 +236,7 @@ class Desk:
             return []
         store, changed = Store(), dict[tuple[type[Manifest], str], Manifest]()
         for kind in (PersistentVolume, StorageClass, PersistentVolumeClaim):
-            for manifest in self._stage.all_of(kind):
+            for manifest in self._cluster.all_of(kind):
                 store.put(manifest)
         store.watch(
             lambda _, after: changed.update({} if after is None else {(type(after), after.key): after})
@@ -253,9 +253,9 @@ class Desk:
 def _entering(pod: Pod, classes: Sequence[PriorityClass], created: datetime | None) -> Pod:
     """The pod as it enters the cluster, with the priority of its class."""
     meta = pod.metadata
-    uid = meta.uid or f"{meta.namespace}-{meta.name}"
-    entering = replace(default_pod(pod), metadata=replace(meta, uid=uid, creation_timestamp=created))
-    return with_priority(entering, classes)[0]
+    uid = meta.uid or made_up_uid(pod)
+    entering = replace(pod, metadata=replace(meta, uid=uid, creation_timestamp=created))
+    return admitted_pod(entering, classes)[0]
 
 
 def _fresh(manifest: Manifest) -> ObjectMeta:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hekla.cluster.admission import default_queue
 from hekla.conf import Conf
-from hekla.controllers import default_queue, loaded_queue
+from hekla.controllers import loaded_queue
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.node import Shard
-from hekla.insight.plan.intake import SCHEDULER_NAMES, Desk, moment_after
+from hekla.insight.plan.intake import SCHEDULER_NAMES, PlanIntake, moment_after
 from hekla.insight.plan.request import Request, pods_of_request
 from hekla.insight.plan.search import Found, OnTry, Search
-from hekla.insight.plan.stage import Setting, Stage
 from hekla.insight.plan.trial import Loser, Shortage, Start, Trial, bound_without, try_out
+from hekla.insight.plan.whatif import Setting, WhatIfCluster
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.complaint import Complaint
 from hekla.scheduler.builtin import BUILTIN
@@ -138,13 +139,13 @@ class Planner:
     ) -> None:
         known = list(objects)
         moment = moment_after(known) if now is None else now
-        self._stage = Stage(known, Setting(conf, moment, registry, shard or Shard(), memory or {}))
+        self._cluster = WhatIfCluster(known, Setting(conf, moment, registry, shard or Shard(), memory or {}))
         self._names = scheduler_names
 
     @property
     def complaints(self) -> list[Complaint]:
         """What of the state cannot be used as it is."""
-        return self._stage.complaints
+        return self._cluster.complaints
 
     def plan(
         self,
@@ -161,24 +162,24 @@ class Planner:
         given = list(manifests)
         for manifest in given:
             if not isinstance(manifest, (VolcanoJob, PodGroup, Pod)):
-                self._stage.put(_at_load(manifest))
-        self._stage.keep()
-        desk = Desk(self._stage, self._names)
+                self._cluster.put(_at_load(manifest))
+        self._cluster.keep()
+        intake = PlanIntake(self._cluster, self._names)
         return [
-            self._planned(desk, request, together=together, tries=tries, on_try=on_try)
-            for request in desk.requests_in(given)
+            self._planned(intake, request, together=together, tries=tries, on_try=on_try)
+            for request in intake.requests_in(given)
         ]
 
     def _planned(
-        self, desk: Desk, request: Request, *, together: bool, tries: int, on_try: OnTry | None
+        self, intake: PlanIntake, request: Request, *, together: bool, tries: int, on_try: OnTry | None
     ) -> Plan:
-        objects, uid = desk.objects_of(request)
-        trial = try_out(self._stage, objects, uid)
-        search = Search(self._stage, desk, tries, on_try)
+        objects, uid = intake.objects_of(request)
+        trial = try_out(self._cluster, objects, uid)
+        search = Search(self._cluster, intake, tries, on_try)
         found = [] if trial.starts else search.smallest(request)
         delays = self._delays(trial) if trial.starts else ()
         if together:
-            try_out(self._stage, objects, uid, keep=True)
+            try_out(self._cluster, objects, uid, keep=True)
         return Plan(
             job=request.title,
             queue=request.queue,
@@ -200,8 +201,8 @@ class Planner:
 
     def _delays(self, trial: Trial) -> tuple[Delay, ...]:
         """Who would get more pods started in as many cycles without the job."""
-        without = bound_without(self._stage, trial.cycles)
-        groups = self._stage.by_key(PodGroup)
+        without = bound_without(self._cluster, trial.cycles)
+        groups = self._cluster.by_key(PodGroup)
         return tuple(
             Delay(_title(groups, uid), groups[uid].spec.queue, count, trial.bound_of_others.get(uid, 0))
             for uid, count in sorted(without.items())

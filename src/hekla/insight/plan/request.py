@@ -13,7 +13,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from hekla.controllers import default_job
+from hekla.cluster.admission import default_job
 from hekla.controllers.usage import Amounts, amounts, plus, usage_of, written
 from hekla.objects import Pod, PodGroup, VolcanoJob
 from hekla.objects.batch import PartitionPolicy, TaskSpec

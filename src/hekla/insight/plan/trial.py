@@ -16,7 +16,7 @@ from hekla.engine.framework.explain import explain
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import READY_SET
-from hekla.insight.plan.stage import Stage
+from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import CycleReport
 
@@ -99,43 +99,43 @@ class Trial:
         return sum(len(loser.pods) for loser in self.losers)
 
 
-def try_out(stage: Stage, objects: Sequence[Manifest], uid: str, *, keep: bool = False) -> Trial:
-    """What would become of the job that these objects make up; the stage is left as it was, or kept."""
-    run = _Run(stage, uid)
+def try_out(cluster: WhatIfCluster, objects: Sequence[Manifest], uid: str, *, keep: bool = False) -> Trial:
+    """What would become of the job that these objects make up; the cluster is left as it was, or kept."""
+    run = _Run(cluster, uid)
     for manifest in objects:
-        stage.put(manifest)
+        cluster.put(manifest)
     try:
         trial = run.to_the_end()
         if keep:
-            stage.carry_out(run.last.decisions)
+            cluster.carry_out(run.last.decisions)
     finally:
         if keep:
-            stage.keep()
+            cluster.keep()
         else:
-            stage.take_back()
+            cluster.take_back()
     return trial
 
 
-def bound_without(stage: Stage, cycles: int) -> Counter[str]:
+def bound_without(cluster: WhatIfCluster, cycles: int) -> Counter[str]:
     """How many pods of each job would be bound in so many cycles if nothing else came."""
     bound: Counter[str] = Counter()
-    memory = stage.fresh_memory()
+    memory = cluster.fresh_memory()
     try:
         for number in range(1, cycles + 1):
-            report = stage.cycle(number, memory)
+            report = cluster.cycle(number, memory)
             bound.update(d.job for d in report.decisions if isinstance(d, Bind))
             if number < cycles:
-                stage.carry_out(report.decisions)
+                cluster.carry_out(report.decisions)
     finally:
-        stage.take_back()
+        cluster.take_back()
     return bound
 
 
 class _Run:
     """One job on its way through the cycles."""
 
-    def __init__(self, stage: Stage, uid: str) -> None:
-        self._stage = stage
+    def __init__(self, cluster: WhatIfCluster, uid: str) -> None:
+        self._cluster = cluster
         self._uid = uid
         self._placements: dict[str, str] = {}
         self._bound: Counter[str] = Counter()
@@ -143,17 +143,17 @@ class _Run:
         self._owner_of: dict[str, str] = {}
         self._evicted: set[str] = set()
         self._makes_room = False
-        self._leaving = stage.leaving_pods
+        self._leaving = cluster.leaving_pods
         self.last: CycleReport
 
     def to_the_end(self) -> Trial:
-        memory = self._stage.fresh_memory()
+        memory = self._cluster.fresh_memory()
         for number in range(1, MOST_CYCLES + 1):
-            self.last = self._stage.cycle(number, memory)
+            self.last = self._cluster.cycle(number, memory)
             self._note(self.last)
             if self._has_started() or number == MOST_CYCLES or not self._may_go_on():
                 break
-            self._stage.carry_out(self.last.decisions)
+            self._cluster.carry_out(self.last.decisions)
         return self._trial(number)
 
     def _note(self, report: CycleReport) -> None:
@@ -183,10 +183,10 @@ class _Run:
         job = self._job
         if job is None:
             return False
-        actions = self._stage.setting.conf.actions
+        actions = self._cluster.setting.conf.actions
         is_let_in_late = not job.is_pending and bool(actions) and actions[0] != "enqueue"
         was_let_in = is_let_in_late and job.pod_group.status.phase != job.phase
-        return self._makes_room or was_let_in or self._stage.leaving_pods > 0
+        return self._makes_room or was_let_in or self._cluster.leaving_pods > 0
 
     def _trial(self, cycles: int) -> Trial:
         started = self._has_started()

@@ -16,10 +16,10 @@ Bare functions on arrays; docs/concepts/measures.md has the definitions.
 
 from __future__ import annotations
 
-from hekla.simulation.measures.evictions import Chains, Link, chains
 from hekla.simulation.measures.files import save
 from hekla.simulation.measures.records import run_data
 from hekla.simulation.measures.room import BesideRoom, waited_beside_room
+from hekla.simulation.measures.spans import Chains, Link, chains
 from hekla.simulation.measures.summary import Fairness, ResourceUse, Summary, summarize
 from hekla.simulation.measures.text import summary_lines
 from hekla.simulation.measures.usage import (

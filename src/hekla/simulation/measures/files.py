@@ -15,10 +15,10 @@ from hekla.simulation.measures.records import (
     Column,
     Columns,
     job_columns,
+    pod_run_columns,
     queue_columns,
     run_data,
     series_columns,
-    stint_columns,
     use_columns,
     values_of,
 )
@@ -37,7 +37,7 @@ def jobs_frame(run: Run) -> pl.DataFrame:
 
 def stints_frame(run: Run) -> pl.DataFrame:
     """One row per time that a pod spent on a node."""
-    return frame(stint_columns(run))
+    return frame(pod_run_columns(run))
 
 
 def queues_frame(run: Run, summary: Summary | None = None) -> pl.DataFrame:
@@ -126,7 +126,7 @@ def _save_folder(run: Run, folder: Path, form: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     tables = {
         "jobs": job_columns(run),
-        "stints": stint_columns(run),
+        "stints": pod_run_columns(run),
         "series": series_columns(run),
         "use": use_columns(run),
     }

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hekla.engine.model.resources import PODS
-from hekla.simulation.measures.rounding import MILLISECONDS, PARTS, number, numbers
 from hekla.simulation.measures.spans import Series
 from hekla.simulation.measures.summary import Summary, summarize
 from hekla.simulation.measures.usage import jobs_over_time, shares_over_time, use_over_time
-from hekla.simulation.measures.words import plain_amount
+from hekla.simulation.measures.words import MILLISECONDS, PARTS, number, numbers, plain_amount
 from hekla.simulation.run import Ending, Floats, Run, State
 
 Column = list[str | None] | npt.NDArray[Any]
@@ -76,19 +75,19 @@ def job_columns(run: Run) -> Columns:
     }
 
 
-def stint_columns(run: Run) -> Columns:
+def pod_run_columns(run: Run) -> Columns:
     """One row per time that a pod spent on a node; a column for each resource that it held."""
-    stints = run.stints
-    held = run.shapes[stints.shape]
+    pod_runs = run.pod_runs
+    held = run.shapes[pod_runs.shape]
     return {
-        "job": names_at(run.jobs.names, stints.job),
-        "pod": stints.pod,
-        "node": names_at(run.nodes.names, stints.node),
-        "began": stints.began.round(MILLISECONDS),
-        "ended": stints.ended.round(MILLISECONDS),
-        "ending": names_at([ending.name.lower() for ending in Ending], stints.ending),
-        "kept": stints.kept.round(MILLISECONDS),
-        "beneficiary": names_at(run.jobs.names, stints.beneficiary),
+        "job": names_at(run.jobs.names, pod_runs.job),
+        "pod": pod_runs.pod,
+        "node": names_at(run.nodes.names, pod_runs.node),
+        "began": pod_runs.began.round(MILLISECONDS),
+        "ended": pod_runs.ended.round(MILLISECONDS),
+        "ending": names_at([ending.name.lower() for ending in Ending], pod_runs.ending),
+        "kept": pod_runs.kept.round(MILLISECONDS),
+        "beneficiary": names_at(run.jobs.names, pod_runs.beneficiary),
         **{name: plain(name, held[:, column]) for column, name in enumerate(run.resources)},
     }
 

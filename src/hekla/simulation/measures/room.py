@@ -125,13 +125,13 @@ def pod_mix(run: Run) -> tuple[Amounts, Floats]:
 
 def pods_by_shape(run: Run) -> Floats:
     """(shapes,) How many pods asked for it; pods that never ran count as of their job's first role."""
-    stints, jobs, kinds = run.stints, run.jobs, len(run.shapes)
-    key = stints.job.astype(np.int64) * (int(jobs.pods.max(initial=0)) + 1) + stints.pod
+    pod_runs, jobs, kinds = run.pod_runs, run.jobs, len(run.shapes)
+    key = pod_runs.job.astype(np.int64) * (int(jobs.pods.max(initial=0)) + 1) + pod_runs.pod
     _, once = np.unique(key, return_index=True)
-    once = once[stints.job[once] >= 0]
-    ran = np.bincount(stints.job[once], minlength=len(jobs))
+    once = once[pod_runs.job[once] >= 0]
+    ran = np.bincount(pod_runs.job[once], minlength=len(jobs))
     never_ran = np.where(taken_in(run), np.maximum(jobs.pods - ran, 0), 0)
-    return totals(stints.shape[once], np.ones(len(once)), kinds) + totals(jobs.shape, never_ran, kinds)
+    return totals(pod_runs.shape[once], np.ones(len(once)), kinds) + totals(jobs.shape, never_ran, kinds)
 
 
 def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask, bool]]:
@@ -139,12 +139,12 @@ def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask, bool]]:
 
     The arrays are used again.
     """
-    stints, nodes = run.stints, run.nodes
+    pod_runs, nodes = run.pod_runs, run.nodes
     free = np.ascontiguousarray(nodes.allocatable.T).copy()
     spans_up = np.zeros(len(nodes.names), np.int64)
     is_up = spans_up > 0
-    gone = _between(settled(run, stints.ended), moments)
-    come = _between(stints.began, moments)
+    gone = _between(settled(run, pod_runs.ended), moments)
+    come = _between(pod_runs.began, moments)
     down = _between(settled(run, nodes.service_ended), moments)
     up = _between(nodes.service_began, moments)
     for moment, (began, ended, rises, falls) in enumerate(zip(come, gone, up, down, strict=True)):
@@ -152,8 +152,8 @@ def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask, bool]]:
             yield free, is_up, True
             continue
         for row, amounts in zip(free, run.shapes.T, strict=True):
-            np.subtract.at(row, stints.node[began], amounts[stints.shape[began]])
-            np.add.at(row, stints.node[ended], amounts[stints.shape[ended]])
+            np.subtract.at(row, pod_runs.node[began], amounts[pod_runs.shape[began]])
+            np.add.at(row, pod_runs.node[ended], amounts[pod_runs.shape[ended]])
         np.add.at(spans_up, nodes.service[rises], 1)
         np.subtract.at(spans_up, nodes.service[falls], 1)
         is_up = spans_up > 0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hekla.simulation.run import NOTHING, Amounts, Floats, Run, State
+from hekla.simulation.run import NOTHING, Amounts, Ending, Floats, Run, State
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer]
@@ -111,9 +111,9 @@ def settled(run: Run, moments: Floats) -> Floats:
     return np.where(np.isnan(moments), run.end, np.minimum(moments, run.end))
 
 
-def queue_of_stint(run: Run) -> Rows:
-    """(stints,) The queue of its job; nothing for pods of no job."""
-    return np.append(run.jobs.queue, NOTHING)[run.stints.job]
+def queue_of_pod_run(run: Run) -> Rows:
+    """(pod_runs,) The queue of its job; nothing for pods of no job."""
+    return np.append(run.jobs.queue, NOTHING)[run.pod_runs.job]
 
 
 def taken_in(run: Run) -> Mask:
@@ -132,3 +132,72 @@ def ratio(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
 def totals(group: Rows, amounts: npt.NDArray[Any], groups: int) -> Floats:
     """(groups,) The sum of the amounts of each group."""
     return np.asarray(np.bincount(group, amounts, groups), np.float64)
+
+
+@dataclass(frozen=True)
+class Link:
+    """One eviction; jobs are `namespace/name`."""
+
+    at: float
+    victim: str
+    beneficiary: str
+
+    def as_data(self) -> dict[str, object]:
+        return {"at": round(self.at, 3), "victim": self.victim, "beneficiary": self.beneficiary}
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Evictions in favour of a job, by how many came before them in their chain."""
+
+    by_depth: tuple[int, ...]
+    """How many pods were evicted at depth 1, 2, ...; depth 2: the victim had made another give way before."""
+    longest: tuple[Link, ...]
+    """The links of one longest chain, in order of time."""
+
+    def as_data(self) -> dict[str, object]:
+        return {"byDepth": list(self.by_depth), "longest": [link.as_data() for link in self.longest]}
+
+
+def chains(run: Run) -> Chains:
+    """The evictions that name whom they were for, ordered into chains."""
+    pod_runs = run.pod_runs
+    favours = np.flatnonzero(
+        (pod_runs.ending == Ending.EVICTED) & (pod_runs.beneficiary >= 0) & (pod_runs.job >= 0)
+    )
+    order = favours[
+        np.lexsort((pod_runs.beneficiary[favours], pod_runs.job[favours], pod_runs.ended[favours]))
+    ]
+    victim, beneficiary, at = pod_runs.job[order], pod_runs.beneficiary[order], pod_runs.ended[order]
+    depth = depths(victim, beneficiary, at, len(run.jobs))
+    names = run.jobs.names
+    links = [
+        Link(float(at[row]), names[victim[row]], names[beneficiary[row]])
+        for row in _longest(victim, beneficiary, at, depth)
+    ]
+    return Chains(tuple(np.bincount(depth)[1:].tolist()), tuple(links))
+
+
+def depths(victim: Rows, beneficiary: Rows, at: Floats, jobs: int) -> Rows:
+    """(evictions,) 1, or one more than the deepest earlier eviction that was in favour of the victim."""
+    depth = np.ones(len(at), np.int64)
+    level = np.arange(len(at))
+    while len(level):
+        # Strictly earlier: what happens in one moment does not follow from itself.
+        earliest = np.full(jobs, np.inf)
+        np.minimum.at(earliest, beneficiary[level], at[level])
+        level = level[earliest[victim[level]] < at[level]]
+        depth[level] += 1
+    return depth
+
+
+def _longest(victim: Rows, beneficiary: Rows, at: Floats, depth: Rows) -> list[int]:
+    """The rows of the first chain that is as long as any, in order of time."""
+    if not len(depth):
+        return []
+    rows = [int(depth.argmax())]
+    while depth[rows[-1]] > 1:
+        row = rows[-1]
+        led_here = (depth == depth[row] - 1) & (beneficiary == victim[row]) & (at < at[row])
+        rows.append(int(led_here.argmax()))
+    return rows[::-1]

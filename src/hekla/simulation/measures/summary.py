@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.simulation.measures.evictions import Chains, chains
 from hekla.simulation.measures.room import splinters, waited_beside_room
-from hekla.simulation.measures.rounding import PARTS, number
-from hekla.simulation.measures.spans import edges_of, settled, taken_in, totals
+from hekla.simulation.measures.spans import Chains, chains, edges_of, settled, taken_in, totals
 from hekla.simulation.measures.usage import jain, shares_over_time
 from hekla.simulation.measures.waits import SIZES, Group, groupings, size_classes
-from hekla.simulation.measures.words import HOUR, plain_amount
+from hekla.simulation.measures.words import HOUR, PARTS, number, plain_amount
 from hekla.simulation.run import Ending, Floats, Run, State
 
 MOMENTS = 400
@@ -196,26 +194,26 @@ def used_work(run: Run) -> Floats:
 
 
 def lost_work(run: Run) -> Floats:
-    """(R,) Amount-seconds of stints that were disturbed and did not count."""
+    """(R,) Amount-seconds of pod runs that were disturbed and did not count."""
     return _work(run, lost_seconds(run))
 
 
 def lost_seconds(run: Run) -> Floats:
-    """(stints,) Seconds of each that did not count.
+    """(pod_runs,) Seconds of each that did not count.
 
-    Nothing is lost of a stint that came to its end or that the end of the run cut off.
+    Nothing is lost of a pod run that came to its end or that the end of the run cut off.
     """
-    unkept = np.maximum(_lengths(run) - run.stints.kept, 0.0)
-    is_disturbed = ~np.isin(run.stints.ending, (Ending.DONE, Ending.CUT))
+    unkept = np.maximum(_lengths(run) - run.pod_runs.kept, 0.0)
+    is_disturbed = ~np.isin(run.pod_runs.ending, (Ending.DONE, Ending.CUT))
     return np.where(is_disturbed, unkept, 0.0)
 
 
 def _lengths(run: Run) -> Floats:
-    return np.maximum(settled(run, run.stints.ended) - run.stints.began, 0.0)
+    return np.maximum(settled(run, run.pod_runs.ended) - run.pod_runs.began, 0.0)
 
 
 def _work(run: Run, seconds: Floats) -> Floats:
-    return totals(run.stints.shape, seconds, len(run.shapes)) @ run.shapes.astype(np.float64)
+    return totals(run.pod_runs.shape, seconds, len(run.shapes)) @ run.shapes.astype(np.float64)
 
 
 def _fairness(run: Run, queues: set[str]) -> tuple[tuple[Fairness, ...], float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from hekla.engine.model.resources import PODS
-from hekla.simulation.measures.evictions import Chains
+from hekla.simulation.measures.spans import Chains
 from hekla.simulation.measures.summary import Fairness, Summary, summarize
 from hekla.simulation.measures.waits import Group, Spread
 from hekla.simulation.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work

@@ -24,7 +24,7 @@ from hekla.simulation.measures.spans import (
     Spans,
     cut,
     edges_of,
-    queue_of_stint,
+    queue_of_pod_run,
     ratio,
     settled,
     taken_in,
@@ -48,13 +48,13 @@ class JobSeries(Series):
 
 def jobs_over_time(run: Run, buckets: int = 400) -> JobSeries:
     """Waiting and running jobs and pods of each queue; jobs that were refused do not wait."""
-    edges, jobs, stints, queues = edges_of(run, buckets), run.jobs, run.stints, len(run.queues)
+    edges, jobs, pod_runs, queues = edges_of(run, buckets), run.jobs, run.pod_runs, len(run.queues)
     stays = stays_of_jobs(run, edges)
     job, began, ended = running_spans(run)
     running = cut(edges, began, ended, jobs.queue[job], queues).mean()
-    of_stint = queue_of_stint(run)
-    placed = cut(edges, stints.began, settled(run, stints.ended), of_stint, queues).mean()
-    provided = cut(edges, stints.began, provided_until(run), of_stint, queues).mean()
+    of_pod_run = queue_of_pod_run(run)
+    placed = cut(edges, pod_runs.began, settled(run, pod_runs.ended), of_pod_run, queues).mean()
+    provided = cut(edges, pod_runs.began, provided_until(run), of_pod_run, queues).mean()
     return JobSeries(
         edges,
         waiting=np.maximum(stays.mean() - running, 0.0),
@@ -73,9 +73,9 @@ def stays_of_jobs(run: Run, edges: Floats) -> Spans:
 
 def running_spans(run: Run) -> tuple[Rows, Floats, Floats]:
     """Spans in which a job had all that its gang needs: the job, from when, to when."""
-    known = np.flatnonzero(run.stints.job >= 0)
-    job = np.tile(run.stints.job[known], 2)
-    moment = np.concatenate((run.stints.began[known], provided_until(run)[known]))
+    known = np.flatnonzero(run.pod_runs.job >= 0)
+    job = np.tile(run.pod_runs.job[known], 2)
+    moment = np.concatenate((run.pod_runs.began[known], provided_until(run)[known]))
     change = np.repeat((1, -1), len(known))
     order = np.lexsort((moment, job))
     job, moment = job[order], moment[order]
@@ -88,20 +88,20 @@ def running_spans(run: Run) -> tuple[Rows, Floats, Floats]:
 
 
 def provided_until(run: Run) -> Floats:
-    """(stints,) Until when a job need not wait for this pod.
+    """(pod_runs,) Until when a job need not wait for this pod.
 
-    To the end of the stint; where the pod was done with its work, to the end of its job, or until it starts
+    To the end of the pod run; where the pod was done with its work, to the end of its job, or until it starts
     again with the whole job.
     """
-    stints, ended = run.stints, settled(run, run.stints.ended)
+    pod_runs, ended = run.pod_runs, settled(run, run.pod_runs.ended)
     left = np.append(settled(run, run.jobs.finished), run.end)
-    order = np.lexsort((stints.began, stints.pod, stints.job))
-    job, pod = stints.job[order], stints.pod[order]
+    order = np.lexsort((pod_runs.began, pod_runs.pod, pod_runs.job))
+    job, pod = pod_runs.job[order], pod_runs.pod[order]
     is_followed = np.append((job[:-1] == job[1:]) & (pod[:-1] == pod[1:]), False)[: len(order)]
-    following = np.where(is_followed, np.roll(stints.began[order], -1), left[job])
+    following = np.where(is_followed, np.roll(pod_runs.began[order], -1), left[job])
     until = np.empty(len(order))
     until[order] = following
-    return np.where(stints.ending == Ending.DONE, np.maximum(until, ended), ended)
+    return np.where(pod_runs.ending == Ending.DONE, np.maximum(until, ended), ended)
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ def use_over_time(run: Run, buckets: int = 400) -> UseSeries:
 
 def used_by_queue(run: Run, edges: Floats) -> Floats:
     """(T, Q, R) The mean amount that pods of each queue held."""
-    stints = run.stints
-    spans = cut(edges, stints.began, settled(run, stints.ended), queue_of_stint(run), len(run.queues))
-    return by_resource(spans, run.shapes[stints.shape])
+    pod_runs = run.pod_runs
+    spans = cut(edges, pod_runs.began, settled(run, pod_runs.ended), queue_of_pod_run(run), len(run.queues))
+    return by_resource(spans, run.shapes[pod_runs.shape])
 
 
 def capacity(run: Run, edges: Floats) -> Floats:
@@ -140,10 +140,10 @@ def capacity(run: Run, edges: Floats) -> Floats:
 def node_use(run: Run, resource: str, buckets: int = 400) -> Floats:
     """(N, T) The mean part of each node's amount that was in use; NaN while it was not there or had none."""
     column, count = column_of(run, resource), len(run.nodes.names)
-    edges, stints, nodes = edges_of(run, buckets), run.stints, run.nodes
-    held = cut(edges, stints.began, settled(run, stints.ended), stints.node, count)
+    edges, pod_runs, nodes = edges_of(run, buckets), run.pod_runs, run.nodes
+    held = cut(edges, pod_runs.began, settled(run, pod_runs.ended), pod_runs.node, count)
     there = cut(edges, nodes.service_began, settled(run, nodes.service_ended), nodes.service, count)
-    used = held.integral(run.shapes[stints.shape, column])
+    used = held.integral(run.shapes[pod_runs.shape, column])
     return ratio(used, there.integral(nodes.allocatable[nodes.service, column]), np.nan).T
 
 

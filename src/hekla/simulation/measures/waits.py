@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hekla.simulation.measures.rounding import number
 from hekla.simulation.measures.spans import Mask, Rows, ratio, taken_in, totals
+from hekla.simulation.measures.words import number
 from hekla.simulation.run import Floats, Run, State
 
 SLOWDOWN_FLOOR = 10.0

@@ -1,10 +1,13 @@
-"""Words: spans of time and amounts as people say them."""
+"""Words: spans of time and amounts as people say them, and numbers as they are written down."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
+from hekla.simulation.run import Floats
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 GIBIBYTE = 2.0**30
@@ -62,3 +65,19 @@ def unit_of(resource: str) -> str:
         return "GiB" if resource == MEMORY else f"GiB {resource}"
     name = resource.rpartition("/")[2]
     return "GPU" if name == "gpu" else name
+
+
+MILLISECONDS = 3
+PARTS = 6
+"""Digits of shares, indices and the like."""
+
+
+def number(value: float, digits: int = MILLISECONDS) -> float | None:
+    return round(float(value), digits) if math.isfinite(value) else None
+
+
+def numbers(values: Floats, digits: int = MILLISECONDS) -> list[float | None]:
+    rounded = np.round(values, digits).astype(object)
+    rounded[~np.isfinite(values)] = None
+    plain: list[float | None] = rounded.tolist()
+    return plain

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hekla.simulation.run import Run, Stints
+from hekla.simulation.run import PodRuns, Run
 
 MOST_BARS = 200_000
 """More than that makes pages that browsers are slow to open, and no screen shows them."""
@@ -54,20 +54,20 @@ class Bars:
 
 
 def bars(run: Run, most: int = MOST_BARS) -> Bars:
-    """What is drawn of the run's stints, `most` bars at the utmost."""
-    stints = run.stints
-    first, pods, amounts = merged(run, stints)
-    length = (stints.ended[first] - stints.began[first]) * pods
+    """What is drawn of the run's pod runs, `most` bars at the utmost."""
+    pod_runs = run.pod_runs
+    first, pods, amounts = merged(run, pod_runs)
+    length = (pod_runs.ended[first] - pod_runs.began[first]) * pods
     kept = np.sort(np.argsort(-length, kind="stable")[:most])
     rows, total = first[kept], float(length.sum())
     share = node_share(run, rows, amounts[kept])
-    slot, height, slots = stacked(stints, rows, share)
+    slot, height, slots = stacked(pod_runs, rows, share)
     return Bars(
-        job=stints.job[rows],
-        node=stints.node[rows],
-        began=stints.began[rows],
-        ended=stints.ended[rows],
-        ending=stints.ending[rows],
+        job=pod_runs.job[rows],
+        node=pod_runs.node[rows],
+        began=pod_runs.began[rows],
+        ended=pod_runs.ended[rows],
+        ending=pod_runs.ending[rows],
         pods=pods[kept],
         slot=slot,
         height=height,
@@ -77,37 +77,37 @@ def bars(run: Run, most: int = MOST_BARS) -> Bars:
     )
 
 
-def merged(run: Run, stints: Stints) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Per bar: the first of its stints, how many there are, and what they ask for together.
+def merged(run: Run, pod_runs: PodRuns) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Per bar: the first of its pod runs, how many there are, and what they ask for together.
 
     -> (B,) (B,) (B, R), ordered by node, beginning and job
     """
-    order = np.lexsort((stints.ending, stints.ended, stints.job, stints.began, stints.node))
-    keys = (stints.node, stints.began, stints.job, stints.ended, stints.ending)
+    order = np.lexsort((pod_runs.ending, pod_runs.ended, pod_runs.job, pod_runs.began, pod_runs.node))
+    keys = (pod_runs.node, pod_runs.began, pod_runs.job, pod_runs.ended, pod_runs.ending)
     is_first = np.ones(len(order), bool)
     if len(order):
         is_first[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
     starts = np.flatnonzero(is_first)
     counts = np.diff(starts, append=len(order))
-    asked = run.shapes[stints.shape[order]].astype(np.float64)
+    asked = run.shapes[pod_runs.shape[order]].astype(np.float64)
     amounts = np.add.reduceat(asked, starts, axis=0) if len(starts) else asked
     return order[starts], counts, amounts
 
 
 def node_share(run: Run, rows: Rows, amounts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The largest part of its node that each bar asks for, of any resource."""
-    has = run.nodes.allocatable[run.stints.node[rows]].astype(np.float64)
+    has = run.nodes.allocatable[run.pod_runs.node[rows]].astype(np.float64)
     parts = np.divide(amounts, has, out=np.zeros_like(amounts), where=has > 0)
     share: npt.NDArray[np.float64] = parts.max(axis=1, initial=0.0)
     return share.clip(0.0, 1.0)
 
 
 def stacked(
-    stints: Stints, rows: Rows, share: npt.NDArray[np.float64]
+    pod_runs: PodRuns, rows: Rows, share: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], int]:
     """The lowest slot and the height of each bar, and how many slots a node has."""
-    node, began, ended = (column[rows].tolist() for column in (stints.node, stints.began, stints.ended))
-    slots = int(np.clip(most_at_once(stints, rows), SLOTS, MOST_SLOTS))
+    node, began, ended = (column[rows].tolist() for column in (pod_runs.node, pod_runs.began, pod_runs.ended))
+    slots = int(np.clip(most_at_once(pod_runs, rows), SLOTS, MOST_SLOTS))
     wanted = np.maximum(1, np.round(share * slots)).astype(int).tolist()
     slot, height = bytearray(len(rows)), bytearray(len(rows))
     everything = (1 << slots) - 1
@@ -139,12 +139,12 @@ def place(free: int, wanted: int, slots: int) -> tuple[int, int]:
     return slots - 1, 1
 
 
-def most_at_once(stints: Stints, rows: Rows) -> int:
+def most_at_once(pod_runs: PodRuns, rows: Rows) -> int:
     """The largest number of bars that lie on one node at the same time."""
     if not len(rows):
         return 0
-    node = np.concatenate([stints.node[rows], stints.node[rows]])
-    when = np.concatenate([stints.ended[rows], stints.began[rows]])
+    node = np.concatenate([pod_runs.node[rows], pod_runs.node[rows]])
+    when = np.concatenate([pod_runs.ended[rows], pod_runs.began[rows]])
     change = np.repeat([-1, 1], len(rows))
     order = np.lexsort((change, when, node))
     # Every node begins and ends with none, so that one sum serves them all.

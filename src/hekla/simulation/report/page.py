@@ -19,10 +19,9 @@ from string import Template
 from hekla.errors import InputError
 from hekla.simulation.measures import summarize
 from hekla.simulation.measures.words import spoken_part, spoken_seconds
-from hekla.simulation.report.captions import shown_units
 from hekla.simulation.report.headline import Card, cards, queue_table, side_by_side
 from hekla.simulation.report.pictures import Shown, page_data
-from hekla.simulation.report.tables import Table, escape, queue_groups, table_html
+from hekla.simulation.report.tables import Table, escape, queue_groups, shown_units, table_html
 from hekla.simulation.run import Run
 
 SCRIPTS = (

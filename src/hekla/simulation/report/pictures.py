@@ -19,10 +19,9 @@ from hekla.simulation.measures import (
     wait_distribution,
 )
 from hekla.simulation.measures.waits import size_classes, slowdowns, waits
-from hekla.simulation.report import captions
-from hekla.simulation.report.captions import Unit
+from hekla.simulation.report import tables as captions
 from hekla.simulation.report.charts import Bars, bars, deltas, floats, milliseconds, octets, varints
-from hekla.simulation.report.tables import QueueGroups
+from hekla.simulation.report.tables import QueueGroups, Unit
 from hekla.simulation.run import Ending, Floats, Jobs, Run, State
 
 Data = dict[str, Any]

@@ -14,6 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
+from hekla.simulation.measures import JobSeries, Summary, UseSeries
+from hekla.simulation.measures.words import spoken_number, spoken_part, spoken_seconds, unit_of
+from hekla.simulation.report.charts import Bars
 from hekla.simulation.run import Floats, Run
 from hekla.text import escaped
 
@@ -97,3 +101,127 @@ def queue_groups(runs: Sequence[Run]) -> QueueGroups:
     others = f"{len(names) - COLOURS} other queues"
     numbers = {name: shown.index(name) if name in busiest else COLOURS for name in names}
     return QueueGroups((*shown, others), numbers, tuple(range(COLOURS + 1)))
+
+
+GIB = 1 << 30
+MAIN = (CPU, MEMORY)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One resource as it is shown."""
+
+    resource: str
+    label: str
+    """Its name without the vendor's."""
+    unit: str
+    """What one counts."""
+    per: int
+    """Canonical units in one of these."""
+
+    def shown(self, amount: float) -> float:
+        return round(float(amount) / self.per, 3)
+
+
+def shown_units(runs: Sequence[Run]) -> list[Unit]:
+    """Resources that every run knows and some node has, devices first: clusters are bought for them."""
+    known = [name for name in runs[0].resources if all(name in run.resources for run in runs)]
+    there = [name for name in known if any(has_any(run, name) for run in runs)] or known
+    return [
+        Unit(name, name.rsplit("/", 1)[-1], several(name), per(name)) for name in sorted(there, key=_rank)
+    ]
+
+
+def has_any(run: Run, resource: str) -> bool:
+    return bool(run.nodes.allocatable[:, run.resources.index(resource)].any())
+
+
+def several(resource: str) -> str:
+    """`cores`, `pods`, `GiB`, `GPU`."""
+    unit = unit_of(resource)
+    return f"{unit}s" if resource in (CPU, PODS) else unit
+
+
+def per(resource: str) -> int:
+    if resource == PODS:
+        return 1
+    return GIB if is_whole(resource) else 1000
+
+
+def _rank(resource: str) -> int:
+    if "/" in resource:
+        return 0
+    return 1 + MAIN.index(resource) if resource in MAIN else 1 + len(MAIN)
+
+
+MOST_NAMED = 6
+"""Queues that a sentence names; more is a table."""
+
+
+def use_caption(run: Run, use: UseSeries, summary: Summary, units: Sequence[Unit]) -> str:
+    """`gpu: 71% in use on average, 98% at most (at 3.2 h).`"""
+    utilisation = {resource.name: resource.utilisation for resource in summary.resources}
+    sentences = []
+    for unit in units:
+        at = run.resources.index(unit.resource)
+        capacity, used = use.capacity[:, at], use.used[:, :, at].sum(axis=1)
+        part = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
+        if len(part) and capacity.any():
+            most = f"{spoken_part(float(part.max()))} at most (at {spoken_seconds(use.times[part.argmax()])})"
+            sentences.append(
+                f"{unit.label}: {spoken_part(utilisation[unit.resource])} in use on average, {most}."
+            )
+    return " ".join(sentences) or "Nothing was there to be used."
+
+
+def presence_caption(jobs: JobSeries, counts: Floats, what: str) -> str:
+    """`On average 12.5 jobs waited; most, 80, at 3.2 h.`"""
+    total = counts.sum(axis=1)
+    if not len(total) or not total.any():
+        return f"No job {what}."
+    most = f"most, {spoken_number(float(total.max()))}, at {spoken_seconds(jobs.times[total.argmax()])}"
+    return f"On average {spoken_number(float(total.mean()))} jobs {what}; {most}."
+
+
+def shares_caption(summary: Summary) -> str:
+    """`research held 38% of the cluster on average and was entitled to 40%; ...`"""
+    wanted = sorted(summary.fairness, key=lambda queue: -queue.share)[:MOST_NAMED]
+    if not wanted:
+        return "No queue had jobs."
+    said = [
+        f"{queue.queue} held {spoken_part(queue.share)} of the cluster on average and was entitled to "
+        f"{spoken_part(queue.entitled)}"
+        for queue in wanted
+    ]
+    return "; ".join(said) + "."
+
+
+def waits_caption(summary: Summary) -> str:
+    wait = summary.overall.wait
+    if not wait.count:
+        return "No job started."
+    half, most = spoken_seconds(wait.p50), spoken_seconds(wait.p90)
+    return f"Half of the jobs waited {half} or less, nine of ten {most} or less; {_never(summary)}."
+
+
+def _never(summary: Summary) -> str:
+    never = summary.overall.never_started
+    return f"{never:,} never started" if never else "all of them started"
+
+
+def gantt_caption(run: Run, drawn: Bars) -> str:
+    """How many bars there are, and which are not drawn."""
+    shown = f"{len(drawn):,} bars for {len(run.pod_runs):,} stays of pods on {len(run.nodes.names):,} nodes."
+    if not drawn.left_out:
+        return shown
+    return (
+        f"{shown} Thinned out: the {drawn.left_out:,} shortest bars are left out of this chart, "
+        f"{spoken_part(drawn.time_left_out)} of the time that pods ran; figures and other charts count them."
+    )
+
+
+def heat_caption(run: Run, per_row: int) -> str:
+    nodes = len(run.nodes.names)
+    if per_row > 1:
+        return f"{nodes:,} nodes; every row is the mean of {per_row}."
+    return f"{nodes:,} nodes, a row each."

@@ -1,9 +1,11 @@
 """Workloads: who submits what, when, and for how long; written by hand, generated, or out of a trace."""
 
 from hekla.simulation.workloads.generate import generate, rate_for
+from hekla.simulation.workloads.generator_form import Settings
 from hekla.simulation.workloads.model import (
     Account,
     Fault,
+    GivenGroup,
     Hazards,
     NodeDrains,
     NodeFails,
@@ -16,11 +18,11 @@ from hekla.simulation.workloads.model import (
 from hekla.simulation.workloads.nodes import nodes_of
 from hekla.simulation.workloads.read import read_workload
 from hekla.simulation.workloads.selection import Options
-from hekla.simulation.workloads.settings import Settings
 
 __all__ = [
     "Account",
     "Fault",
+    "GivenGroup",
     "Hazards",
     "NodeDrains",
     "NodeFails",

@@ -17,8 +17,8 @@ from hekla.objects import Manifest, Node, ObjectMeta, PriorityClass, Queue
 from hekla.objects.meta import Amount
 from hekla.objects.quantity import exact
 from hekla.objects.scheduling import QueueSpec
+from hekla.simulation.workloads.generator_form import HOUR, Floats, PodKind, QueueMix, Settings
 from hekla.simulation.workloads.model import Account, Role, Submission, Workload
-from hekla.simulation.workloads.settings import HOUR, Floats, PodKind, QueueMix, Settings
 from hekla.simulation.workloads.shapes import Requests, Shapes
 
 

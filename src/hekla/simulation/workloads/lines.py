@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from hekla.errors import InputError
-from hekla.simulation.workloads.checks import Names, waiting_for_themselves
+from hekla.simulation.workloads.cluster_form import Names, waiting_for_themselves
 from hekla.simulation.workloads.fields import Spot
 from hekla.simulation.workloads.model import Account, Submission
 from hekla.simulation.workloads.selection import Content, Options

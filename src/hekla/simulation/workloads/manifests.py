@@ -17,7 +17,7 @@ from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, VolcanoJob,
 from hekla.objects.batch import PodTemplate
 from hekla.objects.keys import ARRIVES_AT, RUN_SECONDS
 from hekla.simulation.workloads.fields import Spot
-from hekla.simulation.workloads.model import Restart, Role, Submission
+from hekla.simulation.workloads.model import GivenGroup, Restart, Role, Submission
 from hekla.simulation.workloads.shapes import Shapes
 from hekla.simulation.workloads.short_jobs import Entry
 from hekla.simulation.workloads.vcjobs import (
@@ -155,15 +155,16 @@ class _Sorter:
         said = {**first, **notes} if RUN_SECONDS not in notes else notes
         runs = run_seconds_of(said, spot, self._duration, self.result.changed)
         is_rest = group.key in self._busy
+        roles, members = self._roles(group, pods, runs, spot)
         if is_rest:
             self.result.changed["pods that wait in a group that runs: handed in as a job of their own"] += 1
-        if group.spec.sub_group_policy:
-            self.result.changed["a pod group with sub-groups: it is played as one gang"] += 1
+        if group.spec.sub_group_policy and is_rest:
+            self.result.changed["a pod group with sub-groups: its rest is played as one gang"] += 1
         return Submission(
             name=f"{group.metadata.name}-rest" if is_rest else group.metadata.name,
             submitted=self._arrival(group, pods, spot),
             run_seconds=runs,
-            roles=tuple(self._roles(group, pods, runs, spot)),
+            roles=roles,
             queue=group.spec.queue or "default",
             namespace=group.metadata.namespace,
             min_available=1 if is_rest else max(1, group.spec.min_member),
@@ -172,6 +173,7 @@ class _Sorter:
             topology=group.spec.network_topology,
             annotations=without_ours(notes),
             labels=group.metadata.labels,
+            group=None if is_rest else GivenGroup(group.spec, tuple(members)),
         )
 
     def _arrival(self, group: PodGroup, pods: Iterable[Pod], spot: Spot) -> float:
@@ -182,21 +184,30 @@ class _Sorter:
         job = self._jobs.get(f"{group.metadata.namespace}/{of_pod.get(keys.JOB_NAME, '')}")
         return restart_of(job[0]) if job else Restart.POD
 
-    def _roles(self, group: PodGroup, pods: Iterable[Pod], runs: float, spot: Spot) -> Iterator[Role]:
-        """Pods that look alike are one role."""
-        alike: Counter[tuple[str, int, float | None]] = Counter()
-        templates: dict[int, PodTemplate] = {}
-        for pod in pods:
-            template = self._shapes.shared(template_of(pod))
-            templates[id(template)] = template
-            own = seconds_in(pod.metadata.annotations, RUN_SECONDS, spot)
-            name = pod.metadata.annotations.get(keys.TASK_SPEC, "pod")
-            alike[name, id(template), None if own == runs else own] += 1
+    def _roles(
+        self, group: PodGroup, pods: Sequence[Pod], runs: float, spot: Spot
+    ) -> tuple[tuple[Role, ...], list[tuple[ObjectMeta, int]]]:
+        """Pods that look alike are one role; which one each pod has."""
+        looks = [self._look_of(pod, runs, spot) for pod in pods]
+        alike = Counter((name, id(template), own) for name, template, own in looks)
+        templates = {id(template): template for _, template, _ in looks}
         names = Counter(name for name, _, _ in alike)
+        roles = []
         for number, ((name, template_id, own), count) in enumerate(alike.items(), start=1):
             least = group.spec.min_task_member.get(name) if names[name] == 1 else None
             called = name if names[name] == 1 else f"{name}-{number}"
-            yield self._shapes.role(called, count, templates[template_id], least, own)
+            roles.append(self._shapes.role(called, count, templates[template_id], least, own))
+        places = {look: place for place, look in enumerate(alike)}
+        members = [
+            (_own_words(pod), places[name, id(template), own])
+            for pod, (name, template, own) in zip(pods, looks, strict=True)
+        ]
+        return tuple(roles), members
+
+    def _look_of(self, pod: Pod, runs: float, spot: Spot) -> tuple[str, PodTemplate, float | None]:
+        own = seconds_in(pod.metadata.annotations, RUN_SECONDS, spot)
+        name = pod.metadata.annotations.get(keys.TASK_SPEC, "pod")
+        return name, self._shapes.shared(template_of(pod)), None if own == runs else own
 
     def _hand_in_jobs(self) -> None:
         for job, spot in self._jobs.values():
@@ -214,6 +225,11 @@ def group_key(pod: Pod) -> str:
         has_uid = pod.metadata.uid or any(owner.uid for owner in pod.metadata.owner_references)
         name = group_name_for(pod) if has_uid else pod.metadata.name
     return f"{pod.metadata.namespace}/{name}"
+
+
+def _own_words(pod: Pod) -> ObjectMeta:
+    meta = pod.metadata
+    return ObjectMeta(name=meta.name, labels=meta.labels, annotations=without_ours(meta.annotations))
 
 
 def template_of(pod: Pod) -> PodTemplate:

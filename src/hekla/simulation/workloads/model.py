@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hekla.objects import Manifest, Node
+from hekla.objects import Manifest, Node, ObjectMeta, VolcanoJob
 from hekla.objects.batch import PodTemplate
-from hekla.objects.scheduling import NetworkTopology
+from hekla.objects.scheduling import NetworkTopology, PodGroupSpec
 
 
 class Restart(Enum):
@@ -38,6 +38,15 @@ class Role:
     """Its own part of the gang; none where only the job's minimum counts."""
     run_seconds: float | None = None
     """How long its pods run, where that differs from the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenGroup:
+    """A PodGroup with its pods, as they are written."""
+
+    spec: PodGroupSpec
+    pods: tuple[tuple[ObjectMeta, int], ...]
+    """Of each pod its metadata, and which of the roles it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,11 @@ class Submission:
     """Of the PodGroup."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Of the PodGroup."""
+    job: VolcanoJob | None = None
+    """The Job that is handed in, where it is one: its pods are made once its PodGroup is admitted.
+    None: a PodGroup together with its pods."""
+    group: GivenGroup | None = None
+    """The PodGroup and the pods that are handed in, where they are written in full."""
 
     @property
     def key(self) -> str:
@@ -160,6 +174,10 @@ class Workload:
     """The submissions in order of time, afresh at every call."""
     objects: tuple[Manifest, ...] = ()
     """What is there at the start: queues, priority classes, HyperNodes, nodes, pods that run already."""
+    are_manifests: bool = False
+    """All of it is manifests, taken in in their order: of equal queues the first comes first."""
+    not_made: frozenset[str] = frozenset()
+    """By key those pods among the objects that their Job makes only once its PodGroup is admitted."""
     faults: tuple[Fault, ...] = ()
     hazards: Hazards = Hazards()
     count: int | None = None

@@ -11,11 +11,19 @@ from dataclasses import dataclass
 from math import ceil
 
 from hekla.simulation.workloads.model import Account, Submission
-from hekla.simulation.workloads.rows import amount, as_name, cells_of, moment, rows_of
 from hekla.simulation.workloads.selection import Content, Options
 from hekla.simulation.workloads.shapes import GPU, GPU_MODEL, Choice, Requests, Shapes
 from hekla.simulation.workloads.source import Piece, Source
-from hekla.simulation.workloads.trace import Broken, Trace, content_of
+from hekla.simulation.workloads.trace import (
+    Broken,
+    Trace,
+    amount,
+    as_name,
+    cells_of,
+    content_of,
+    moment,
+    rows_of,
+)
 
 GPU_SHARE = "alibabacloud.com/gpu-milli"
 """Thousandths of GPUs."""

@@ -16,12 +16,21 @@ import numpy as np
 
 from hekla.simulation.workloads.model import Account, Restart, Role, Submission
 from hekla.simulation.workloads.openb import cpu_and_memory, gpu_request
-from hekla.simulation.workloads.rows import amount, as_name, cells_of, expect_cells, moment, rows_of
 from hekla.simulation.workloads.selection import Content, Options
 from hekla.simulation.workloads.shapes import GPU_MODEL, Choice, Requests, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
-from hekla.simulation.workloads.trace import Broken, Trace, content_of
+from hekla.simulation.workloads.trace import (
+    Broken,
+    Trace,
+    amount,
+    as_name,
+    cells_of,
+    content_of,
+    expect_cells,
+    moment,
+    rows_of,
+)
 
 TASKS = (
     "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu", "plan_mem",

@@ -16,11 +16,10 @@ import msgspec
 from hekla.errors import InputError
 from hekla.objects.complaint import quoted
 from hekla.simulation.workloads.model import Account, Restart, Submission
-from hekla.simulation.workloads.rows import as_name
 from hekla.simulation.workloads.selection import Content, Options
 from hekla.simulation.workloads.shapes import GPU, Shapes
 from hekla.simulation.workloads.source import Piece, Source
-from hekla.simulation.workloads.trace import Broken, Trace, content_of
+from hekla.simulation.workloads.trace import Broken, Trace, as_name, content_of
 
 CHUNK = 1024 * 1024
 LONGEST_ELEMENT = 64 * 1024 * 1024

@@ -83,6 +83,7 @@ class Content:
     count: int | None = None
     has_dependencies: bool = False
     """Whether some jobs wait for others."""
+    are_manifests: bool = False
     dropped: Counter[str] = field(default_factory=Counter)
     """What was left out before there were any jobs."""
     changed: Counter[str] = field(default_factory=Counter)
@@ -108,6 +109,7 @@ def selected(content: Content, options: Options) -> Workload:
         hazards=content.hazards,
         count=_count(content, options),
         account=account,
+        are_manifests=content.are_manifests,
     )
 
 

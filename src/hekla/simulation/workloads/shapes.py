@@ -6,14 +6,17 @@ has a few thousand shapes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from hekla.controllers.job_admission import DEFAULT_SCHEDULER
-from hekla.objects import Toleration
+from hekla.errors import InputError
+from hekla.objects import Taint, Toleration
 from hekla.objects.batch import PodTemplate
+from hekla.objects.complaint import quoted
+from hekla.objects.keys import DEFAULT_SCHEDULER
 from hekla.objects.meta import Amount
 from hekla.objects.pod import (
     Affinity,
@@ -109,3 +112,28 @@ def one_of_each(values_by_label: Mapping[str, Sequence[str]]) -> Affinity:
         )
     )
     return Affinity(node_affinity=NodeAffinity(required=NodeSelector(node_selector_terms=(term,))))
+
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+_SHAPE = re.compile(r"\A(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?(?::(?P<effect>[A-Za-z]+))?\Z")
+
+
+def taint_of(text: str) -> Taint:
+    """The taint that a word stands for; without an effect it keeps pods away."""
+    key, value, effect = _parts(text, "taint")
+    return Taint(key=key, value=value or "", effect=effect or EFFECTS[0])
+
+
+def toleration_of(text: str) -> Toleration:
+    """The toleration that a word stands for; without a value any is tolerated, without an effect all are."""
+    key, value, effect = _parts(text, "toleration")
+    operator = "Exists" if value is None else "Equal"
+    return Toleration(key=key, operator=operator, value=value or "", effect=effect)
+
+
+def _parts(text: str, what: str) -> tuple[str, str | None, str]:
+    shape = _SHAPE.match(text)
+    if shape is None or (shape["effect"] and shape["effect"] not in EFFECTS):
+        raise InputError(f'{quoted(text)} is no {what}; write it like "dedicated=ml:{EFFECTS[0]}"')
+    return shape["key"], shape["value"], shape["effect"] or ""

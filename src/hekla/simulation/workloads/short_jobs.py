@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hekla.controllers.problems import is_dns_subdomain
+from hekla.cluster.admission.problems import is_dns_subdomain
 from hekla.errors import InputError
 from hekla.objects import Toleration
 from hekla.objects.batch import PodTemplate
@@ -14,8 +14,7 @@ from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import NetworkTopology
 from hekla.simulation.workloads.fields import Fields, Spot, as_part
 from hekla.simulation.workloads.model import Restart, Role, Submission
-from hekla.simulation.workloads.shapes import GPU, Choice, Shapes
-from hekla.simulation.workloads.tolerance import toleration_of
+from hekla.simulation.workloads.shapes import GPU, Choice, Shapes, toleration_of
 
 MOST_PODS = 100_000
 """Pods of one job, as clusters take them in."""

@@ -11,12 +11,19 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from hekla.simulation.workloads.model import Account, Restart, Role, Submission
-from hekla.simulation.workloads.rows import as_name, number
 from hekla.simulation.workloads.selection import Content, Options
 from hekla.simulation.workloads.shapes import MOST_KEPT, Requests, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
-from hekla.simulation.workloads.trace import DEFAULT_QUEUE, Broken, StartsAt, Trace, content_of
+from hekla.simulation.workloads.trace import (
+    DEFAULT_QUEUE,
+    Broken,
+    StartsAt,
+    Trace,
+    as_name,
+    content_of,
+    number,
+)
 
 FIELDS = (
     "job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time used",

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.annotations import read_exit_code, read_seconds
-from hekla.controllers import Action, Event, default_job, problems_of_job
+from hekla.cluster.admission import default_job, problems_of_job
+from hekla.cluster.embedded.options import read_exit_code, read_seconds
+from hekla.controllers import Action, Event
 from hekla.controllers.policy import events_of
 from hekla.errors import InputError
 from hekla.objects import VolcanoJob
+from hekla.objects.batch import JobStatus
 from hekla.objects.keys import ARRIVES_AT, EXIT_CODE, RUN_SECONDS
 from hekla.objects.quantity import read_seconds as read_span
 from hekla.simulation.workloads.fields import Spot, bounded
@@ -40,7 +42,8 @@ def submission_of(
 ) -> Submission:
     """The Job as it is handed in; what a submission cannot say is counted in `changed`."""
     check(job, spot)
-    spec = default_job(job).spec
+    job = default_job(job)
+    spec = job.spec
     notes = job.metadata.annotations
     runs = run_seconds_of(notes, spot, duration, changed)
     count_what_is_lost(job, changed)
@@ -69,6 +72,7 @@ def submission_of(
         topology=spec.network_topology,
         annotations=without_ours(notes),
         labels=job.metadata.labels,
+        job=replace(job, status=JobStatus()),
     )
 
 
@@ -145,7 +149,3 @@ def count_what_is_lost(job: VolcanoJob, changed: Counter[str]) -> None:
     """What pods of a simulation do without."""
     if job.spec.volumes:
         changed["a Job with volumes: it is played without them"] += 1
-    if any(task.depends_on for task in job.spec.tasks):
-        changed["a Job whose tasks wait for each other: all are handed in at once"] += 1
-    if any(task.partition_policy for task in job.spec.tasks):
-        changed["a Job with partitions: it is played as one gang"] += 1

@@ -14,15 +14,13 @@ from hekla.objects import Manifest, Node, Pod, PodGroup, VolcanoJob
 from hekla.objects.documents import Document, Unreadable, decoded, yaml_documents
 from hekla.objects.keys import JOB_API_VERSION
 from hekla.objects.read import files_in
-from hekla.simulation.workloads.checks import (
+from hekla.simulation.workloads.cluster_form import (
     Names,
     check_dependencies,
     check_faults,
     check_generated,
     check_names,
     check_objects,
-)
-from hekla.simulation.workloads.cluster_form import (
     fault_of,
     hazards_of,
     nodes_in,
@@ -31,7 +29,7 @@ from hekla.simulation.workloads.cluster_form import (
 )
 from hekla.simulation.workloads.fields import AnyKey, Fields, Spot, as_a, as_manifest, is_manifest
 from hekla.simulation.workloads.generate import generate
-from hekla.simulation.workloads.generator_form import read_settings
+from hekla.simulation.workloads.generator_form import Settings, read_settings
 from hekla.simulation.workloads.manifests import Placed, sorted_out, youngest
 from hekla.simulation.workloads.model import (
     Account,
@@ -41,7 +39,6 @@ from hekla.simulation.workloads.model import (
     Workload,
 )
 from hekla.simulation.workloads.selection import Content, Jobs, Options
-from hekla.simulation.workloads.settings import Settings
 from hekla.simulation.workloads.shapes import Shapes
 from hekla.simulation.workloads.short_jobs import OVERRIDES, Entry, repeated, short_job, with_overrides
 from hekla.simulation.workloads.source import Source
@@ -72,6 +69,8 @@ class Draft:
     hazards: Hazards = field(default_factory=Hazards)
     settings: tuple[Settings, int, Spot] | None = None
     changed: Counter[str] = field(default_factory=Counter)
+    are_manifests: bool = True
+    """Nothing so far is in words of our own."""
     is_recorded: bool = False
     """Whether it is what a cluster was found to be, and not what somebody has written."""
 
@@ -102,6 +101,7 @@ class Draft:
     def head(self, data: object, spot: Spot, known: Iterable[str]) -> None:
         """A map in our own words."""
         fields = Fields(data, spot, frozenset(known))
+        self.are_manifests = False
         self.name = fields.text("name", self.name)
         for place, item in fields.items("queues"):
             self.objects.append((queue_of(item, place), place))
@@ -171,6 +171,7 @@ class Draft:
             hazards=self.hazards,
             count=count_of(entries, generated),
             has_dependencies=any(entry.submission.after for entry in entries),
+            are_manifests=self.are_manifests,
             dropped=found.dropped,
             changed=found.changed + self.changed,
         )

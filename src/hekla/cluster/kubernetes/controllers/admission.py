@@ -10,9 +10,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from hekla.cluster.kubernetes.context import Tell
-from hekla.cluster.store import Store
-from hekla.controllers import (
+from hekla.cluster.admission import (
     Problem,
     default_job,
     default_queue,
@@ -20,6 +18,8 @@ from hekla.controllers import (
     problems_of_job_update,
     problems_of_queue,
 )
+from hekla.cluster.kubernetes.context import Tell
+from hekla.cluster.store import Store
 from hekla.objects import Manifest, Queue, VolcanoJob
 
 MOST_REPLICAS = 100_000

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+from hekla.cluster.admission import default_pod_group
 from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.context import ControllerContext
 from hekla.cluster.kubernetes.controllers.job_services import JobServices
@@ -26,7 +27,6 @@ from hekla.controllers import (
     PutPodGroup,
     PutQueue,
     RecordEvent,
-    default_pod_group,
 )
 from hekla.controllers.phases import FINISHED, Phase, phase_of
 from hekla.controllers.requests import job_owner

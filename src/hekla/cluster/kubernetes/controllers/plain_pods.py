@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 from msgspec import to_builtins
 
+from hekla.cluster.admission import default_pod_group
 from hekla.cluster.kubernetes.api.client import Client, Refused
 from hekla.cluster.kubernetes.api.versions import Versioned
 from hekla.cluster.kubernetes.context import ControllerContext
@@ -17,7 +18,7 @@ from hekla.cluster.kubernetes.outbox import WriteRank
 from hekla.cluster.kubernetes.writer import Body, group_spec_body, meta_body
 from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
-from hekla.controllers import default_pod_group, pod_group_for
+from hekla.controllers import pod_group_for
 from hekla.controllers.podgroup import controller_of, group_name_for
 from hekla.errors import ClusterError
 from hekla.objects import Namespace, OwnerReference, Pod, PodGroup

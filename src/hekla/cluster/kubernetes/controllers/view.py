@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from hekla.cluster.kubernetes.assumptions import LONG_AGO
 from hekla.cluster.kubernetes.controllers.admission import ReadAdmission
 from hekla.cluster.store import Store
-from hekla.controllers.job_admission import DEFAULT_QUEUE
 from hekla.controllers.requests import follows
 from hekla.objects import (
     Manifest,
@@ -25,7 +24,7 @@ from hekla.objects import (
     VolcanoJob,
 )
 from hekla.objects.batch import JobStatus
-from hekla.objects.keys import CLOSED_BY_PARENT, OUT_OF_SYNC
+from hekla.objects.keys import CLOSED_BY_PARENT, DEFAULT_QUEUE, OUT_OF_SYNC
 from hekla.objects.scheduling import PodGroupSpec
 
 M = TypeVar("M", bound=Manifest)

@@ -1,4 +1,4 @@
-"""Witness: watches an embedded cluster and enters in a book what happens, to be measured and drawn."""
+"""Observer: watches an embedded cluster and enters in a log what happens, to be measured and drawn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hekla.cluster.embedded import EmbeddedCluster
-from hekla.cluster.embedded.annotations import read_seconds
+from hekla.cluster.embedded.options import read_seconds
 from hekla.cluster.node_usage import is_finished
 from hekla.engine.model.requests import demand_of
 from hekla.engine.model.resources import Resources, read_resources, total
@@ -15,9 +15,8 @@ from hekla.errors import InputError
 from hekla.objects import Manifest, Node, Pod, PodGroup
 from hekla.objects.keys import GROUP_NAME, RUN_SECONDS
 from hekla.scheduler.cycle import CycleReport
-from hekla.simulation.book import Book
-from hekla.simulation.run import NOTHING, Ending, Run, State
-from hekla.simulation.sampling import Sampler
+from hekla.simulation.event_log import RunLog
+from hekla.simulation.run import NOTHING, Ending, Run, Sampler, State
 
 EVICTED = ("DisruptionTarget", "True")
 
@@ -34,13 +33,13 @@ class Watched:
     failed: set[str] = field(default_factory=set)
 
 
-class Witness:
+class Observer:
     """From the moment at which it is called in, whatever happens to nodes and pods is entered."""
 
     def __init__(self, cluster: EmbeddedCluster, *, period: float = 1.0) -> None:
         self._cluster = cluster
         self._start = cluster.now
-        self._book = Book()
+        self._log = RunLog()
         self._jobs: dict[str, Watched] = {}
         self._began: dict[str, float] = {}
         self._sampler = Sampler(period)
@@ -65,9 +64,9 @@ class Witness:
         match before, after:
             case None, Node() as node:
                 room = read_resources(node.status.allocatable)
-                self._book.node_up(node.metadata.name, room, self._now)
+                self._log.node_up(node.metadata.name, room, self._now)
             case Node() as node, None:
-                self._book.node_down(node.metadata.name, self._now)
+                self._log.node_down(node.metadata.name, self._now)
             case None, PodGroup() as group:
                 self._meet(group)
             case ((Pod() | None), (Pod() | None)):
@@ -79,7 +78,7 @@ class Witness:
         name = next((owner.name for owner in owners if owner.kind == "Job"), group.metadata.name)
         key = f"{group.metadata.namespace}/{name}"
         if key not in self._jobs:
-            row = self._book.enter_job(
+            row = self._log.enter_job(
                 key,
                 user="",
                 queue=group.spec.queue or "default",
@@ -88,8 +87,8 @@ class Witness:
                 estimate=None,
                 minimum=group.spec.min_member,
                 pods=0,
-                shape=self._book.shapes.number_of({}),
-                size=self._book.sizes.number_of({}),
+                shape=self._log.shapes.number_of({}),
+                size=self._log.sizes.number_of({}),
             )
             self._jobs[key] = Watched(row, group.spec.min_member)
         self._jobs[group.key] = self._jobs[key]
@@ -115,15 +114,15 @@ class Witness:
         job.running += 1
         job.succeeded.discard(pod.key)
         job.failed.discard(pod.key)
-        rows = self._book.jobs
+        rows = self._log.jobs
         if math.isnan(rows.started[job.row]) and job.running + len(job.succeeded) >= max(1, job.minimum):
-            self._book.start(job.row, self._now)
+            self._log.start(job.row, self._now)
 
     def _end(self, before: Pod, after: Pod | None, job: Watched) -> None:
         job.running -= 1
         began, ending = self._began.pop(before.key), _ending_of(before, after)
         self._enter(before, job, began, ending)
-        rows = self._book.jobs
+        rows = self._log.jobs
         rows.evictions[job.row] += ending is Ending.EVICTED
         rows.failures[job.row] += ending is Ending.FAILED
         if ending is Ending.DONE:
@@ -134,11 +133,11 @@ class Witness:
 
     def _enter(self, pod: Pod, job: Watched, began: float, ending: Ending) -> None:
         is_kept = ending in (Ending.DONE, Ending.CUT)
-        self._book.enter_stint(
+        self._log.enter_pod_run(
             job=job.row,
             pod=list(job.requests).index(pod.key),
-            shape=self._book.shapes.number_of(job.requests[pod.key]),
-            node=self._book.nodes.number_of(pod.spec.node_name),
+            shape=self._log.shapes.number_of(job.requests[pod.key]),
+            node=self._log.nodes.number_of(pod.spec.node_name),
             began=began,
             ended=self._now,
             ending=ending,
@@ -146,7 +145,7 @@ class Witness:
             beneficiary=NOTHING,
         )
 
-    def testify(self, title: str, conf: str) -> Run:
+    def run(self, title: str, conf: str) -> Run:
         """What was seen so far."""
         for pod in self._cluster.all_of(Pod):
             job = self._job_of(pod)
@@ -154,25 +153,25 @@ class Witness:
                 self._enter(pod, job, self._began[pod.key], Ending.CUT)
         for job in dict.fromkeys(self._jobs.values()):
             self._sum_up(job)
-        return self._book.closed(
+        return self._log.closed(
             title=title,
             conf=conf,
             seed=0,
             end=self._now,
             is_complete=self._cluster.next_event_at() is None,
             cycles=self._cycles,
-            samples=self._sampler.samples(self._book.queues.names, self._resources),
+            samples=self._sampler.samples(self._log.queues.names, self._resources),
             resources=self._resources,
             wall_seconds=0.0,
         )
 
     def _sum_up(self, job: Watched) -> None:
-        rows, row = self._book.jobs, job.row
+        rows, row = self._log.jobs, job.row
         requests = list(job.requests.values())
         rows.pods[row] = len(requests)
-        rows.size[row] = self._book.sizes.number_of(total(requests))
+        rows.size[row] = self._log.sizes.number_of(total(requests))
         if requests:
-            rows.shape[row] = self._book.shapes.number_of(requests[0])
+            rows.shape[row] = self._log.shapes.number_of(requests[0])
         rows.state[row] = _state_of(job, has_started=not math.isnan(rows.started[row]))
         if rows.state[row] in (State.WAITING, State.RUNNING):
             rows.finished[row] = math.nan

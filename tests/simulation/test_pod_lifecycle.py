@@ -1,4 +1,4 @@
-"""What happens on the stage, by hand."""
+"""What happens on the cluster, by hand."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_time_can_be_limited_and_what_still_runs_is_cut():
     run = play([job("a", 0, 100), job("b", 50, 10)], until=20)
     assert (run.end, run.is_complete) == (20, False)
     assert run.jobs.state.tolist() == [State.RUNNING]
-    assert (run.stints.ending.tolist(), run.stints.ended.tolist()) == ([Ending.CUT], [20])
+    assert (run.pod_runs.ending.tolist(), run.pod_runs.ended.tolist()) == ([Ending.CUT], [20])
 
 
 def test_a_job_in_a_queue_that_does_not_exist_is_refused_and_told():
@@ -115,15 +115,15 @@ def test_evicted_work_starts_again_from_zero():
         "high": (15, 35),
     }
     assert run.jobs.evictions.tolist() == [1, 0]
-    first = run.stints.ending.tolist().index(Ending.EVICTED)
-    assert (run.stints.began[first], run.stints.ended[first], run.stints.kept[first]) == (0, 15, 0)
-    assert run.stints.beneficiary[first] == 1
+    first = run.pod_runs.ending.tolist().index(Ending.EVICTED)
+    assert (run.pod_runs.began[first], run.pod_runs.ended[first], run.pod_runs.kept[first]) == (0, 15, 0)
+    assert run.pod_runs.beneficiary[first] == 1
 
 
 def test_evicted_work_goes_on_from_its_last_checkpoint():
     run = preempted(checkpoint_seconds=4)
-    first = run.stints.ending.tolist().index(Ending.EVICTED)
-    assert run.stints.kept[first] == 8
+    first = run.pod_runs.ending.tolist().index(Ending.EVICTED)
+    assert run.pod_runs.kept[first] == 8
     high_ends = times(run)["high"][1]
     assert times(run)["low"][1] == high_ends + 92
 
@@ -151,8 +151,8 @@ def test_or_with_its_whole_job():
     )
     assert times(run) == {"a": (0, 11)}
     assert run.jobs.restarts.tolist() == [1]
-    assert sorted(run.stints.ending.tolist()) == [Ending.DONE, Ending.DONE, Ending.FAILED, Ending.STOPPED]
-    assert sorted(run.stints.kept.tolist()) == [3, 3, 7, 7]
+    assert sorted(run.pod_runs.ending.tolist()) == [Ending.DONE, Ending.DONE, Ending.FAILED, Ending.STOPPED]
+    assert sorted(run.pod_runs.kept.tolist()) == [3, 3, 7, 7]
 
 
 def test_or_ends_it():
@@ -164,15 +164,15 @@ def test_or_ends_it():
 def test_a_node_that_fails_takes_its_pods_with_it_and_may_come_back():
     run = play([job("a", 0, 10, cpu=4)], faults=[NodeFails(6, "n1", for_seconds=20)])
     assert times(run) == {"a": (0, 36)}
-    assert run.stints.ending.tolist() == [Ending.LOST, Ending.DONE]
+    assert run.pod_runs.ending.tolist() == [Ending.LOST, Ending.DONE]
     assert min(zip(run.nodes.service_began.tolist(), run.nodes.service_ended.tolist(), strict=True)) == (0, 6)
 
 
 def test_a_node_that_is_drained_gives_its_pods_a_grace_period():
     faults = [NodeDrains(6, "n1", for_seconds=100)]
     run = play([job("a", 0, 50, cpu=4)], [node("n1"), node("n2", cpu=2)], faults=faults, grace_seconds=3)
-    assert run.stints.ending.tolist() == [Ending.EVICTED, Ending.DONE]
-    assert (run.stints.ended[0], run.stints.began[1]) == (9, 106)
+    assert run.pod_runs.ending.tolist() == [Ending.EVICTED, Ending.DONE]
+    assert (run.pod_runs.ended[0], run.pod_runs.began[1]) == (9, 106)
 
 
 def test_nodes_may_be_added():
@@ -247,7 +247,7 @@ def test_the_same_run_twice_is_the_same():
         return play(jobs, [node("n1"), node("n2")], hazards=hazards, seed=7)
 
     one, other = once(), once()
-    for columns in ("jobs", "stints", "nodes", "samples"):
+    for columns in ("jobs", "pod_runs", "nodes", "samples"):
         for name, column in vars(getattr(one, columns)).items():
             assert np.array_equal(
                 np.asarray(column),
@@ -320,15 +320,15 @@ def test_a_pod_that_ends_when_its_node_fails_has_ended():
 def test_a_service_runs_up_to_the_limit_of_time():
     run = play([job("svc", 0, math.inf)], until=3600)
     assert (run.end, run.is_complete) == (3600, False)
-    assert run.stints.ended.tolist() == [3600]
+    assert run.pod_runs.ended.tolist() == [3600]
 
 
 def test_work_that_is_done_twice_is_lost_once():
     quick = type(role(2, 1))("w", 2, role(2, 1).template, run_seconds=40)
     both = type(job("x", 0, 1))("a", 0, 100, (role(1, 1, "m"), quick), restart=Restart.JOB, fails_after=80)
     run = play([both], grace_seconds=0)
-    lengths = run.stints.ended - run.stints.began
-    assert (lengths - run.stints.kept).sum() == 80 + 2 * 40
+    lengths = run.pod_runs.ended - run.pod_runs.began
+    assert (lengths - run.pod_runs.kept).sum() == 80 + 2 * 40
 
 
 def test_a_queue_that_admission_refuses_is_not_there():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from little_cluster import job, open_queue_named, policy, task
 from msgspec.structs import replace
 
-from hekla.controllers import default_job, problems_of_job, problems_of_job_update, warnings_of_job
+from controllers.little_cluster import job, open_queue_named, policy, task
+from hekla.cluster.admission import default_job, problems_of_job, problems_of_job_update, warnings_of_job
 from hekla.objects.batch import DependsOn, JobVolume, LifecyclePolicy, PartitionPolicy, PodTemplate
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
 from hekla.objects.scheduling import NetworkTopology

@@ -1,4 +1,4 @@
-"""Lives: what becomes of jobs and their pods on the stage, from the moment they enter until they are over."""
+"""Lifecycle: what becomes of jobs and their pods, from the moment they enter until they are over."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from hekla.cluster import conditions
+from hekla.controllers.expand import is_admitted, task_of, tasks_to_make
 from hekla.engine.framework.decisions import Bind, Evict, Nominate, OpenGate, UpdatePodGroup
 from hekla.engine.model.job import RUNNING
 from hekla.engine.state.live import LiveState
 from hekla.objects import Condition, Pod
 from hekla.objects.pod import PodStatus
+from hekla.objects.scheduling import PodGroupStatus
 from hekla.simulation.agenda import Agenda
-from hekla.simulation.book import Book
-from hekla.simulation.hazards import Dice
+from hekla.simulation.event_log import RunLog
 from hekla.simulation.jobs import Doing, SimJob, SimPod
-from hekla.simulation.options import Options
+from hekla.simulation.options import Dice, Options
 from hekla.simulation.run import NOTHING, Ending, State
 from hekla.simulation.workloads import Restart
 
 
-class Lives:
+class PodLifecycle:
     """The jobs that are there. `on_close` hears of each that is over.
 
     `is_watchful` says that the configuration acts on running pods by itself: every change is news.
@@ -33,25 +34,30 @@ class Lives:
         self,
         live: LiveState,
         agenda: Agenda,
-        book: Book,
+        log: RunLog,
         *,
         dice: Dice,
         options: Options,
         on_close: Callable[[SimJob], None],
         is_watchful: bool,
+        keeps_groups: bool,
     ) -> None:
         self.jobs: dict[str, SimJob] = {}
         self.pods_on: dict[str, dict[SimPod, None]] = {}
         self.has_news = True
         """Something has changed that a cycle would decide on."""
+        self.has_made_pods = False
+        """A Job was admitted: its pods wait for the very next cycle, however coarse the precision is."""
         self._live = live
         self._agenda = agenda
-        self._book = book
+        self._log = log
         self._dice = dice
         self._options = options
         self._on_close = on_close
         self._is_watchful = is_watchful
+        self._keeps_groups = keeps_groups
         self._pods: dict[str, SimPod] = {}
+        self._job_by_group: dict[str, SimJob] = {}
         self._running = PodStatus(phase="Running")
         """How all pods fare that the latest cycle has started."""
         self._ending: dict[SimJob, None] = {}
@@ -76,14 +82,59 @@ class Lives:
         """A job appears with its pods, which may run already."""
         self.jobs[job.key] = job
         if job.group is not None:
+            self._job_by_group[job.group.key] = job
             self._live.note(job.group)
         for pod in job.pods:
+            if pod.doing is Doing.NOT_MADE:
+                self._restless += 1
+                continue
             self._pods[pod.manifest.key] = pod
             self._live.note(pod.manifest)
             if pod.doing is Doing.RUNNING:
                 self._begin(pod, pod.node)
             elif pod.doing is Doing.WAITING:
                 self._restless += 1
+        self._make_pods(job)
+        self.stir()
+
+    # What a Job's controller does
+
+    def _make_pods(self, job: SimJob) -> None:
+        """Pods that are missing are made, as long as the PodGroup is admitted."""
+        if not job.has_controller or not is_admitted(job.group):
+            return
+        missing = [pod for pod in job.pods if pod.doing is Doing.NOT_MADE]
+        if job.waits_for_tasks and missing:
+            assert job.manifest is not None
+            tasks = tasks_to_make(job.manifest, [pod.manifest for pod in job.pods if pod.is_made])
+            missing = [pod for pod in missing if task_of(pod.manifest) in tasks]
+        self.has_made_pods |= bool(missing)
+        for pod in missing:
+            self._make(pod)
+
+    def _make(self, pod: SimPod) -> None:
+        meta = pod.manifest.metadata
+        number = f"~{pod.generation}" if pod.generation > 1 else ""
+        fresh = replace(
+            meta,
+            uid=f"{meta.namespace}/{meta.name}{number}",
+            creation_timestamp=self._agenda.stamp(),
+            deletion_timestamp=None,
+            deletion_grace_period_seconds=None,
+        )
+        pod.manifest = Pod(metadata=fresh, spec=pod.spec)
+        pod.doing = Doing.WAITING
+        self._pods[pod.manifest.key] = pod
+        self._live.note(pod.manifest)
+        self.stir()
+
+    def _renew_group(self, job: SimJob) -> None:
+        """A Job that starts again gives its place in the queue up and asks anew."""
+        assert job.group is not None, f"{job.key} has no PodGroup"
+        self._live.forget(job.group)
+        fresh = replace(job.group.metadata, creation_timestamp=self._agenda.stamp())
+        job.group = replace(job.group, metadata=fresh, status=PodGroupStatus())
+        self._live.note(job.group)
         self.stir()
 
     # Decisions
@@ -113,7 +164,7 @@ class Lives:
             self.send_away(pod, decision.reason, decision.beneficiary)
         elif pod.doing is Doing.LEAVING and pod.leaves_as is not Ending.EVICTED:
             # It leaves with another pod of its job already, and is counted as chosen all the same.
-            self._book.jobs.evictions[pod.job.row] += 1
+            self._log.jobs.evictions[pod.job.row] += 1
             pod.leaves_as, pod.beneficiary = Ending.EVICTED, decision.beneficiary
 
     def nominate(self, decision: Nominate) -> None:
@@ -134,7 +185,7 @@ class Lives:
         self.stir()
 
     def update_group(self, decision: UpdatePodGroup) -> None:
-        job = self.jobs.get(decision.pod_group)
+        job = self._job_by_group.get(decision.pod_group)
         if job is None or job.group is None:
             return
         before = job.group.status
@@ -142,11 +193,15 @@ class Lives:
         self._live.note(job.group)
         if before.phase != decision.status.phase:
             self._free()
+            self._make_pods(job)
 
     def end_of_decisions(self) -> None:
-        """All decisions of a cycle are carried out: whoever waits still may be next."""
+        """All decisions of a cycle are carried out: what waits still may be next."""
         if self._unconfirmed:
             self._free()
+        for job in self._unconfirmed:
+            if job.waits_for_tasks:
+                self._make_pods(job)
 
     def confirm(self) -> None:
         """Write what a cycle would have written that was left out because nobody waited."""
@@ -169,9 +224,9 @@ class Lives:
         job.running += 1
         if not job.has_started and job.running + job.done >= job.needed:
             job.has_started = True
-            self._book.start(job.row, now)
+            self._log.start(job.row, now)
         left = pod.work - pod.saved
-        chance, own = self._dice.pod_fails_after(job.key, pod.number, pod.lives), _fails_after(pod)
+        chance, own = self._dice.pod_fails_after(job.key, pod.number, pod.generation), _fails_after(pod)
         trouble = min(chance, own)
         is_trouble = trouble < left or own <= left
         act, span = (self._fail, trouble) if is_trouble else (self._finish, left)
@@ -200,23 +255,31 @@ class Lives:
             if pod.doing is Doing.DONE and pod.manifest.status.phase == "Running":
                 pod.manifest = replace(pod.manifest, status=replace(pod.manifest.status, phase="Succeeded"))
                 self._live.note(pod.manifest)
+        if job.waits_for_tasks:
+            self._make_pods(job)
         self._free()
 
     def _close(self, job: SimJob, state: State) -> None:
-        """The job is over: nothing of it stays."""
+        """The job is over; nothing of it stays but, among manifests, a PodGroup that no Job takes with it."""
+        stays = self._keeps_groups and state is State.COMPLETED and not job.has_controller
+        if stays:
+            self._show_ends(job)
         for pod in job.pods:
             if pod.doing in (Doing.RUNNING, Doing.LEAVING):
                 ending = pod.leaves_as if pod.doing is Doing.LEAVING else Ending.STOPPED
                 self._leave(pod, ending, self._kept(pod))
-            elif pod.doing is Doing.WAITING:
+            elif pod.doing in (Doing.WAITING, Doing.NOT_MADE):
                 self._restless -= 1
+            if pod.is_made:
+                del self._pods[pod.manifest.key]
+                if not stays:
+                    self._live.forget(pod.manifest)
             pod.doing = Doing.GONE
-            del self._pods[pod.manifest.key]
-            self._live.forget(pod.manifest)
-        if job.group is not None:
+        if job.group is not None and not stays:
+            del self._job_by_group[job.group.key]
             self._live.forget(job.group)
         del self.jobs[job.key]
-        self._book.finish(job.row, self._agenda.now, state)
+        self._log.finish(job.row, self._agenda.now, state)
         self._on_close(job)
         self._free()
 
@@ -225,7 +288,7 @@ class Lives:
     def _fail(self, pod: SimPod) -> None:
         """The pod ends by itself, too early."""
         pod.job.fails_after = None if pod.number == 0 else pod.job.fails_after
-        self._book.jobs.failures[pod.job.row] += 1
+        self._log.jobs.failures[pod.job.row] += 1
         self._lose(pod, Ending.FAILED)
 
     def _lose(self, pod: SimPod, ending: Ending) -> None:
@@ -237,7 +300,7 @@ class Lives:
         """All that is on the node is lost at once; then their jobs answer."""
         running = [pod for pod in self.pods_on[name] if pod.doing is Doing.RUNNING]
         for pod in list(self.pods_on[name]):
-            self._book.jobs.failures[pod.job.row] += 1
+            self._log.jobs.failures[pod.job.row] += 1
             self._stop(pod, Ending.LOST if pod.doing is Doing.RUNNING else pod.leaves_as)
         for job in dict.fromkeys(pod.job for pod in running):
             self._answer_loss(job)
@@ -253,24 +316,28 @@ class Lives:
 
     def _begin_anew(self, job: SimJob) -> None:
         """All pods that run are sent away and wait again; those that are done have to do it again."""
-        self._book.jobs.restarts[job.row] += 1
+        self._log.jobs.restarts[job.row] += 1
+        if job.has_controller:
+            self._renew_group(job)
         for pod in job.pods:
             if pod.doing is Doing.RUNNING:
                 self._start_leaving(pod, Ending.STOPPED, "the job starts again")
             elif pod.doing is Doing.DONE:
                 self._do_again(pod)
+            elif pod.doing is Doing.WAITING and job.has_controller:
+                self._unmake(pod)
         self._free()
 
     def _do_again(self, pod: SimPod) -> None:
         pod.job.done -= 1
         saved = _saved_of(pod.job, pod.work)
-        self._book.undo_stint(pod.last_stint, max(0.0, saved - pod.saved))
+        self._log.undo_pod_run(pod.last_run, max(0.0, saved - pod.saved))
         pod.saved = saved
         self._come_back(pod)
 
     def send_away(self, pod: SimPod, reason: str, beneficiary: str) -> None:
         """The pod is evicted, and its job answers that."""
-        self._book.jobs.evictions[pod.job.row] += 1
+        self._log.jobs.evictions[pod.job.row] += 1
         self._start_leaving(pod, Ending.EVICTED, reason)
         pod.beneficiary = beneficiary
         self._answer_loss(pod.job)
@@ -302,7 +369,7 @@ class Lives:
         self._stop(pod, pod.leaves_as)
 
     def _stop(self, pod: SimPod, ending: Ending) -> None:
-        """The pod's stint is over, and it waits for another one."""
+        """The pod's pod run is over, and it waits for another one."""
         kept = self._kept(pod)
         self._leave(pod, ending, kept)
         pod.saved += kept
@@ -311,26 +378,26 @@ class Lives:
     def _come_back(self, pod: SimPod) -> None:
         """The pod waits under its old name, as one that was made just now."""
         self._live.forget(pod.manifest)
-        pod.lives += 1
-        meta = pod.manifest.metadata
-        fresh = replace(
-            meta,
-            uid=f"{meta.namespace}/{meta.name}~{pod.lives}",
-            creation_timestamp=self._agenda.stamp(),
-            deletion_timestamp=None,
-            deletion_grace_period_seconds=None,
-        )
-        pod.manifest = Pod(metadata=fresh, spec=pod.spec)
-        pod.doing = Doing.WAITING
+        pod.generation += 1
         self._restless += 1
-        self._live.note(pod.manifest)
+        if not pod.job.has_controller:
+            self._make(pod)
+            return
+        self._unmake(pod)
+        self._make_pods(pod.job)
+
+    def _unmake(self, pod: SimPod) -> None:
+        """The pod is gone until its Job makes it again."""
+        self._live.forget(pod.manifest)
+        del self._pods[pod.manifest.key]
+        pod.doing = Doing.NOT_MADE
         self.stir()
 
-    # Stints
+    # PodRuns
 
     def _leave(self, pod: SimPod, ending: Ending, kept: float) -> None:
         """The pod gives up its node."""
-        self._enter_stint(pod, ending, kept)
+        self._enter_pod_run(pod, ending, kept)
         del self.pods_on[pod.node][pod]
         self._agenda.drop(pod)
         pod.node, pod.beneficiary = "", ""
@@ -339,13 +406,13 @@ class Lives:
         elif pod.doing is Doing.LEAVING:
             self._restless -= 1
 
-    def _enter_stint(self, pod: SimPod, ending: Ending, kept: float) -> None:
-        beneficiary = self.jobs.get(pod.beneficiary)
-        pod.last_stint = self._book.enter_stint(
+    def _enter_pod_run(self, pod: SimPod, ending: Ending, kept: float) -> None:
+        beneficiary = self._job_by_group.get(pod.beneficiary)
+        pod.last_run = self._log.enter_pod_run(
             job=pod.job.row,
             pod=pod.number,
             shape=pod.shape,
-            node=self._book.nodes.number_of(pod.node),
+            node=self._log.nodes.number_of(pod.node),
             began=pod.began,
             ended=self._agenda.now,
             ending=ending,
@@ -354,7 +421,7 @@ class Lives:
         )
 
     def _worked(self, pod: SimPod) -> float:
-        """Seconds of work in this stint; one that leaves has stopped working."""
+        """Seconds of work in this pod run; one that leaves has stopped working."""
         if pod.doing is Doing.LEAVING:
             return pod.worked
         return max(0.0, self._agenda.now - pod.began - self._options.start_seconds)
@@ -367,10 +434,10 @@ class Lives:
         """Time is over: what still runs is entered as far as it has come."""
         for job in self.jobs.values():
             if job.running + job.done < job.needed:
-                self._book.jobs.state[job.row] = State.WAITING
+                self._log.jobs.state[job.row] = State.WAITING
             for pod in job.pods:
                 if pod.node:
-                    self._enter_stint(pod, Ending.CUT, self._worked(pod))
+                    self._enter_pod_run(pod, Ending.CUT, self._worked(pod))
 
 
 def _saved_of(job: SimJob, reached: float) -> float:

@@ -1,14 +1,15 @@
-"""Admission of queues: shares that fit into each other, and a tree that is one."""
+"""Admission of queues: what is filled in, what is refused in the tree that they join, parents first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from msgspec.structs import replace
 
-from hekla.controllers.problems import Problem, is_dns_subdomain, problems_of_amounts, readable
-from hekla.controllers.queue_shares import problems_of_shares
+from hekla.cluster.admission.problems import Problem, is_dns_subdomain, problems_of_amounts, readable
+from hekla.controllers import loaded_queue, standing_queues
 from hekla.controllers.queue_tree import (
     ROOT,
     Queues,
@@ -18,6 +19,7 @@ from hekla.controllers.queue_tree import (
     height_of,
     parent_of,
 )
+from hekla.controllers.usage import Amounts, plus
 from hekla.objects import Queue, keys
 from hekla.objects.quantity import exact
 
@@ -169,3 +171,137 @@ def problems_of_queue_deletion(
     if check_allocated_pods and name in queues and has_allocated_pods(queues[name]):
         return [Problem("metadata.name", f'queue "{name}" still has pods')]
     return []
+
+
+Share = Callable[[Queue], Amounts]
+
+
+def guarantee_of(queue: Queue) -> Amounts:
+    return readable(queue.spec.guarantee.resource)
+
+
+def deserved_of(queue: Queue) -> Amounts:
+    return readable(queue.spec.deserved)
+
+
+def capability_of(queue: Queue) -> Amounts:
+    return readable(queue.spec.capability)
+
+
+SHARES: tuple[tuple[str, Share], ...] = (("guarantee.resource", guarantee_of), ("deserved", deserved_of))
+
+
+def problems_of_shares(queue: Queue, others: Queues) -> list[Problem]:
+    """What does not fit between the queue, those above and those below."""
+    tree = {**others, queue.metadata.name: queue}
+    return [
+        *_above_ancestor(queue, tree),
+        *_more_than_parent_has(queue, tree),
+        *_less_than_children_need(queue, tree),
+    ]
+
+
+def _above_ancestor(queue: Queue, tree: Queues) -> Iterator[Problem]:
+    for name, amount in capability_of(queue).items():
+        for above in ancestors_of(queue, tree):
+            limit = capability_of(above).get(name)
+            if limit is None:
+                continue
+            if amount > limit:
+                message = f'"{amount}" exceeds "{limit}", the capability of queue "{above.metadata.name}"'
+                yield Problem(f"spec.capability[{name}]", message)
+            break
+
+
+def _more_than_parent_has(queue: Queue, tree: Queues) -> Iterator[Problem]:
+    parent = tree.get(parent_of(queue))
+    if parent is None or parent.metadata.name == ROOT:
+        return
+    for word, share in SHARES:
+        has = share(parent)
+        for name, amount in _sum(share, children_of(parent.metadata.name, tree)).items():
+            if amount > has.get(name, Decimal(0)):
+                message = (
+                    f'all queues below "{parent.metadata.name}" together have "{amount}",'
+                    f' more than its own "{has.get(name, 0)}"'
+                )
+                yield Problem(f"spec.{word}[{name}]", message)
+
+
+def _less_than_children_need(queue: Queue, tree: Queues) -> Iterator[Problem]:
+    children = children_of(queue.metadata.name, tree)
+    own = capability_of(queue)
+    for child in children:
+        for name, amount in _largest_capability(child, tree).items():
+            if name in own and own[name] < amount:
+                message = f'"{own[name]}" is below "{amount}", set in or below queue "{child.metadata.name}"'
+                yield Problem(f"spec.capability[{name}]", message)
+    for word, share in SHARES:
+        has = share(queue)
+        for name, amount in _sum(share, children).items():
+            if amount > has.get(name, Decimal(0)):
+                message = f'"{has.get(name, 0)}" is below "{amount}", the sum of the queues below'
+                yield Problem(f"spec.{word}[{name}]", message)
+
+
+def _sum(share: Share, queues: list[Queue]) -> Amounts:
+    total: Amounts = {}
+    for queue in queues:
+        total = plus(total, share(queue))
+    return total
+
+
+def _largest_capability(queue: Queue, tree: Queues) -> Amounts:
+    """The capability of a subtree: what its top sets, else the largest that is set further down."""
+    below: Amounts = {}
+    for child in children_of(queue.metadata.name, tree):
+        for name, amount in _largest_capability(child, tree).items():
+            below[name] = max(below.get(name, amount), amount)
+    return below | capability_of(queue)
+
+
+@dataclass
+class Admitted:
+    """The queues that may come in, parents first, and those that may not, with the reason."""
+
+    queues: list[Queue] = field(default_factory=list)
+    refusals: list[tuple[Queue, str]] = field(default_factory=list)
+
+
+def admitted_queues(given: Sequence[Queue], known: Mapping[str, Queue], *, is_strict: bool) -> Admitted:
+    """The queues that join the known ones; root and the default queue are always there."""
+    names = {queue.metadata.name for queue in given}
+    waiting = [*standing_queues({*names, *known}), *map(_at_load, given)]
+    result, tree = Admitted(), dict(known)
+    if not is_strict:
+        result.queues = waiting
+        return result
+    while ready := [queue for queue in waiting if _has_parent(queue, tree)]:
+        for queue in ready:
+            if problems := problems_of_queue(queue, tree):
+                result.refusals += [(queue, f"left out: {problem}") for problem in problems]
+            else:
+                tree[queue.metadata.name] = queue
+                result.queues.append(queue)
+        waiting = [queue for queue in waiting if queue not in ready]
+    result.refusals += [(queue, f"left out: {_why_rootless(queue, waiting, tree)}") for queue in waiting]
+    return result
+
+
+def _at_load(queue: Queue) -> Queue:
+    """The queue with its defaults; what it had allocated elsewhere counts for nothing here."""
+    queue = loaded_queue(default_queue(queue))
+    return replace(queue, status=replace(queue.status, allocated={}))
+
+
+def _has_parent(queue: Queue, tree: Mapping[str, Queue]) -> bool:
+    return queue.metadata.name == ROOT or parent_of(queue) in tree
+
+
+def _why_rootless(queue: Queue, waiting: Sequence[Queue], tree: Mapping[str, Queue]) -> str:
+    """Why no way leads from the queue to root: a circle, a missing parent, or one that was refused."""
+    together = {**tree, **{other.metadata.name: other for other in waiting}}
+    problems = [each for each in problems_of_queue(queue, together) if each.path == "spec.parent"]
+    if problems:
+        return str(problems[0])
+    return f'spec.parent: no way leads from "{parent_of(queue)}" to "{ROOT}"'

@@ -1,9 +1,9 @@
-"""Stage: a cluster in virtual time that the scheduler runs on, without the machinery of a real one.
+"""A cluster in virtual time that the scheduler runs on, without the machinery of a real one.
 
 It speaks the same two words as every cluster, `snapshot` and `apply`. Jobs come and go by the hundred
 thousand, so what an API server, a kubelet and controllers would do to their objects is cut down to what a
 scheduler sees: pods appear with their PodGroup, run where they are bound, end, or come back.
-See docs/adr/0016-the-stage-is-a-cluster-of-its-own.md.
+See docs/adr/0016-the-simulated-cluster-is-one-of-its-own.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,21 +22,22 @@ from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import Manifest, Node
 from hekla.simulation.agenda import Agenda
-from hekla.simulation.book import Book
-from hekla.simulation.hazards import Dice
+from hekla.simulation.event_log import RunLog
 from hekla.simulation.jobs import Doing, SimJob
-from hekla.simulation.lives import Lives
-from hekla.simulation.options import Options
+from hekla.simulation.lifecycle import PodLifecycle
+from hekla.simulation.options import Dice, Options
 from hekla.simulation.workloads import Submission
+
+M = TypeVar("M", bound=Manifest)
 
 PATIENCE = 86_400.0
 """How long after the last event somebody who waits is still looked at."""
 
 
-class Stage:
-    """Jobs and nodes now, and what is due; everything that happens is entered in the book.
+class SimulatedCluster:
+    """Jobs and nodes now, and what is due; everything that happens is entered in the log.
 
-    `cast` makes a job of a submission, or gives none where the cluster would not take it in.
+    `make_job` makes a job of a submission, or gives none where the cluster would not take it in.
     `is_watchful` says that the configuration acts on running pods by itself: every change calls for a cycle.
     While somebody waits there is a cycle after every `nap` at the latest, up to a day after the last event.
     """
@@ -44,30 +45,32 @@ class Stage:
     def __init__(
         self,
         arrivals: Iterator[Submission],
-        cast: Callable[[Submission, float, datetime], SimJob | None],
-        book: Book,
+        make_job: Callable[[Submission, float, datetime], SimJob | None],
+        log: RunLog,
         dice: Dice,
         options: Options,
         *,
         start: float,
         is_watchful: bool = False,
+        keeps_groups: bool = False,
         nap: float = math.inf,
     ) -> None:
         self._start = start
         self._arrivals = arrivals
-        self._cast = cast
-        self._book = book
+        self._make_job = make_job
+        self._log = log
         self._options = options
         self._live = LiveState()
         self._agenda = Agenda(start)
-        self._lives = Lives(
+        self._lifecycle = PodLifecycle(
             self._live,
             self._agenda,
-            book,
+            log,
             dice=dice,
             options=options,
             on_close=self._submit_followers,
             is_watchful=is_watchful,
+            keeps_groups=keeps_groups,
         )
         self._upcoming = next(arrivals, None)
         self._followers: dict[str, list[Submission]] = {}
@@ -82,31 +85,31 @@ class Stage:
         self._nap = nap
         self._last_event = 0.0
         self._hands: dict[type[Decision], Callable[[Any], None]] = {
-            Bind: self._lives.bind,
-            Evict: self._lives.evict,
-            Nominate: self._lives.nominate,
-            OpenGate: self._lives.open_gate,
-            UpdatePodGroup: self._lives.update_group,
+            Bind: self._lifecycle.bind,
+            Evict: self._lifecycle.evict,
+            Nominate: self._lifecycle.nominate,
+            OpenGate: self._lifecycle.open_gate,
+            UpdatePodGroup: self._lifecycle.update_group,
         }
 
     # What the scheduler sees and does
 
     def snapshot(self) -> Snapshot:
         """The facts of this moment."""
-        self._lives.has_news = False
+        self._lifecycle.has_news = self._lifecycle.has_made_pods = False
         if self.now > self._last_cycle + 1.5 * self._options.period:
-            self._lives.confirm()
+            self._lifecycle.confirm()
         self._last_cycle = self.now
         return snapshot_of(self._live)
 
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Carry out what a cycle decided. What it tells people about pods is not kept: nobody reads it."""
-        self._lives.begin_decisions()
+        self._lifecycle.begin_decisions()
         for decision in decisions:
             carry_out = self._hands.get(type(decision))
             if carry_out is not None:
                 carry_out(decision)
-        self._lives.end_of_decisions()
+        self._lifecycle.end_of_decisions()
 
     def advance(self, to: float) -> None:
         """Let everything happen that is due by then, in order of time; at one moment ends before arrivals."""
@@ -118,35 +121,37 @@ class Stage:
 
     def next_event_at(self) -> float | None:
         """When something happens next that a cycle would decide on, as precisely as is wanted."""
-        due = self.now if self._lives.has_news else self._next_news()
-        if self._lives.heed_everything and self._last_cycle + self._nap < self._last_event + PATIENCE:
+        if self._lifecycle.has_made_pods:
+            return self._start + self.now
+        due = self.now if self._lifecycle.has_news else self._next_news()
+        if self._lifecycle.heed_everything and self._last_cycle + self._nap < self._last_event + PATIENCE:
             due = min(math.inf if due is None else due, self._last_cycle + self._nap)
         return None if due is None else self._start + max(due, self.now * (1 + self._options.precision))
 
     def _next_news(self) -> float | None:
         """When there is something to decide on; what nobody waits for happens on the way."""
         while (due := self._next_due()) is not None and due <= self._options.until:
-            if self._lives.heed_everything:
+            if self._lifecycle.heed_everything:
                 break
             self._pass_to(due)
-            if self._lives.has_news:
+            if self._lifecycle.has_news:
                 break
         return due
 
     def is_settled(self) -> bool:
         """Nothing has changed since the last snapshot that another cycle would decide anything on."""
         # Where precision is limited, what has changed waits like what is still to happen.
-        return not self._lives.has_news or self._options.precision > 0
+        return not self._lifecycle.has_news or self._options.precision > 0
 
     # What is there
 
     @property
     def jobs(self) -> Collection[SimJob]:
         """The jobs that are there now: they wait, run, or leave."""
-        return self._lives.jobs.values()
+        return self._lifecycle.jobs.values()
 
     def is_there(self, key: str) -> bool:
-        return key in self._lives.jobs
+        return key in self._lifecycle.jobs
 
     @property
     def nodes(self) -> Collection[Node]:
@@ -164,13 +169,20 @@ class Stage:
         return self._live.axis.names
 
     def add(self, manifest: Manifest) -> None:
-        """Put something on the stage that is neither a node nor work."""
+        """Add something that is neither a node nor work."""
         self._live.note(manifest)
-        self._lives.stir()
+        self._lifecycle.stir()
+
+    def stamped(self, manifest: M) -> M:
+        """The object with a creation time, later than those of all before it."""
+        meta = manifest.metadata
+        if meta.creation_timestamp is not None:
+            return manifest
+        return replace(manifest, metadata=replace(meta, creation_timestamp=self._agenda.stamp()))
 
     def add_job(self, job: SimJob) -> None:
         """A job enters with its pods, which may run already."""
-        self._lives.enter(job)
+        self._lifecycle.enter(job)
 
     def plan(
         self, at: float, act: Callable[[Any], None], subject: object, *, is_background: bool = False
@@ -180,7 +192,7 @@ class Stage:
 
     def cut(self) -> None:
         """Time is over."""
-        self._lives.cut()
+        self._lifecycle.cut()
 
     # Time
 
@@ -207,7 +219,7 @@ class Stage:
         self._last_event = due
         self._agenda.move_to(due)
         self._agenda.happen()
-        self._lives.settle_ends()
+        self._lifecycle.settle_ends()
         self._arrive()
 
     def _arrive(self) -> None:
@@ -226,9 +238,9 @@ class Stage:
         self.plan(max(self.now, end + submission.think_seconds), self._submit, submission)
 
     def _submit(self, submission: Submission) -> None:
-        job = self._cast(submission, self.now, self._agenda.stamp())
+        job = self._make_job(submission, self.now, self._agenda.stamp())
         if job is not None:
-            self._lives.enter(job)
+            self._lifecycle.enter(job)
 
     def _submit_followers(self, job: SimJob) -> None:
         self._ended[job.key] = self.now
@@ -251,8 +263,8 @@ class Stage:
             return
         node = self._known_nodes[name]
         self._nodes[name] = node
-        self._lives.pods_on.setdefault(name, {})
-        self._book.node_up(name, read_resources(node.status.allocatable), self.now)
+        self._lifecycle.pods_on.setdefault(name, {})
+        self._log.node_up(name, read_resources(node.status.allocatable), self.now)
         self.add(node)
         if self._reasons_cordoned[name]:
             self._cordon(name, is_cordoned=True)
@@ -263,10 +275,10 @@ class Stage:
         node = self._nodes.pop(name, None)
         if node is None:
             return
-        self._lives.lose_node(name)
-        self._book.node_down(name, self.now)
+        self._lifecycle.lose_node(name)
+        self._log.node_down(name, self.now)
         self._live.forget(node)
-        self._lives.stir()
+        self._lifecycle.stir()
 
     def repair_node(self, name: str) -> None:
         self._reasons_down[name] -= 1
@@ -278,9 +290,9 @@ class Stage:
         if name not in self._nodes:
             return
         self._cordon(name, is_cordoned=True)
-        for pod in list(self._lives.pods_on[name]):
+        for pod in list(self._lifecycle.pods_on[name]):
             if pod.doing is Doing.RUNNING:
-                self._lives.send_away(pod, "drain", "")
+                self._lifecycle.send_away(pod, "drain", "")
 
     def open_node(self, name: str) -> None:
         """The node takes pods again."""

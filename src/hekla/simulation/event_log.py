@@ -1,4 +1,4 @@
-"""Book: what happened, row by row; closed, it is a Run.
+"""RunLog: what happened, row by row; closed, it is a Run.
 
 Rows are kept as bare numbers: hundreds of thousands of pods leave a few megabytes.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hekla.simulation.run import NOTHING, Amounts, Ending, Jobs, Nodes, Run, Samples, State, Stints
+from hekla.simulation.run import NOTHING, Amounts, Ending, Jobs, Nodes, PodRuns, Run, Samples, State
 
 Request = Mapping[str, int]
 """Amounts in canonical units by resource."""
@@ -64,15 +64,15 @@ class JobRows:
     restarts: array[int] = field(default_factory=_numbers)
     shape: array[int] = field(default_factory=_numbers)
     size: array[int] = field(default_factory=_numbers)
-    """Into the book's sizes: what all pods of the job ask for."""
+    """Into the log's sizes: what all pods of the job ask for."""
 
     def __len__(self) -> int:
         return len(self.names)
 
 
 @dataclass
-class StintRows:
-    """Columns of `Stints`, growing."""
+class PodRunRows:
+    """Columns of `PodRuns`, growing."""
 
     job: array[int] = field(default_factory=_numbers)
     pod: array[int] = field(default_factory=_numbers)
@@ -86,7 +86,7 @@ class StintRows:
 
 
 @dataclass
-class Sheet:
+class RequestTable:
     """Requests by number; equal ones share a number."""
 
     rows: list[Request] = field(default_factory=list)
@@ -104,16 +104,16 @@ class Sheet:
         return np.array(rows, dtype=np.int64).reshape(len(rows), len(resources))
 
 
-class Book:
+class RunLog:
     """Everything that a run is made of, while it happens."""
 
     def __init__(self) -> None:
         self.jobs = JobRows()
-        self.stints = StintRows()
+        self.pod_runs = PodRunRows()
         self.queues = Names()
         self.nodes = Names()
-        self.shapes = Sheet()
-        self.sizes = Sheet()
+        self.shapes = RequestTable()
+        self.sizes = RequestTable()
         self.notes: dict[str, None] = {}
         self.finished = 0
         self._rooms: list[Request] = []
@@ -163,7 +163,7 @@ class Book:
         self.jobs.finished[job] = now
         self.jobs.state[job] = state
 
-    def enter_stint(
+    def enter_pod_run(
         self,
         *,
         job: int,
@@ -176,8 +176,8 @@ class Book:
         kept: float,
         beneficiary: int = NOTHING,
     ) -> int:
-        """The row of a stint that is over."""
-        rows = self.stints
+        """The row of a pod run that is over."""
+        rows = self.pod_runs
         rows.job.append(job)
         rows.pod.append(pod)
         rows.shape.append(shape)
@@ -189,10 +189,10 @@ class Book:
         rows.beneficiary.append(beneficiary)
         return len(rows.job) - 1
 
-    def undo_stint(self, row: int, kept: float) -> None:
+    def undo_pod_run(self, row: int, kept: float) -> None:
         """What was done in it has to be done again, all but so many seconds."""
-        self.stints.ending[row] = Ending.STOPPED
-        self.stints.kept[row] = kept
+        self.pod_runs.ending[row] = Ending.STOPPED
+        self.pod_runs.kept[row] = kept
 
     def node_up(self, name: str, room: Request, now: float) -> None:
         number = self.nodes.number_of(name)
@@ -217,7 +217,7 @@ class Book:
         resources: tuple[str, ...],
         wall_seconds: float,
     ) -> Run:
-        """The run as it stands; the book is not written in any more."""
+        """The run as it stands; the log is not written in any more."""
         return Run(
             title=title,
             conf=conf,
@@ -229,7 +229,7 @@ class Book:
             queues=list(self.queues.names),
             shapes=self.shapes.matrix(resources),
             jobs=self._jobs(resources),
-            stints=self._stints(),
+            pod_runs=self._pod_runs(),
             nodes=self._nodes(resources, end),
             samples=samples,
             notes=list(self.notes),
@@ -257,9 +257,9 @@ class Book:
             shape=np.array(rows.shape, dtype=np.int32),
         )
 
-    def _stints(self) -> Stints:
-        rows = self.stints
-        return Stints(
+    def _pod_runs(self) -> PodRuns:
+        rows = self.pod_runs
+        return PodRuns(
             job=np.array(rows.job, dtype=np.int32),
             pod=np.array(rows.pod, dtype=np.int32),
             shape=np.array(rows.shape, dtype=np.int32),

@@ -1,13 +1,13 @@
-"""What a witness of an embedded cluster tells."""
+"""What a observer of an embedded cluster tells."""
 
 from __future__ import annotations
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.scheduler.loop import Loop
+from hekla.simulation.observer import Observer
 from hekla.simulation.options import START
 from hekla.simulation.run import Ending, Run, State
-from hekla.simulation.witness import Witness
 from hekla.testing.builders import job, node
 from simulation.plays import conf_of
 
@@ -26,10 +26,10 @@ def witnessed(*parts, until: float | None = None) -> Run:
     objects = [manifest for part in parts for manifest in getattr(part, "objects", (part,))]
     clock = VirtualClock(START)
     cluster = EmbeddedCluster(objects, clock, options=Options(run_seconds=20, grace_seconds=0))
-    witness = Witness(cluster)
+    observer = Observer(cluster)
     loop = Loop(cluster, conf_of(PREEMPTING), clock)
-    loop.run(until=None if until is None else START + until, on_cycle=witness.look)
-    return witness.testify("seen", "preempting")
+    loop.run(until=None if until is None else START + until, on_cycle=observer.look)
+    return observer.run("seen", "preempting")
 
 
 def test_jobs_that_run_and_end_are_told_with_their_times():
@@ -40,7 +40,7 @@ def test_jobs_that_run_and_end_are_told_with_their_times():
     assert run.jobs.finished.tolist() == [20, 40]
     assert run.jobs.pods.tolist() == [2, 1]
     assert run.jobs.requests[:, run.resources.index("cpu")].tolist() == [4000, 4000]
-    assert (run.stints.ended - run.stints.began).tolist() == [20, 20, 20]
+    assert (run.pod_runs.ended - run.pod_runs.began).tolist() == [20, 20, 20]
     assert run.is_complete
 
 
@@ -49,12 +49,12 @@ def test_evictions_are_told():
     high = job("high", tasks=1, cpu=4, priority=9, annotations={"hekla.dev/arrives-at": "5"})
     run = witnessed(node("n1", cpu=4), low, high)
     assert run.jobs.evictions.tolist() == [1, 0]
-    assert run.stints.ending.tolist() == [Ending.EVICTED, Ending.DONE, Ending.DONE]
-    assert run.stints.kept[0] == 0
+    assert run.pod_runs.ending.tolist() == [Ending.EVICTED, Ending.DONE, Ending.DONE]
+    assert run.pod_runs.kept[0] == 0
 
 
 def test_what_still_runs_and_what_waits_is_told():
     run = witnessed(node("n1", cpu=4), job("a", cpu=4), job("b", cpu=4), until=7)
     assert run.jobs.state.tolist() == [State.RUNNING, State.WAITING]
-    assert (run.stints.ending.tolist(), run.stints.ended.tolist()) == ([Ending.CUT], [7])
+    assert (run.pod_runs.ending.tolist(), run.pod_runs.ended.tolist()) == ([Ending.CUT], [7])
     assert not run.is_complete

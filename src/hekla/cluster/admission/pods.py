@@ -1,19 +1,35 @@
-"""Admission of PodGroups, pods and HyperNodes; Jobs and queues have modules of their own."""
+"""Admission of pods, PodGroups and HyperNodes: defaults, priorities, and what is refused."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from hekla.controllers.job_admission import DEFAULT_QUEUE, DEFAULT_SCHEDULER
+from hekla.cluster.admission.problems import (
+    Problem,
+    is_dns_subdomain,
+    problems_of_template,
+    problems_of_topology,
+)
+from hekla.controllers.expand import pod_group_of
 from hekla.controllers.ports import with_host_ports
-from hekla.controllers.problems import Problem, is_dns_subdomain, problems_of_topology
 from hekla.controllers.queue_tree import Queues, is_open
-from hekla.controllers.template_admission import problems_of_template
-from hekla.objects import HyperNode, Namespace, Pod, PodGroup, Toleration, keys
+from hekla.objects import (
+    HyperNode,
+    Manifest,
+    Namespace,
+    ObjectMeta,
+    Pod,
+    PodGroup,
+    PriorityClass,
+    Toleration,
+    VolcanoJob,
+    keys,
+)
+from hekla.objects.keys import DEFAULT_QUEUE, DEFAULT_SCHEDULER
 from hekla.objects.node import Member, MemberSelector
 from hekla.objects.pod import Affinity, SchedulingGate
 from hekla.objects.quantity import read_count
@@ -172,3 +188,57 @@ def _compiles(pattern: str) -> bool:
     except re.error:
         return False
     return bool(pattern)
+
+
+BUILT_IN = (
+    PriorityClass(metadata=ObjectMeta(name="system-cluster-critical"), value=2_000_000_000),
+    PriorityClass(metadata=ObjectMeta(name="system-node-critical"), value=2_000_001_000),
+)
+PREEMPTS = "PreemptLowerPriority"
+_PLAIN = PriorityClass()
+
+
+def admitted_pod(
+    pod: Pod, classes: Collection[PriorityClass], resource_groups: Sequence[ResourceGroup] = ()
+) -> tuple[Pod, str]:
+    """The pod as it enters the cluster, with the priority of its class; and what is wrong with that class."""
+    return with_priority(default_pod(pod, resource_groups), classes)
+
+
+def admitted_group(
+    job: VolcanoJob, classes: Iterable[PriorityClass], namespaces: Mapping[str, Namespace]
+) -> PodGroup:
+    """The PodGroup of a Job as it enters the cluster, in the queue that its namespace may name."""
+    values = {each.metadata.name: each.value for each in classes}
+    return default_pod_group(pod_group_of(job, values), namespaces)
+
+
+def made_up_uid(manifest: Manifest) -> str:
+    """The UID of an object that brings none: made from its name, so that it is the same in every run."""
+    return manifest.key.replace("/", "-")
+
+
+def with_priority(pod: Pod, classes: Collection[PriorityClass]) -> tuple[Pod, str]:
+    """The pod with the priority of its class, and what is wrong if there is no such class."""
+    name = pod.spec.priority_class_name
+    found = _class_of(name, classes)
+    problem = ""
+    if found is None:
+        known = ", ".join(sorted(each.metadata.name for each in (*classes, *BUILT_IN)))
+        problem = (
+            f'spec.priorityClassName: no priority class "{name}"; known classes: {known}; it counts as 0'
+        )
+    value = found or _PLAIN
+    spec = replace(
+        pod.spec,
+        priority=value.value if pod.spec.priority is None else pod.spec.priority,
+        preemption_policy=pod.spec.preemption_policy or value.preemption_policy or PREEMPTS,
+    )
+    return replace(pod, spec=spec), problem
+
+
+def _class_of(name: str, classes: Collection[PriorityClass]) -> PriorityClass | None:
+    """The class of this name; without a name the one that is everybody's default, else a plain one."""
+    if not name:
+        return next((each for each in classes if each.global_default), _PLAIN)
+    return next((each for each in (*classes, *BUILT_IN) if each.metadata.name == name), None)

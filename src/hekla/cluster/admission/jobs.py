@@ -1,4 +1,4 @@
-"""Admission of new Jobs: what is filled in, and what is refused."""
+"""Admission of Jobs: what is filled in, what is refused, and which changes are allowed later."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
+from hekla.cluster.admission.problems import (
+    Problem,
+    is_dns_subdomain,
+    is_qualified_name,
+    problem_of_policies,
+    problems_of_numa,
+    problems_of_template,
+    problems_of_topology,
+)
 from hekla.controllers.expand import min_member_of
-from hekla.controllers.policy_admission import problem_of_policies
 from hekla.controllers.ports import KNOWN_PLUGINS, argument
-from hekla.controllers.problems import Problem, is_dns_subdomain, is_qualified_name, problems_of_topology
 from hekla.controllers.queue_tree import ROOT, has_children, is_open
-from hekla.controllers.template_admission import problems_of_numa, problems_of_template
 from hekla.controllers.usage import minimum_of
 from hekla.objects import Queue, VolcanoJob
 from hekla.objects.batch import JobSpec, JobVolume, TaskSpec
+from hekla.objects.keys import DEFAULT_QUEUE, DEFAULT_SCHEDULER
 
-DEFAULT_QUEUE = "default"
-DEFAULT_SCHEDULER = "volcano"
 DEFAULT_RETRIES = 3
 
 _NEEDS_SERVICES = ("tensorflow", "mpi", "pytorch", "ray")
@@ -220,3 +225,37 @@ def _reaches(start: str, goal: str, needs: Mapping[str, tuple[str, ...]], seen: 
             if _reaches(name, goal, needs, seen):
                 return True
     return False
+
+
+def problems_of_job_update(before: VolcanoJob, after: VolcanoJob) -> list[Problem]:
+    """Why the change must be refused; metadata may change freely."""
+    problems = [
+        *_problems_of_scale(after.spec),
+        *problems_of_topology("spec.networkTopology", after.spec.network_topology),
+    ]
+    if len(before.spec.tasks) != len(after.spec.tasks):
+        problems.append(Problem("spec.tasks", "tasks cannot be added or removed"))
+    elif _immutable_part(before.spec) != _immutable_part(after.spec):
+        message = "only minAvailable, priorityClassName and the replicas and minAvailable of tasks may change"
+        problems.append(Problem("spec", message))
+    return problems
+
+
+def _problems_of_scale(spec: JobSpec) -> Iterator[Problem]:
+    for i, task in enumerate(spec.tasks):
+        path = f"spec.tasks[{i}]"
+        if task.replicas < 0:
+            yield Problem(f"{path}.replicas", f'"{task.replicas}" is negative')
+        if not 0 <= minimum_of(task) <= task.replicas:
+            message = f'"{task.min_available}" is not between 0 and the "{task.replicas}" replicas'
+            yield Problem(f"{path}.minAvailable", message)
+        yield from problems_of_partitions(path, task)
+    total = sum(task.replicas for task in spec.tasks)
+    if not 0 <= spec.min_available <= total:
+        message = f'"{spec.min_available}" is not between 0 and the "{total}" replicas of all tasks'
+        yield Problem("spec.minAvailable", message)
+
+
+def _immutable_part(spec: JobSpec) -> JobSpec:
+    tasks = tuple(replace(task, replicas=0, min_available=None) for task in spec.tasks)
+    return replace(spec, min_available=0, priority_class_name="", tasks=tasks)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from little_cluster import open_queue_named
 from msgspec.structs import replace
 
-from hekla.controllers import (
+from controllers.little_cluster import open_queue_named
+from hekla.cluster.admission import (
     ResourceGroup,
     default_pod,
     default_pod_group,

@@ -1,4 +1,4 @@
-"""Stage: a cluster on which things are supposed and taken back again, without building it anew.
+"""WhatIfCluster: a cluster on which things are supposed and taken back again, without building it anew.
 
 Decisions are carried out the short way: a bound pod runs at once, an evicted one is gone at once and waits
 again as its workload would make it anew, and what is being deleted already has left by the next cycle.
@@ -46,7 +46,7 @@ class Setting:
     memory: Mapping[str, float] = field(default_factory=dict)
 
 
-class Stage:
+class WhatIfCluster:
     """The objects of a cluster, and what is supposed on top of them."""
 
     def __init__(self, objects: Iterable[Manifest], setting: Setting) -> None:

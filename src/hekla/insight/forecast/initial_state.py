@@ -1,4 +1,4 @@
-"""Standing: the present state as a simulation takes it over, and the jobs in it.
+"""InitialState: the present state as a simulation takes it over, and the jobs in it.
 
 What controllers would still make is made: pods of Jobs that have none yet, PodGroups of loose pods. All
 timestamps are moved so that the present is the moment at which simulated time begins.
@@ -14,19 +14,25 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hekla.cluster.embedded.priorities import with_priority
+from hekla.cluster.admission import (
+    admitted_group,
+    admitted_pod,
+    default_job,
+    default_pod_group,
+    made_up_uid,
+    problems_of_job,
+)
 from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import relevant
-from hekla.controllers import default_job, default_pod, default_pod_group, pod_group_for, problems_of_job
-from hekla.controllers.expand import pod_group_key, pod_group_of, pods_of
+from hekla.controllers import pod_group_for
+from hekla.controllers.expand import pod_group_key, pods_of
 from hekla.controllers.queue import standing_queues
 from hekla.errors import InputError
-from hekla.insight.forecast.history import likeness_of, span_of
-from hekla.insight.forecast.run_times import Question
+from hekla.insight.forecast.history import Question, likeness_of, span_of
 from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, VolcanoJob, seconds
 from hekla.objects.keys import GROUP_NAME, JOB_NAME, RUN_SECONDS
+from hekla.simulation.jobs import stated
 from hekla.simulation.options import START
-from hekla.simulation.residents import stated
 from hekla.simulation.workloads.manifests import ENDED_JOBS, SCHEDULERS
 
 M = TypeVar("M", bound=Manifest)
@@ -41,7 +47,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class StandingJob:
+class InitialJob:
     """A job that is there now."""
 
     key: str
@@ -59,30 +65,32 @@ class StandingJob:
 
 
 @dataclass(frozen=True)
-class Standing:
+class InitialState:
     """Everything that is there now; moved in time, so that now is `START`."""
 
     objects: tuple[Manifest, ...]
-    jobs: tuple[StandingJob, ...]
+    jobs: tuple[InitialJob, ...]
     """Those that wait and those that run; oldest first."""
     notes: tuple[str, ...]
     """What was left out or assumed, as sentences."""
+    not_made: frozenset[str] = frozenset()
+    """By key those pods that their Job makes only once its PodGroup is admitted."""
 
     @property
-    def waiting(self) -> list[StandingJob]:
+    def waiting(self) -> list[InitialJob]:
         return [job for job in self.jobs if job.is_waiting]
 
 
-def standing(
+def initial_state(
     objects: Iterable[Manifest],
     now: float,
     *,
     scheduler_names: Sequence[str] = SCHEDULERS,
     known: Mapping[str, Known] | None = None,
-) -> Standing:
+) -> InitialState:
     """What is there at that moment, in seconds since 1970; `known` tells more of jobs, by PodGroup."""
     builder = _Builder(relevant(objects, scheduler_names), now, scheduler_names)
-    return builder.standing(known or {})
+    return builder.initial_state(known or {})
 
 
 @dataclass
@@ -95,28 +103,31 @@ class _Builder:
 
     def __post_init__(self) -> None:
         self._stamps = 0
+        self._not_made: set[str] = set()
         self._groups = {group.key: group for group in _all_of(PodGroup, self.given)}
         self._jobs = {job.key: job for job in _all_of(VolcanoJob, self.given)}
+        self._namespaces = {each.metadata.name: each for each in _all_of(Namespace, self.given)}
         self._classes = _all_of(PriorityClass, self.given)
         nodes = {node.metadata.name for node in _all_of(Node, self.given)}
         self._pods: list[Pod] = []
+        self._waiting_for_tasks: list[VolcanoJob] = []
+        """Jobs of which some tasks are made only once others run."""
         for pod in _all_of(Pod, self.given):
             if pod.spec.node_name and pod.spec.node_name not in nodes:
                 self.counts["a pod on a node that is not there"] += 1
             elif not is_finished(pod) and (pod.spec.node_name or pod.metadata.deletion_timestamp is None):
                 self._pods.append(pod)
 
-    def standing(self, known: Mapping[str, Known]) -> Standing:
-        self._expand_jobs()
+    def initial_state(self, known: Mapping[str, Known]) -> InitialState:
         self._group_loose_pods()
-        namespaces = {each.metadata.name: each for each in _all_of(Namespace, self.given)}
-        groups = [default_pod_group(self._stamped(each), namespaces) for each in self._groups.values()]
+        self._expand_jobs()
+        groups = [default_pod_group(self._stamped(each), self._namespaces) for each in self._groups.values()]
         pods = [self._stamped(self._ready(pod)) for pod in self._pods]
         others = [each for each in self.given if not isinstance(each, Pod | PodGroup | VolcanoJob)]
-        moved = [self._moved(each) for each in (*others, *groups, *pods)]
+        moved = [self._moved(each) for each in (*others, *self._waiting_for_tasks, *groups, *pods)]
         jobs = self._described([each for each in moved if isinstance(each, PodGroup | Pod)], known)
         left_out = [f"{count} left out: {what}" for what, count in self.counts.items()]
-        return Standing(tuple(moved), tuple(jobs), (*self.notes, *left_out))
+        return InitialState(tuple(moved), tuple(jobs), (*self.notes, *left_out), frozenset(self._not_made))
 
     def _expand_jobs(self) -> None:
         """Pods of Jobs that have none yet."""
@@ -137,14 +148,16 @@ class _Builder:
                 self._take(whole)
 
     def _take(self, job: VolcanoJob) -> None:
-        values = {each.metadata.name: each.value for each in self._classes}
         key = self._group_of(job)
         if key is None:
-            group = pod_group_of(job, values)
-            created = replace(group.metadata, creation_timestamp=job.metadata.creation_timestamp)
+            group = admitted_group(job, self._classes, self._namespaces)
             key = group.key
-            self._groups[key] = replace(group, metadata=created)
-        self._pods += pods_of(job, self._groups[key].metadata.name)
+            self._groups[key] = group
+        pods = pods_of(job, self._groups[key].metadata.name)
+        self._pods += pods
+        self._not_made.update(pod.key for pod in pods)
+        if any(task.depends_on for task in job.spec.tasks):
+            self._waiting_for_tasks.append(job)
 
     def _group_of(self, job: VolcanoJob) -> str | None:
         """Its PodGroup, if there is one: under its name of today, or that of older versions."""
@@ -157,7 +170,7 @@ class _Builder:
                     self._stamped(pod), self._groups, scheduler_names=self.scheduler_names
                 )
                 if group is not None:
-                    stamp = replace(group.metadata, creation_timestamp=joined.metadata.creation_timestamp)
+                    stamp = replace(group.metadata, creation_timestamp=pod.metadata.creation_timestamp)
                     self._groups[group.key] = replace(group, metadata=stamp)
                 self._pods[place] = joined
 
@@ -165,7 +178,7 @@ class _Builder:
         """A pod that waits, with what admission fills in; those that run have it already."""
         if pod.spec.node_name:
             return pod
-        ready, problem = with_priority(default_pod(pod), self._classes)
+        ready, problem = admitted_pod(pod, self._classes)
         if problem:
             self.counts[f"priority of a pod: {problem}"] += 1
         return ready
@@ -179,7 +192,7 @@ class _Builder:
         created = datetime.fromtimestamp(self.now, UTC) + timedelta(microseconds=self._stamps)
         stamped = replace(
             meta,
-            uid=meta.uid or manifest.key.replace("/", "-"),
+            uid=meta.uid or made_up_uid(manifest),
             creation_timestamp=meta.creation_timestamp or created,
         )
         return replace(manifest, metadata=stamped)
@@ -202,7 +215,7 @@ class _Builder:
         moved = replace(status, start_time=_later(status.start_time, by), conditions=conditions)
         return replace(manifest, metadata=fresh, status=moved)
 
-    def _described(self, work: Iterable[PodGroup | Pod], known: Mapping[str, Known]) -> list[StandingJob]:
+    def _described(self, work: Iterable[PodGroup | Pod], known: Mapping[str, Known]) -> list[InitialJob]:
         groups: dict[str, PodGroup] = {}
         pods: defaultdict[str, list[Pod]] = defaultdict(list)
         for each in work:
@@ -210,20 +223,17 @@ class _Builder:
                 groups[each.key] = each
             elif each.metadata.deletion_timestamp is None:
                 pods[group_key(each)].append(each)
-        jobs = [
-            self._describe(group, pods[key], known.get(key, Known()))
-            for key, group in groups.items()
-            if key in pods
-        ]
+        jobs = [self._describe(group, pods[key], known) for key, group in groups.items() if key in pods]
         if idle := len(groups) - len(jobs):
             self.counts["a pod group without pods"] += idle
         return sorted(jobs, key=lambda job: (job.submitted is None, job.submitted or 0.0, job.key))
 
-    def _describe(self, group: PodGroup, pods: Sequence[Pod], known: Known) -> StandingJob:
+    def _describe(self, group: PodGroup, pods: Sequence[Pod], more: Mapping[str, Known]) -> InitialJob:
         title = title_of(group, pods)
+        known = more.get(group.key) or more.get(title) or Known()
         minimum = max(1, min(group.spec.min_member, len(pods)))
-        created = seconds(group.metadata.creation_timestamp) - START + self.now
-        return StandingJob(
+        created = self._created(title) or seconds(group.metadata.creation_timestamp) - START + self.now
+        return InitialJob(
             key=group.key,
             title=title,
             queue=group.spec.queue,
@@ -238,6 +248,11 @@ class _Builder:
                 estimate=known.estimate or self._estimate(title),
             ),
         )
+
+    def _created(self, title: str) -> float:
+        """When a Job was handed in; 0 where it is none, or does not say."""
+        job = self._jobs.get(title)
+        return 0.0 if job is None else seconds(job.metadata.creation_timestamp)
 
     def _estimate(self, title: str) -> float | None:
         """How long the user of a Job says that it runs."""

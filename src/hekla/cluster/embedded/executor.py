@@ -1,4 +1,4 @@
-"""Carrier: decisions of the scheduler, each checked against the facts and carried out.
+"""Executor: decisions of the scheduler, each checked against the facts and carried out.
 
 A decision about a pod that is gone, bound or full of other plans is refused and told; the next
 cycle sees the facts as they are.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hekla.cluster import conditions, volumes
-from hekla.cluster.embedded.chronicle import Chronicle, called
 from hekla.cluster.embedded.kubelet import Kubelet, is_terminating
-from hekla.cluster.embedded.timeline import Due, Timeline
+from hekla.cluster.embedded.timeline import Due, EventLog, Timeline, called
 from hekla.cluster.node_usage import NodeUsage, is_finished
 from hekla.cluster.store import Store
 from hekla.engine.framework.decisions import (
@@ -31,22 +30,17 @@ from hekla.engine.model.resources import as_quantities
 from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
 
 
-class Carrier:
+class DecisionExecutor:
     """Carries out decisions; `evicted` holds the UIDs of pods that the scheduler took off their nodes."""
 
     def __init__(
-        self,
-        store: Store,
-        kubelet: Kubelet,
-        node_usage: NodeUsage,
-        timeline: Timeline[Due],
-        chronicle: Chronicle,
+        self, store: Store, kubelet: Kubelet, node_usage: NodeUsage, timeline: Timeline[Due], log: EventLog
     ) -> None:
         self._store = store
         self._kubelet = kubelet
         self._node_usage = node_usage
         self._timeline = timeline
-        self._chronicle = chronicle
+        self._log = log
         self.evicted: set[str] = set()
 
     def carry_out(self, decision: Decision) -> None:
@@ -83,7 +77,7 @@ class Carrier:
 
     def _refuse(self, decision: Bind | Evict | Nominate | OpenGate | Tell, reason: str) -> None:
         word = type(decision).__name__.lower()
-        self._chronicle.tell(f"pod {decision.pod}", "Refused", f"{word} refused: {reason}")
+        self._log.tell(f"pod {decision.pod}", "Refused", f"{word} refused: {reason}")
 
     def _bind(self, decision: Bind) -> None:
         pod = self._pod_of(decision)
@@ -96,7 +90,7 @@ class Carrier:
             self._refuse(decision, reason)
         else:
             volumes.bind_for(self._store, pod, node)
-            self._chronicle.tell(called(pod), "Scheduled", f'assigned to node "{decision.node}"')
+            self._log.tell(called(pod), "Scheduled", f'assigned to node "{decision.node}"')
             self._store.put(
                 conditions.scheduled(conditions.placed(pod, decision.node), self._timeline.moment)
             )
@@ -121,7 +115,7 @@ class Carrier:
             self._refuse(decision, reason)
             return
         benefit = f' in favour of "{decision.beneficiary}"' if decision.beneficiary else ""
-        self._chronicle.tell(called(pod), "Evicted", f'evicted because of "{decision.reason}"{benefit}')
+        self._log.tell(called(pod), "Evicted", f'evicted because of "{decision.reason}"{benefit}')
         self.evicted.add(pod.metadata.uid)
         pod = conditions.evicted(pod, decision.reason, self._timeline.moment)
         self._store.put(pod)
@@ -138,24 +132,24 @@ class Carrier:
             return
         told = conditions.not_scheduled(pod, decision.reason, decision.message, self._timeline.moment)
         if told != pod:
-            self._chronicle.tell(called(pod), "FailedScheduling", decision.message)
+            self._log.tell(called(pod), "FailedScheduling", decision.message)
             self._store.put(told)
 
     def _update_pod_group(self, decision: UpdatePodGroup) -> None:
         group = self._store.get(PodGroup, decision.pod_group)
         if group is None:
-            self._chronicle.tell(f"podgroup {decision.pod_group}", "Refused", "the pod group does not exist")
+            self._log.tell(f"podgroup {decision.pod_group}", "Refused", "the pod group does not exist")
             return
         before, after = group.status.phase, decision.status.phase
         if before != after:
             message = f'phase "{before}" -> "{after}"' if before else f'phase "{after}"'
-            self._chronicle.tell(called(group), after, message)
+            self._log.tell(called(group), after, message)
         if message := told_futile(group.status, decision.status):
-            self._chronicle.tell(called(group), Stage.FUTILE.value, message)
+            self._log.tell(called(group), Stage.FUTILE.value, message)
         known = {said(condition) for condition in group.status.conditions}
         for condition in decision.status.conditions:
             if condition.type == UNSCHEDULABLE and said(condition) not in known:
-                self._chronicle.tell(called(group), UNSCHEDULABLE, condition.message)
+                self._log.tell(called(group), UNSCHEDULABLE, condition.message)
         self._store.put(replace(group, status=decision.status))
 
     def _open_gate(self, decision: OpenGate) -> None:

@@ -11,33 +11,35 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Protocol
 
+import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from hekla.clock import stopwatch
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import HeklaError
-from hekla.insight.forecast.arrivals import Arrivals
-from hekla.insight.forecast.run_times import Prospect
-from hekla.insight.forecast.standing import Standing, StandingJob, group_key, has_run
+from hekla.insight.forecast.history import Prospect
+from hekla.insight.forecast.initial_state import InitialJob, InitialState, group_key, has_run
 from hekla.objects import Manifest, Pod, PodGroup, seconds
+from hekla.objects.batch import PodTemplate
 from hekla.objects.keys import RUN_SECONDS
 from hekla.objects.pod import PodStatus
 from hekla.processes import is_told_to_stop, process_pool
+from hekla.simulation.jobs import stated
 from hekla.simulation.options import START, Options
-from hekla.simulation.residents import stated
 from hekla.simulation.run import Floats
 from hekla.simulation.simulate import Simulation, Stopped
-from hekla.simulation.workloads import Workload
+from hekla.simulation.workloads import Role, Submission, Workload
+from hekla.simulation.workloads.manifests import template_of
 
 WORTH_PROCESSES = 8.0
 """Seconds of work from which on it pays to start further processes."""
 
-OnRoll = Callable[[int], None]
+OnSample = Callable[[int], None]
 """Hears how many rolls are done."""
 
 
@@ -45,7 +47,7 @@ OnRoll = Callable[[int], None]
 class Setting:
     """Everything that a roll starts from."""
 
-    standing: Standing
+    initial_state: InitialState
     prospects: Mapping[str, Prospect]
     """By job, how long it runs."""
     conf: Conf
@@ -60,19 +62,25 @@ class Setting:
         return not self.arrivals.are_random and all(len(p.seconds) == 1 for p in self.prospects.values())
 
     @property
-    def waiting(self) -> list[StandingJob]:
-        return self.standing.waiting
+    def waiting(self) -> list[InitialJob]:
+        return self.initial_state.waiting
 
 
-def roll(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
+def sample(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
     """(J,) When each job that waits now starts, in seconds from now; infinite where it does not.
 
     It ends when all have started but those that are hopeless. One that is interrupted tells nothing: what
     had not started yet would seem to start never.
     """
     chance = np.random.default_rng((setting.seed, number))
-    spans = {job.key: setting.prospects[job.key].draw(chance) for job in setting.standing.jobs}
-    workload = Workload("", partial(setting.arrivals.submissions, chance), setting.standing.objects)
+    spans = {job.key: setting.prospects[job.key].draw(chance) for job in setting.initial_state.jobs}
+    workload = Workload(
+        "",
+        partial(setting.arrivals.submissions, chance),
+        setting.initial_state.objects,
+        are_manifests=True,
+        not_made=setting.initial_state.not_made,
+    )
     simulation = Simulation(
         workload,
         setting.conf,
@@ -83,7 +91,7 @@ def roll(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) 
     )
     keys = [job.key for job in setting.waiting]
     awaited = set(keys) - hopeless
-    jobs = {job.key: job for job in simulation.stage.jobs}
+    jobs = {job.key: job for job in simulation.cluster.jobs}
     to_come = [jobs[key] for key in keys if key in awaited]
 
     def is_over() -> bool:
@@ -110,19 +118,19 @@ def remaining(spans: Mapping[str, float], pod: Pod, group: PodGroup | None) -> f
     return math.inf if group is None else max(spans[group.key] - so_far, 0.0)
 
 
-def rolled(
+def samples_of(
     setting: Setting,
     count: int,
     *,
     hopeless: frozenset[str] | None = None,
     processes: int = 1,
     worth_processes: float,
-    on_roll: OnRoll | None = None,
+    on_sample: OnSample | None = None,
 ) -> tuple[Floats, frozenset[str]]:
     """(rolls, J) All rolls, and the jobs that can never start; the first roll finds those if nobody says."""
-    tell = on_roll or (lambda _done: None)
+    tell = on_sample or (lambda _done: None)
     began = stopwatch()
-    first = roll(setting, 0, hopeless or frozenset())
+    first = sample(setting, 0, hopeless or frozenset())
     tell(1)
     if hopeless is None:
         hopeless = hopeless_in(setting, first)
@@ -139,11 +147,11 @@ def rolled(
 
 
 def _in_turn(
-    setting: Setting, numbers: Sequence[int], hopeless: frozenset[str], tell: OnRoll
+    setting: Setting, numbers: Sequence[int], hopeless: frozenset[str], tell: OnSample
 ) -> dict[int, Floats]:
     rows = {}
     for number in numbers:
-        rows[number] = roll(setting, number, hopeless)
+        rows[number] = sample(setting, number, hopeless)
         tell(number + 1)
     return rows
 
@@ -164,17 +172,17 @@ def _unpack(packed: bytes) -> None:
     _unpacked[:] = [pickle.loads(packed)]  # noqa: S301 - it comes from ourselves
 
 
-def _roll_there(number: int, hopeless: frozenset[str]) -> tuple[int, Floats]:
-    return number, roll(_unpacked[0], number, hopeless)
+def _sample_there(number: int, hopeless: frozenset[str]) -> tuple[int, Floats]:
+    return number, sample(_unpacked[0], number, hopeless)
 
 
 def _in_processes(
-    packed: bytes, numbers: Sequence[int], hopeless: frozenset[str], processes: int, tell: OnRoll
+    packed: bytes, numbers: Sequence[int], hopeless: frozenset[str], processes: int, tell: OnSample
 ) -> dict[int, Floats]:
     rows: dict[int, Floats] = {}
     try:
         with process_pool(min(processes, len(numbers)), _unpack, packed) as pool:
-            pending = [pool.submit(_roll_there, number, hopeless) for number in numbers]
+            pending = [pool.submit(_sample_there, number, hopeless) for number in numbers]
             for done in as_completed(pending):
                 number, starts = done.result()
                 rows[number] = starts
@@ -196,25 +204,144 @@ ALONE_CYCLES = 5
 """Enough to be admitted, placed and bound."""
 
 
-def starts_alone(setting: Setting, job: StandingJob) -> bool:
+def starts_alone(setting: Setting, job: InitialJob) -> bool:
     """Whether the job starts where nothing else is."""
     simulation = Simulation(
-        Workload("", lambda: iter(()), tuple(alone(setting.standing, job.key))),
+        Workload("", lambda: iter(()), tuple(alone(setting.initial_state, job.key))),
         setting.conf,
         registry=setting.registry,
         options=Options(period=1.0, until=float(ALONE_CYCLES)),
         remaining=lambda _pod, _group: math.inf,
     )
-    jobs = {each.key: each for each in simulation.stage.jobs}
+    jobs = {each.key: each for each in simulation.cluster.jobs}
     simulation.run(is_stopped=lambda: jobs[job.key].has_started, keeps_interrupted=False)
     return jobs[job.key].has_started
 
 
-def alone(standing: Standing, job: str) -> Iterator[Manifest]:
+def alone(initial_state: InitialState, job: str) -> Iterator[Manifest]:
     """The cluster with this job on it only, and that not placed yet."""
-    for each in standing.objects:
+    for each in initial_state.objects:
         if isinstance(each, Pod):
             if group_key(each) == job and each.metadata.deletion_timestamp is None:
-                yield replace(each, spec=replace(each.spec, node_name=""), status=PodStatus())
+                spec = msgspec.structs.replace(each.spec, node_name="")
+                yield msgspec.structs.replace(each, spec=spec, status=PodStatus())
         elif not isinstance(each, PodGroup) or each.key == job:
             yield each
+
+
+HOUR = 3600.0
+
+
+class Arrivals(Protocol):
+    """Who may come later, differently in every roll."""
+
+    @property
+    def are_random(self) -> bool: ...
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]: ...
+
+
+@dataclass(frozen=True)
+class NoArrivals:
+    """Nobody comes."""
+
+    are_random: bool = False
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:  # noqa: ARG002
+        return iter(())
+
+
+@dataclass(frozen=True)
+class WrittenArrivals:
+    """The same jobs in every sample, at their times from now on.
+
+    They may be called like jobs that are there, or like each other: each gets a name of its own.
+    """
+
+    jobs: tuple[Submission, ...]
+    are_random: bool = False
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:  # noqa: ARG002
+        return iter(self._renamed)
+
+    @cached_property
+    def _renamed(self) -> tuple[Submission, ...]:
+        names = [later(number, job.name) for number, job in enumerate(self.jobs, 1)]
+        # Who comes after another comes after the last one of that name so far; else the first one to come.
+        keys: dict[str, str] = {}
+        for job, name in zip(self.jobs, names, strict=True):
+            keys.setdefault(job.key, f"{job.namespace}/{name}")
+        renamed = []
+        for job, name in zip(self.jobs, names, strict=True):
+            renamed.append(replace(job, name=name, after=keys.get(job.after, job.after)))
+            keys[job.key] = f"{job.namespace}/{name}"
+        return tuple(renamed)
+
+
+def later(number: int, name: str = "") -> str:
+    """The name of a job that comes later; no name in a cluster may contain such a line."""
+    return f"later_{number}_{name}" if name else f"later_{number}"
+
+
+@dataclass(frozen=True)
+class SteadyArrivals:
+    """Jobs like those that are there, at a rate, each as likely as any other."""
+
+    per_hour: float
+    kinds: tuple[tuple[Submission, Prospect], ...]
+    are_random: bool = True
+
+    def submissions(self, chance: np.random.Generator) -> Iterator[Submission]:
+        now, number = 0.0, 0
+        while self.kinds and self.per_hour > 0:
+            now += float(chance.exponential(HOUR / self.per_hour))
+            number += 1
+            kind, prospect = self.kinds[chance.integers(len(self.kinds))]
+            runs = prospect.draw(chance)
+            yield replace(kind, name=later(number), submitted=now, run_seconds=runs)
+
+
+def steady(
+    state: InitialState,
+    fresh: Mapping[str, Prospect],
+    per_hour: float,
+    hopeless: frozenset[str] = frozenset(),
+) -> SteadyArrivals:
+    """Arrivals that look like the jobs of the present; `fresh` is how long each runs in all.
+
+    Those that can never start are not made more: they would only be waited for.
+    """
+    pods_of: dict[str, list[Pod]] = {}
+    for each in state.objects:
+        if isinstance(each, Pod):
+            pods_of.setdefault(group_key(each), []).append(each)
+    kinds = tuple(
+        (_kind_of(job, pods_of[job.key]), fresh[job.key]) for job in state.jobs if job.key not in hopeless
+    )
+    return SteadyArrivals(per_hour, kinds)
+
+
+def _kind_of(job: InitialJob, pods: Sequence[Pod]) -> Submission:
+    """Pods that look alike are one role."""
+    roles: dict[str, tuple[Pod, int]] = {}
+    for pod in pods:
+        look = repr((pod.spec.containers, pod.spec.node_selector, pod.spec.priority))
+        first, count = roles.get(look, (pod, 0))
+        roles[look] = (first, count + 1)
+    return Submission(
+        name="later",
+        submitted=0.0,
+        run_seconds=0.0,
+        roles=tuple(
+            Role(f"r{number}", count, _template(pod)) for number, (pod, count) in enumerate(roles.values())
+        ),
+        queue=job.queue,
+        namespace=job.key.partition("/")[0],
+        min_available=job.minimum,
+        priority_class=pods[0].spec.priority_class_name,
+    )
+
+
+def _template(pod: Pod) -> PodTemplate:
+    template = template_of(pod)
+    return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, node_name=""))
