@@ -112,20 +112,25 @@ class Scoring:
 
     def choose(self, task: Task, feasible: Mask) -> Choice | None:
         """Room now beats room later; inside each, a soft shard's own nodes beat the others."""
-        now = feasible & self.class_of(task).fits_now
-        for among, has_room in ((now, True), (feasible & ~now, False)):
-            for group in self._session.by_shard(among):
-                row = self.best(task, group)
-                if row is not None:
-                    return Choice(row, has_room)
+        known = self.class_of(task)
+        now = feasible & known.fits_now
+        for group in self._session.by_shard(now):
+            if (row := self._best(task, known, group)) is not None:
+                return Choice(row, has_room=True)
+        for group in self._session.by_shard(feasible & ~now):
+            if (row := self._best(task, known, group)) is not None:
+                return Choice(row, has_room=False)
         return None
 
     def best(self, task: Task, among: Mask) -> int | None:
         """The node to take: the best-node callback's, else the highest score, first in node order."""
+        return self._best(task, self.class_of(task), among)
+
+    def _best(self, task: Task, known: TaskClass, among: Mask) -> int | None:
         count = np.count_nonzero(among)
         if count <= 1:
             return int(among.argmax()) if count else None
-        scores = self.class_of(task).scores_of(task, among)
+        scores = known.scores_of(task, among)
         if self._session.dispatch.compares_candidates:
             chosen = self._session.dispatch[BEST_NODE](task, scores, among)
             if chosen is not None:

@@ -7,6 +7,7 @@ nowhere: it is asked anew at every attempt.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,8 +31,9 @@ class Evaluation(NamedTuple):
     fits_now: Mask
     fits_later: Mask
     is_open: Mask
-    scores: Floats
-    """Of node order, and of batch node order: always added in the same order, as rounding depends on it."""
+    order: Floats | float
+    batch: Floats | float
+    """Scores are always added in the same order, as rounding depends on it."""
 
 
 class TaskClass:
@@ -49,7 +51,7 @@ class TaskClass:
         ]
         """By plugin that has filters, which nodes it refuses whatever runs on them."""
         refused = [one[0] for one in self.refused if one is not None]
-        self._never: Mask | None = np.logical_or.reduce(refused) if refused else None
+        self._allowed: Mask | None = ~np.logical_or.reduce(refused) if refused else None
         self._static = [total([ask(task) for ask in part.once]) for part in (answers.order, answers.batch)]
         self._seen = self._curable_seen = -1
 
@@ -69,33 +71,43 @@ class TaskClass:
 
     def _work_out_all(self) -> None:
         states = NodeStates(self._session.nodes, self._session.pods)
-        self.fits_now, self.fits_later, self.is_open, self._scores = self.evaluate(states)
+        found = self.evaluate(states)
+        self.fits_now, self.fits_later, self.is_open = found.fits_now, found.fits_later, found.is_open
+        parts = self._parts_of(found)
+        self._scores = np.empty((len(parts), len(found.fits_now)))
+        for kept, part in zip(self._scores, parts, strict=True):
+            kept[:] = part
 
     def _work_out(self, rows: Indices) -> None:
         found = self.evaluate(NodeStates(self._session.nodes, self._session.pods, rows))
         self.fits_now[rows] = found.fits_now
         self.fits_later[rows] = found.fits_later
         self.is_open[rows] = found.is_open
-        self._scores[:, rows] = found.scores
+        for kept, part in zip(self._scores, self._parts_of(found), strict=True):
+            kept[rows] = part
+
+    def _parts_of(self, found: Evaluation) -> Sequence[Floats | float]:
+        """What is kept: the sum of all scores, or, where scores are added at every attempt, its two parts."""
+        return (found.order + found.batch,) if self.is_steady else (found.order, found.batch)
 
     def evaluate(self, states: NodeStates) -> Evaluation:
         """Room, filters and scores of nodes in these states."""
         task, answers, nodes = self._task, self._answers, self._session.nodes
         fits_now = has_room(states.idle, task)
         fits_later = has_room(states.future, task) if nodes.has_promises else fits_now.copy()
-        is_open = np.ones(len(fits_now), dtype=np.bool_)
+        if self._allowed is None:
+            is_open = np.ones(len(fits_now), dtype=np.bool_)
+        else:
+            is_open = self._allowed[states.rows].copy()
         for plugin in answers.filters:
             for ask in plugin.by_row:
                 for refusal in ask(task, states) or ():
                     is_open &= ~refusal.nodes
-        if self._never is not None:
-            is_open &= ~self._never[states.rows]
-        scores = np.empty((2, len(fits_now)))
-        for at, part in enumerate((answers.order, answers.batch)):
-            scores[at] = _at(self._static[at], states.rows) + total(
-                [ask(task, states) for ask in part.by_row]
-            )
-        return Evaluation(fits_now, fits_later, is_open, scores)
+        order, batch = [
+            _at(static, states.rows) + total([ask(task, states) for ask in part.by_row])
+            for static, part in zip(self._static, (answers.order, answers.batch), strict=True)
+        ]
+        return Evaluation(fits_now, fits_later, is_open, order, batch)
 
     def open_to(self, task: Task) -> Mask:
         """Nodes that no filter refuses just now, whatever their room; a mask of its own."""
@@ -107,8 +119,11 @@ class TaskClass:
         return is_open
 
     def scores_of(self, task: Task, among: Mask) -> Floats:
-        """Every node's score when these are the candidates; an array of its own."""
-        order, batch = self._scores
+        """Every node's score when these are the candidates; do not change the array."""
+        order: Floats = self._scores[0]
+        if self.is_steady:
+            return order
+        batch: Floats = self._scores[1]
         if asked := [ask(task, among) for ask in self._answers.order.anew]:
             order = order + total(asked)
         if asked := [ask(task, among) for ask in self._answers.batch.anew]:
@@ -161,7 +176,7 @@ class TaskClass:
         none, one, two more of the tasks on it. A step that is better than the one before it is taken at once,
         so a step counts as much as the worst up to it, and all tasks together take the best steps of all.
         """
-        rows = best_rows(np.where(among, self._scores[0] + self._scores[1], -np.inf), count)
+        rows = best_rows(np.where(among, self._scores[0], -np.inf), count)
         steps = 2 + count // max(len(rows), 1)
         while len(rows):
             values = self._ladders(rows, steps).ravel()
@@ -181,7 +196,7 @@ class TaskClass:
         states = SupposedStates(session.nodes, session.pods, rows.repeat(steps), self._task, added)
         found = self.evaluate(states)
         fits = found.fits_now & found.fits_later & found.is_open
-        values = np.where(fits, found.scores[0] + found.scores[1], -np.inf).reshape(len(rows), steps)
+        values = np.where(fits, found.order + found.batch, -np.inf).reshape(len(rows), steps)
         return np.minimum.accumulate(values, axis=1, out=values)
 
 

@@ -17,15 +17,18 @@ from hekla.engine.model.task import Task
 class NodeStates:
     """These rows as they are: one row of numbers per resource, `states.used[column]`.
 
-    Every reading picks the rows anew; do not change the arrays that come back.
+    Do not change the arrays that come back.
     """
 
-    __slots__ = ("nodes", "pods", "rows")
+    __slots__ = ("_of_nodes", "_of_pods", "_resources", "nodes", "pods", "rows")
 
     def __init__(self, nodes: NodeLedger, pods: PodLedger, rows: Rows = ALL_ROWS) -> None:
         self.nodes = nodes
         self.pods = pods
         self.rows = rows
+        self._resources = len(nodes.axis)
+        self._of_nodes: Amounts = picked(nodes.states.T, rows)
+        self._of_pods: Amounts = picked(pods.states.T, rows)
 
     # What the node ledger says; (R, states)
 
@@ -35,19 +38,19 @@ class NodeStates:
         return picked(self.nodes.allocatable.T, self.rows)
 
     @property
-    def used(self) -> Amounts:
-        """What is taken, until it is gone."""
-        return picked(self.nodes.used.T, self.rows)
-
-    @property
     def idle(self) -> Amounts:
         """What is free now."""
-        return picked(self.nodes.idle.T, self.rows)
+        return self._of_nodes[: self._resources]
+
+    @property
+    def used(self) -> Amounts:
+        """What is taken, until it is gone."""
+        return self._of_nodes[self._resources : 2 * self._resources]
 
     @property
     def future(self) -> Amounts:
-        """What will be free once releases are done and promises are kept."""
-        return picked(self.nodes.future.T, self.rows)
+        """What will be free once releases are done and pipelined tasks have their room."""
+        return self._of_nodes[2 * self._resources :]
 
     @property
     def pod_limit(self) -> Counts:
@@ -58,53 +61,29 @@ class NodeStates:
 
     @property
     def requested(self) -> Amounts:
-        """What pods ask for, promised ones included and evicted ones not."""
-        return picked(self.pods.requested.T, self.rows)
+        """What pods ask for, pipelined ones included and evicted ones not."""
+        return self._of_pods[: self._resources]
 
     @property
     def nonzero(self) -> Amounts:
         """The same of cpu and memory, where a pod that asks for nothing counts for something; (2, states)"""
-        return picked(self.pods.nonzero.T, self.rows)
+        return self._of_pods[self._resources : self._resources + 2]
 
     @property
     def pod_count(self) -> Counts:
         """How many pods there are; (states,)"""
-        return picked(self.pods.count, self.rows)
+        count: Counts = self._of_pods[self._resources + 2]
+        return count
 
 
 class SupposedStates(NodeStates):
     """These rows with so many more tasks like one on each of them; a row may come more than once."""
 
-    __slots__ = ("_nonzero_pods", "_pods", "_tasks", "added")
+    __slots__ = ()
 
     def __init__(self, nodes: NodeLedger, pods: PodLedger, rows: Rows, task: Task, added: Counts) -> None:
         super().__init__(nodes, pods, rows)
-        self.added = added
-        self._tasks: Amounts = task.vector[:, None] * added
-        # Where nobody moves pods in it, the pod ledger stays as it was when the session opened.
-        self._pods = added if pods.is_kept else np.zeros_like(added)
-        self._nonzero_pods: Amounts = np.array(task.nonzero_on_node, dtype=np.int64)[:, None] * self._pods
-
-    @property
-    def used(self) -> Amounts:
-        return np.add(super().used, self._tasks)
-
-    @property
-    def idle(self) -> Amounts:
-        return np.subtract(super().idle, self._tasks)
-
-    @property
-    def future(self) -> Amounts:
-        return np.subtract(super().future, self._tasks)
-
-    @property
-    def requested(self) -> Amounts:
-        return np.add(super().requested, self._tasks) if self.pods.is_kept else super().requested
-
-    @property
-    def nonzero(self) -> Amounts:
-        return np.add(super().nonzero, self._nonzero_pods)
-
-    @property
-    def pod_count(self) -> Counts:
-        return np.add(super().pod_count, self._pods)
+        self._of_nodes = np.add(self._of_nodes, task.weight.on_node[:, None] * added)
+        # Where no plugin moves pods in it, the pod ledger stays as it was when the session opened.
+        if pods.is_kept:
+            self._of_pods = np.add(self._of_pods, task.weight.among_pods[:, None] * added)

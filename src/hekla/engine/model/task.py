@@ -61,6 +61,7 @@ class Weight:
         "asked",
         "kind",
         "nonzero",
+        "nonzero_column",
         "on_node",
         "vector",
         "wanted",
@@ -84,6 +85,7 @@ class Weight:
         self.amounts: list[int] = vector.tolist()
         """The same in plain numbers."""
         self.nonzero = nonzero
+        self.nonzero_column = np.array(nonzero, dtype=np.int64)[:, None]
         """What scores see of that."""
         self.wanted = wanted_of(vector, pods)
         """What a queue must have to give."""

@@ -99,14 +99,12 @@ class NodeOrder(Plugin):
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
     def prefer_free_nodes(self, task: Task, states: NodeStates) -> Floats:
-        asked = np.array(task.nonzero, dtype=np.int64)[:, None]
-        score = least_allocated(states.nonzero, asked, self._capacity, states.rows)
+        score = least_allocated(states.nonzero, task.weight.nonzero_column, self._capacity, states.rows)
         return weighted(score, self.arguments.least_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
     def prefer_full_nodes(self, task: Task, states: NodeStates) -> Floats:
-        asked = np.array(task.nonzero, dtype=np.int64)[:, None]
-        score = most_allocated(states.nonzero, asked, self._capacity, states.rows)
+        score = most_allocated(states.nonzero, task.weight.nonzero_column, self._capacity, states.rows)
         return weighted(score, self.arguments.most_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
