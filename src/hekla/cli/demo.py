@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from hekla.cli.drain import Drain
-from hekla.cli.embedded_run import Embedded, RunLog, embed
+from hekla.cli.embedded_run import Embedded, PrintedLog, embed
 from hekla.cli.options import GoSwitches, registry_with, usable_conf
 from hekla.cli.output import echo, require_writable
 from hekla.cli.run import echo_summary
@@ -110,7 +110,7 @@ class Maintenance:
             self._cluster.replace(replace(node, spec=replace(node.spec, unschedulable=True)))
 
 
-def echo_lessons(log: RunLog) -> None:
+def echo_lessons(log: PrintedLog) -> None:
     echo("\nwhat each action did")
     for action, lesson in SHOWN.items():
         count = log.counts[action]

@@ -129,7 +129,7 @@ class JobProgress:
 
 
 @dataclass
-class RunLog:
+class PrintedLog:
     """What became of every job, and what each action did."""
 
     start: float

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hekla import __version__
-from hekla.cli.embedded_run import START, Embedded, RunLog, embed
+from hekla.cli.embedded_run import START, Embedded, PrintedLog, embed
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable
 from hekla.cli.watch import watch
@@ -139,7 +139,7 @@ def recorded(
         recorder.close()
 
 
-def echo_summary(log: RunLog) -> None:
+def echo_summary(log: PrintedLog) -> None:
     """What became of every job, and why some still wait."""
     echo(f"\n{log.table()}")
     counts = ", ".join(f"{action} {count}" for action, count in log.counts.items() if count)

@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hekla.cli.embedded_run import Embedded, RunLog
+from hekla.cli.embedded_run import Embedded, PrintedLog
 from hekla.cli.options import WarningPrinter
 from hekla.cli.output import echo
 from hekla.clock import WallClock
@@ -159,10 +159,10 @@ def watch(
     max_cycles: int | None = None,
     quiet: bool = False,
     before_pause: OnCycle = lambda _report: None,
-) -> RunLog:
+) -> PrintedLog:
     """Run until nothing can change any more, or the limit; what became of every job."""
     start = embedded.clock.now()
-    log = RunLog(start)
+    log = PrintedLog(start)
     printer = WarningPrinter()
     printer.tell(embedded.cluster.complaints)
     end = None if until is None else start + until
@@ -186,7 +186,7 @@ def watch(
 
 def _watch_live(  # noqa: PLR0917 - everything the loop needs, nothing more
     embedded: Embedded,
-    log: RunLog,
+    log: PrintedLog,
     title: str,
     pace: float,
     end: float | None,

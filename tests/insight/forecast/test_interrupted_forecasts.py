@@ -21,16 +21,16 @@ from hekla.simulation.workloads import read_workload
 from hekla.testing.builders import node
 
 LATE = """
-import hekla.insight.forecast.samples as rolls
+import hekla.insight.forecast.samples as samples
+samples.WORTH_PROCESSES = 0.0
 from hekla.cli.main import main
-rolls.WORTH_PROCESSES = 0.0
-roll = rolls.sample
+sample = samples.sample
 def counted(*given):
     found = sample(*given)
     with open("rolled", "a") as file:
         file.write(".")
     return found
-rolls.roll = counted
+samples.sample = counted
 if __name__ == "__main__":
     main()
 """

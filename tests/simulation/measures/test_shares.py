@@ -24,7 +24,7 @@ def two_queues(**changes: object) -> Scene:
             JobOf("more", queue="x", cpu=2),
             JobOf("much more", queue="y", cpu=6),
         ],
-        "stints": [PodRunOf("a", "n1", 0, 100), PodRunOf("b", "n1", 0, 100)],
+        "pod_runs": [PodRunOf("a", "n1", 0, 100), PodRunOf("b", "n1", 0, 100)],
         "nodes": [NodeOf("n1", cpu=8, gpu=4)],
         "queues": ("x", "y"),
         **changes,

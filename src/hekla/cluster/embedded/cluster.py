@@ -12,7 +12,7 @@ from datetime import datetime
 
 from hekla.clock import Clock
 from hekla.cluster.embedded.commands import Commands
-from hekla.cluster.embedded.executor import DecisionExecutor
+from hekla.cluster.embedded.executor import EmbeddedExecutor
 from hekla.cluster.embedded.intake import Intake
 from hekla.cluster.embedded.kubelet import Kubelet
 from hekla.cluster.embedded.options import Options
@@ -62,7 +62,7 @@ class EmbeddedCluster:
         self._reactions = Reactions(
             self._store, self._commands, JobController(job_options), lambda: self._timeline.moment
         )
-        self._executor = DecisionExecutor(
+        self._executor = EmbeddedExecutor(
             self._store, self._kubelet, self._node_usage, self._timeline, self._log
         )
         self._live = LiveState(ignored_provisioners=self._options.ignored_provisioners)

@@ -30,7 +30,7 @@ from hekla.engine.model.resources import as_quantities
 from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
 
 
-class DecisionExecutor:
+class EmbeddedExecutor:
     """Carries out decisions; `evicted` holds the UIDs of pods that the scheduler took off their nodes."""
 
     def __init__(

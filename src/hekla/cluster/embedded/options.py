@@ -34,13 +34,6 @@ class Options:
     """The NodeShard that is this scheduler's own."""
 
 
-RUN_SECONDS = "hekla.dev/run-seconds"
-"""How long a pod runs once started: a number, or "forever". On the pod, or on its PodGroup or Job."""
-EXIT_CODE = "hekla.dev/exit-code"
-"""What a pod ends with; anything but 0 means that it fails."""
-ARRIVES_AT = "hekla.dev/arrives-at"
-"""When the object is submitted, in seconds after the start of the cluster."""
-
 FOREVER = "forever"
 
 
