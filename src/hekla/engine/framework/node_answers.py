@@ -65,7 +65,7 @@ def _reading_rows(answer: Callable[..., A]) -> Callable[[Task, NodeStates], A]:
 
 
 class NodeAnswers:
-    """All that plugins say of nodes for the tasks of one class."""
+    """All that plugins say of nodes for tasks like this one."""
 
     def __init__(self, dispatch: Dispatch, everywhere: NodeStates, task: Task) -> None:
         filters = _concerning(dispatch.handlers(PREDICATE), task)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hekla.engine.framework.class_keys import ClassKeys, selected_labels
+from hekla.engine.framework.dispatch import Handler
 from hekla.engine.framework.node_answers import NodeAnswers
-from hekla.engine.framework.points import BEST_NODE
+from hekla.engine.framework.points import ABOUT_NODES, BEST_NODE, NODE_ORDER_REDUCE
 from hekla.engine.framework.task_class import TaskClass
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.states import NodeStates
@@ -49,6 +50,8 @@ class Scoring:
             FEWEST_KEPT, MEMORY_FOR_CLASSES // (BYTES_PER_NODE * max(len(session.nodes), 1))
         )
         self._classes: OrderedDict[int, TaskClass] = OrderedDict()
+        self._answers: dict[tuple[bool, ...], NodeAnswers] = {}
+        """By which answers concern a class."""
         self._diagnoses: dict[object, Diagnosis] = {}
         self._diagnosed_at = -1
 
@@ -78,23 +81,33 @@ class Scoring:
 
     def _new_class(self, task: Task) -> TaskClass:
         session = self._session
-        everywhere = NodeStates(session.nodes, session.pods)
-        return TaskClass(session, NodeAnswers(session.dispatch, everywhere, task), task)
+        concerned = tuple([one.concerns(one.plugin, task) for one in self._selective if one.concerns])
+        answers = self._answers.get(concerned)
+        if answers is None:
+            everywhere = NodeStates(session.nodes, session.pods)
+            answers = self._answers[concerned] = NodeAnswers(session.dispatch, everywhere, task)
+        return TaskClass(session, answers, task)
+
+    @lazy
+    def _selective(self) -> list[Handler]:
+        """The answers about nodes that say for which tasks they are."""
+        points = (*ABOUT_NODES, NODE_ORDER_REDUCE)
+        return [one for point in points for one in self._session.dispatch.handlers(point) if one.concerns]
 
     # Which nodes
 
     def open_nodes(self, task: Task) -> Mask:
         """Nodes that may be used and that no filter refuses, whatever their room; a mask of its own."""
-        return self._in_shard(self.class_of(task).open_to(task))
+        return self._in_shard(self.class_of(task).open_to(task).copy())
 
     def allowed_by_plugins(self, task: Task) -> Mask:
         """The same, whether or not the nodes are this scheduler's."""
-        return self.class_of(task).open_to(task)
+        return self.class_of(task).open_to(task).copy()
 
     def feasible_nodes(self, task: Task) -> Mask:
         """Those of the open nodes that have room, now or once releases are done; a mask of its own."""
         known = self.class_of(task)
-        return self._in_shard(known.open_to(task)) & known.fits_later
+        return self._in_shard(known.open_to(task) & known.fits_later)
 
     def curable_nodes(self, task: Task) -> Mask:
         """Nodes that may be used and that an eviction might open; do not change the mask."""

@@ -54,11 +54,13 @@ class TaskClass:
         self._allowed: Mask | None = ~np.logical_or.reduce(refused) if refused else None
         self._static = [total([ask(task) for ask in part.once]) for part in (answers.order, answers.batch)]
         self._seen = self._curable_seen = -1
+        self._is_final = True
+        """Nothing was released or pipelined so far, so that room now is all the room there will be."""
 
     def refresh(self) -> TaskClass:
         """Work out again what has changed since it was last looked at."""
         journal = self._session.nodes.journal
-        if self._seen < 0:
+        if self._seen < 0 or self._is_final is self._session.nodes.has_promises:
             self._work_out_all()
         elif self._seen != journal.now:
             rows = journal.since(self._seen)
@@ -71,6 +73,7 @@ class TaskClass:
 
     def _work_out_all(self) -> None:
         states = NodeStates(self._session.nodes, self._session.pods)
+        self._is_final = not self._session.nodes.has_promises
         found = self.evaluate(states)
         self.fits_now, self.fits_later, self.is_open = found.fits_now, found.fits_later, found.is_open
         parts = self._parts_of(found)
@@ -81,7 +84,8 @@ class TaskClass:
     def _work_out(self, rows: Indices) -> None:
         found = self.evaluate(NodeStates(self._session.nodes, self._session.pods, rows))
         self.fits_now[rows] = found.fits_now
-        self.fits_later[rows] = found.fits_later
+        if not self._is_final:
+            self.fits_later[rows] = found.fits_later
         self.is_open[rows] = found.is_open
         for kept, part in zip(self._scores, self._parts_of(found), strict=True):
             kept[rows] = part
@@ -94,7 +98,7 @@ class TaskClass:
         """Room, filters and scores of nodes in these states."""
         task, answers, nodes = self._task, self._answers, self._session.nodes
         fits_now = has_room(states.idle, task)
-        fits_later = has_room(states.future, task) if nodes.has_promises else fits_now.copy()
+        fits_later = has_room(states.future, task) if nodes.has_promises else fits_now
         if self._allowed is None:
             is_open = np.ones(len(fits_now), dtype=np.bool_)
         else:
@@ -110,12 +114,12 @@ class TaskClass:
         return Evaluation(fits_now, fits_later, is_open, order, batch)
 
     def open_to(self, task: Task) -> Mask:
-        """Nodes that no filter refuses just now, whatever their room; a mask of its own."""
-        is_open = self.is_open.copy()
+        """Nodes that no filter refuses just now, whatever their room; do not change the mask."""
+        is_open = self.is_open
         for plugin in self._answers.filters:
             for ask in plugin.anew:
                 for refusal in ask(task) or ():
-                    is_open &= ~refusal.nodes
+                    is_open = is_open & ~refusal.nodes
         return is_open
 
     def scores_of(self, task: Task, among: Mask) -> Floats:
