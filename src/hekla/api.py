@@ -28,7 +28,7 @@ from hekla.objects.read import read_manifests
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.measures.files import frame_of, jobs_frame
 from hekla.simulation.measures.records import job_columns, records
-from hekla.simulation.options import Options
+from hekla.simulation.options import SimulationOptions
 from hekla.simulation.run import Run
 from hekla.simulation.simulate import simulate as simulate_workload
 from hekla.simulation.workloads import Workload, read_workload
@@ -59,7 +59,7 @@ def simulate(
     plugins: Plugins = (),
     seed: int = 0,
     until: float = math.inf,
-    options: Options | None = None,
+    options: SimulationOptions | None = None,
 ) -> Run:
     """What becomes of the workload in virtual time, until that many simulated seconds at most."""
     registry = registry_with(plugins)
@@ -70,7 +70,7 @@ def simulate(
         nodes=there,
         registry=registry,
         seed=seed,
-        options=_limited(options or Options(), until),
+        options=_limited(options or SimulationOptions(), until),
         conf_name=_name_of(conf),
     )
 
@@ -83,7 +83,7 @@ def compare(
     plugins: Plugins = (),
     seeds: int = 1,
     processes: int = 1,
-    options: Options | None = None,
+    options: SimulationOptions | None = None,
 ) -> Comparison:
     """The same arrivals under each configuration, the first being the base; each seed makes up new work."""
     registry = registry_with(plugins)
@@ -202,7 +202,7 @@ def _workload(workload: AnyWorkload, nodes: Sequence[Node], seed: int) -> Worklo
     return read_workload(workload, nodes=nodes, seed=seed)
 
 
-def _limited(options: Options, until: float) -> Options:
+def _limited(options: SimulationOptions, until: float) -> SimulationOptions:
     """What is named twice ends at the earlier moment."""
     return replace(options, until=min(options.until, until))
 

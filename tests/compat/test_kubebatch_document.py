@@ -244,7 +244,7 @@ def test_a_job_that_may_run_by_now_gives_nothing_though_its_pods_are_only_alloca
 
         @answers(points.JOB_READY)
         def a_is_ready_after_allocate(self, job: Job) -> bool:
-            return job.name != "a" or (is_ready and self.session.story.speaker == "backfill")
+            return job.name != "a" or (is_ready and self.session.trace.speaker == "backfill")
 
     story = cycle("", job("a", cpu=2, priority=HIGH), job("b", cpu=2), tiers=("priority",))
     assert advised(story, Late).play() == outcome

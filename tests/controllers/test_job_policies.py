@@ -7,7 +7,7 @@ from little_cluster import LittleCluster, job, policy, task
 from msgspec.structs import replace
 
 from hekla.controllers import JobOptions
-from hekla.controllers.policy import Action, Event, Request, answer_to
+from hekla.controllers.policy import Event, PolicyAction, PolicyRequest, answer_to
 from hekla.objects.batch import JobVolume, LifecyclePolicy
 
 EXIT_3 = LifecyclePolicy(exit_code=3, action="AbortJob")
@@ -21,31 +21,38 @@ def started(*policies: LifecyclePolicy, of_task: tuple[LifecyclePolicy, ...] = (
     return cluster
 
 
-def failure(**fields) -> Request:
-    return Request("default/train", Event.POD_FAILED, "u1", task="w", pod="train-w-0", exit_code=3, **fields)
+def failure(**fields) -> PolicyRequest:
+    return PolicyRequest(
+        "default/train", Event.POD_FAILED, "u1", task="w", pod="train-w-0", exit_code=3, **fields
+    )
 
 
 @pytest.mark.parametrize(
     ("story", "of_task", "of_job", "action"),
     [
-        ("nothing matches", (), (), Action.SYNC),
-        ("the task comes first", (policy("PodFailed", "RestartTask"),), (FAILED,), Action.RESTART_TASK),
+        ("nothing matches", (), (), PolicyAction.SYNC),
+        ("the task comes first", (policy("PodFailed", "RestartTask"),), (FAILED,), PolicyAction.RESTART_TASK),
         (
             "what the task does not match falls through",
             (policy("PodEvicted", "RestartPod"),),
             (FAILED,),
-            Action.RESTART,
+            PolicyAction.RESTART,
         ),
-        ("the star matches", (), (policy("*", "TerminateJob"),), Action.TERMINATE),
-        ("an exit code in front wins", (), (EXIT_3, FAILED), Action.ABORT),
-        ("an event in front wins", (), (FAILED, EXIT_3), Action.RESTART),
+        ("the star matches", (), (policy("*", "TerminateJob"),), PolicyAction.TERMINATE),
+        ("an exit code in front wins", (), (EXIT_3, FAILED), PolicyAction.ABORT),
+        ("an event in front wins", (), (FAILED, EXIT_3), PolicyAction.RESTART),
         (
             "another exit code does not match",
             (),
             (LifecyclePolicy(exit_code=4, action="AbortJob"),),
-            Action.SYNC,
+            PolicyAction.SYNC,
         ),
-        ("a partition that is none cannot be restarted", (), (policy("*", "RestartPartition"),), Action.SYNC),
+        (
+            "a partition that is none cannot be restarted",
+            (),
+            (policy("*", "RestartPartition"),),
+            PolicyAction.SYNC,
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -57,13 +64,13 @@ def test_the_first_match_wins(story, of_task, of_job, action):
 def test_a_pod_of_an_earlier_run_has_no_say():
     train = job("train", task("w", 2), policies=(FAILED,))
     later = replace(train, status=replace(train.status, version=1))
-    assert answer_to(later, failure()).action == Action.SYNC
-    assert answer_to(later, failure(version=1)).action == Action.RESTART
+    assert answer_to(later, failure()).action == PolicyAction.SYNC
+    assert answer_to(later, failure(version=1)).action == PolicyAction.RESTART
 
 
 def test_a_pod_of_another_job_of_that_name_has_no_say():
     train = job("train", task("w", 2), policies=(FAILED,), uid="u2")
-    assert answer_to(train, failure()).action == Action.SYNC
+    assert answer_to(train, failure()).action == PolicyAction.SYNC
 
 
 def test_a_star_without_timeout_leaves_pending_pods_alone():

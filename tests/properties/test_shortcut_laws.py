@@ -46,7 +46,7 @@ def decided(report: CycleReport) -> dict[str, object]:
     return {
         "decisions": deeds(report.decisions),
         "tasks": [(task.key, task.node, task.status, task.last) for task in session.tasks],
-        "notes": {uid: [str(note) for note in notes] for uid, notes in session.story.jobs.items() if notes},
+        "notes": {uid: [str(note) for note in notes] for uid, notes in session.trace.jobs.items() if notes},
         "reasons": {
             (uid, task): str(why) for uid, one in session.jobs.items() for task, why in one.fit_errors.items()
         },

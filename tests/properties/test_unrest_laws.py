@@ -14,7 +14,7 @@ from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import PRESETS, Conf, read_conf
 from hekla.engine.framework.decisions import Evict
-from hekla.engine.model.benefit import Stage, benefit_of
+from hekla.engine.model.benefit import BenefitStage, benefit_of
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.objects.keys import GROUP_NAME
 from hekla.scheduler.cycle import CycleReport
@@ -95,7 +95,7 @@ def runs_or_is_told(cluster: EmbeddedCluster, uid: str) -> bool:
         pod for pod in cluster.all_of(Pod) if pod.metadata.annotations.get(GROUP_NAME) == group.metadata.name
     ]
     is_running = sum(bool(pod.spec.node_name) for pod in pods) >= group.spec.min_member
-    return is_running or (benefit is not None and benefit.stage is Stage.FUTILE)
+    return is_running or (benefit is not None and benefit.stage is BenefitStage.FUTILE)
 
 
 def comes_to_rest(objects: Iterable[Manifest], conf: Conf) -> None:

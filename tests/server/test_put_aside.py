@@ -17,7 +17,7 @@ from hekla.engine.framework.points import JOB_ORDER, answers
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.job import Job
 from hekla.engine.model.task import Task
-from hekla.engine.state.taking_in import Intake
+from hekla.engine.state.taking_in import TakingIn
 from hekla.errors import BrokenPromise, GaveUp
 from hekla.insight.replay import Recording, replay
 from hekla.objects import Manifest, Pod, PodGroup
@@ -193,9 +193,9 @@ def test_a_state_that_could_not_take_something_in_is_made_anew(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The recording goes on with the new state: what was decided on it is decided again."""
-    lay_out = Intake._lay_out
+    lay_out = TakingIn._lay_out
 
-    def raise_over_poison(intake: Intake, task: Task) -> None:
+    def raise_over_poison(intake: TakingIn, task: Task) -> None:
         if is_poisoned(task.pod):
             raise RuntimeError("no way to lay it out")
         lay_out(intake, task)
@@ -216,7 +216,7 @@ def test_a_state_that_could_not_take_something_in_is_made_anew(
 
     file = tmp_path / "cycles.gz"
     with monkeypatch.context() as patch:
-        patch.setattr(Intake, "_lay_out", raise_over_poison)
+        patch.setattr(TakingIn, "_lay_out", raise_over_poison)
         play(part())
     cycles = list(replay(Recording(file), BUILTIN))
     assert sum(cycle.binds for cycle in cycles) == 2

@@ -10,7 +10,7 @@ from hekla.objects import Manifest, Node, ObjectMeta
 from hekla.objects.batch import PodTemplate
 from hekla.objects.node import NodeStatus
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements
-from hekla.simulation.options import Options
+from hekla.simulation.options import SimulationOptions
 from hekla.simulation.run import Run
 from hekla.simulation.simulate import simulate
 from hekla.simulation.workloads import Fault, Hazards, Role, Submission, Workload
@@ -64,7 +64,7 @@ def play(
         count=len(jobs),
     )
     return simulate(
-        workload, conf_of(conf), nodes=nodes or [node("n1")], seed=seed, options=Options(**options)
+        workload, conf_of(conf), nodes=nodes or [node("n1")], seed=seed, options=SimulationOptions(**options)
     )
 
 

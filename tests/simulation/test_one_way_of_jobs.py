@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster
-from hekla.cluster.embedded import Options as EmbeddedOptions
+from hekla.cluster.embedded import SimulationOptions as EmbeddedOptions
 from hekla.cluster.export import as_data, listed
 from hekla.conf import BUILT_IN_DEFAULT
 from hekla.insight.forecast import Sampling, forecast
@@ -25,7 +25,7 @@ from hekla.objects.pod import Container, PodSpec, ResourceRequirements
 from hekla.objects.read import read_manifests
 from hekla.objects.scheduling import PodGroupSpec, QueueSpec
 from hekla.scheduler.loop import Loop
-from hekla.simulation.options import START, Options
+from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.simulate import simulate
 from hekla.simulation.workloads import read_workload
 from properties.effort import examples
@@ -174,7 +174,7 @@ def starts_when_run(
 
 
 def starts_when_simulated(file: Path, conf: str, *, period: float, grace: float) -> dict[str, float]:
-    options = Options(period=period, grace_seconds=grace, until=UNTIL)
+    options = SimulationOptions(period=period, grace_seconds=grace, until=UNTIL)
     run = simulate(read_workload(file), conf_of(conf), options=options)
     starts = zip(run.jobs.names, run.jobs.started.tolist(), strict=True)
     return {name.removeprefix("default/"): at for name, at in starts if not math.isnan(at)}

@@ -19,7 +19,7 @@ from cli import calling
 from hekla.cli.main import cli
 from hekla.cli.options import SPAN
 from hekla.errors import InputError
-from hekla.simulation.options import Options
+from hekla.simulation.options import SimulationOptions
 
 WORK = """
 nodes: ["2 x cpu=4,memory=8Gi"]
@@ -190,7 +190,7 @@ def test_the_seed_makes_up_other_work_unless_that_has_a_seed_of_its_own(tmp_path
 
 def test_a_script_may_limit_the_time_and_set_other_options(work):
     def end(until: float, limit: float) -> float:
-        return hekla.simulate(work, until=until, options=Options(grace_seconds=5, until=limit)).end
+        return hekla.simulate(work, until=until, options=SimulationOptions(grace_seconds=5, until=limit)).end
 
     assert (end(20, math.inf), end(math.inf, 20), end(20, 15)) == (20, 20, 15)
 

@@ -16,7 +16,7 @@ from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf, read_conf
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.framework.explain import explain
-from hekla.engine.model.benefit import FIRST_BACK_OFF, Benefit, Stage, benefit_of
+from hekla.engine.model.benefit import FIRST_BACK_OFF, Benefit, BenefitStage, benefit_of
 from hekla.objects import Manifest, Node, Pod, PodGroup, Queue
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
@@ -109,7 +109,7 @@ def test_the_job_that_pods_were_evicted_for_gets_the_room() -> None:
     play.run(600)
     assert [one.beneficiary for one in play.evictions] == ["default/second"]
     assert Counter(bind.job for bind in play.binds) == {"default/first": 1, "default/second": 2}
-    assert play.benefit("second").stage is Stage.STARTED
+    assert play.benefit("second").stage is BenefitStage.STARTED
 
 
 def test_as_in_volcano_it_goes_back_to_the_victims_job_for_ever() -> None:
@@ -125,7 +125,7 @@ def test_all_of_a_gang_is_nominated_to_the_room_that_was_planned_for_it() -> Non
     waiting = [pod for pod in play.cluster.all_of(Pod) if pod.metadata.name.startswith("second")]
     assert [pod.status.nominated_node_name for pod in waiting] == ["n0", "n0"]
     benefit = play.benefit("second")
-    assert (benefit.stage, benefit.evicted) == (Stage.RESERVED, 1)
+    assert (benefit.stage, benefit.evicted) == (BenefitStage.RESERVED, 1)
     assert "evictions: pods were evicted to make room for this job" in play.said_of("second")
 
 
@@ -164,7 +164,7 @@ def test_a_job_that_cannot_use_the_room_is_told_and_causes_no_further_eviction()
     close(play.cluster, "n0")
     play.run(600)
     benefit = play.benefit("urgent")
-    assert (benefit.stage, benefit.attempt) == (Stage.FUTILE, 1)
+    assert (benefit.stage, benefit.attempt) == (BenefitStage.FUTILE, 1)
     assert play.futile == 1
     assert len(play.evictions) == 1
     told = [event for event in play.cluster.events if event.reason == "FutileEviction"]
@@ -172,7 +172,7 @@ def test_a_job_that_cannot_use_the_room_is_told_and_causes_no_further_eviction()
     assert "did not start although they are gone" in play.said_of("urgent")
     close(play.cluster, "n0", is_closed=False)
     play.run(600)
-    assert play.benefit("urgent").stage is Stage.STARTED
+    assert play.benefit("urgent").stage is BenefitStage.STARTED
 
 
 def test_room_that_is_not_free_in_time_is_given_up() -> None:
@@ -188,7 +188,7 @@ def test_room_that_is_not_free_in_time_is_given_up() -> None:
     play.cluster = EmbeddedCluster(stamped(objects), play.clock, options=Options(run_seconds=1e9))
     play.loop = Loop(play.cluster, _conf(PRIORITIES), play.clock)
     play.run(1000)
-    assert play.benefit("urgent").stage is Stage.FUTILE
+    assert play.benefit("urgent").stage is BenefitStage.FUTILE
     assert "was not free within 600 s" in play.said_of("urgent")
 
 
@@ -203,7 +203,7 @@ def urgent_after(benefit: Benefit) -> list[Manifest]:
 
 
 def proved_futile(cluster: str = "0123456789ab", *, since: float = NOW, attempt: int = 1) -> Benefit:
-    return Benefit(Stage.FUTILE, since, 1, attempt, cluster, "it did not start although they are gone")
+    return Benefit(BenefitStage.FUTILE, since, 1, attempt, cluster, "it did not start although they are gone")
 
 
 @pytest.mark.parametrize(("attempt", "seconds"), [(1, 10), (2, 20), (3, 40), (7, 600), (100, 600)], ids=str)
@@ -213,7 +213,7 @@ def test_after_each_futile_attempt_the_wait_doubles_up_to_a_limit(attempt: int, 
 
 @pytest.mark.parametrize(
     "benefit",
-    [proved_futile(), Benefit(Stage.RESERVED, NOW, 3, 2), Benefit(Stage.STARTED, NOW, 3)],
+    [proved_futile(), Benefit(BenefitStage.RESERVED, NOW, 3, 2), Benefit(BenefitStage.STARTED, NOW, 3)],
     ids=lambda benefit: str(benefit.stage.value),
 )
 def test_what_is_written_is_what_is_read(benefit: Benefit) -> None:
@@ -228,7 +228,7 @@ def test_where_something_has_changed_pods_are_evicted_again_once_the_back_off_ha
     play.run(5)
     assert [one.beneficiary for one in play.evictions] == ["default/urgent"]
     benefit = play.benefit("urgent")
-    assert (benefit.stage, benefit.attempt) == (Stage.RESERVED, 2)
+    assert (benefit.stage, benefit.attempt) == (BenefitStage.RESERVED, 2)
 
 
 def test_where_nothing_has_changed_none_is_evicted_however_long_it_takes() -> None:
@@ -251,5 +251,5 @@ def test_a_job_whose_room_is_taken_by_another_eviction_does_not_take_it_back() -
     play.cluster.submit(stamped(more))
     play.run(20)
     assert [one.beneficiary for one in play.evictions] == ["default/urgent", "default/vital"]
-    assert play.benefit("urgent").stage is Stage.FUTILE
+    assert play.benefit("urgent").stage is BenefitStage.FUTILE
     assert "its own pods were evicted again" in play.said_of("urgent")

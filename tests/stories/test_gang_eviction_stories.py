@@ -323,6 +323,6 @@ def test_the_domain_that_was_freed_is_remembered_for_the_gang() -> None:
 
 def test_who_finds_no_victims_is_told_so() -> None:
     session = in_racks(*KEPT).cycle().session
-    assert [str(note) for note in session.story.jobs["default/a"]] == [
+    assert [str(note) for note in session.trace.jobs["default/a"]] == [
         "gangpreempt: no domain has victims enough to make room for the whole gang"
     ]

@@ -88,7 +88,7 @@ def test_check_min_member(options: dict[str, object], expected: str) -> None:
 
 def test_a_job_that_lacks_pods_is_told_how_many() -> None:
     session = with_options(INCOMPLETE, "enqueue", checkMinMember=True).cycle().session
-    assert [str(note) for note in session.story.jobs["default/half"]] == ["enqueue: 1 of 2 pods exist"]
+    assert [str(note) for note in session.trace.jobs["default/half"]] == ["enqueue: 1 of 2 pods exist"]
 
 
 def without_enqueue(is_strict: bool) -> Story:

@@ -9,7 +9,7 @@ import pytest
 
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.model.queue import Queue, queue_of
-from hekla.engine.plugins.proportion.accounts import Account, Bounds, divide
+from hekla.engine.plugins.proportion.accounts import Bounds, QueueAccount, divide
 from hekla.engine.plugins.queues import capability_of
 from hekla.testing import Story, job, node, plugin, pod, queue
 
@@ -23,12 +23,12 @@ def account(
     weight: int = 1,
     limit: list[float] | None = None,
     guarantee: list[int] | None = None,
-) -> Account:
+) -> QueueAccount:
     """An account as the worked examples write it: one number per resource; pods stand last and are nought."""
     zero = np.zeros(len(request) + 1, dtype=np.int64)
     most = np.array([*(limit or [float(LOTS)] * len(request)), float(LOTS)])
     least = np.array([*(guarantee or [0] * len(request)), 0], dtype=np.int64)
-    return Account(
+    return QueueAccount(
         queue=Queue("q", weight, is_open=True, is_reclaimable=True, created=0.0),
         bounds=Bounds(least, most, most, ceiling=most.tolist(), floor=least.astype(np.float64).tolist()),
         held=zero.tolist(),
@@ -38,7 +38,7 @@ def account(
     )
 
 
-def divided(total: list[int], *accounts: Account) -> list[list[float]]:
+def divided(total: list[int], *accounts: QueueAccount) -> list[list[float]]:
     divide(list(accounts), np.array([*total, 0], dtype=np.int64), pods=len(total))
     return [part.deserved[:-1] for part in accounts]
 

@@ -180,7 +180,7 @@ def test_names_of_tiers(wish: tuple[str, str], tasks: int, expected: object) -> 
 
 def test_a_name_that_nobody_bears_is_told() -> None:
     session = by_name(("hard", "hall"), 5).cycle().session
-    notes = [str(note) for note in session.story.jobs["default/a"]]
+    notes = [str(note) for note in session.trace.jobs["default/a"]]
     assert any('"hall"' in said for said in [*notes, *map(str, session.snapshot.complaints)])
 
 

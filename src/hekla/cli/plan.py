@@ -18,7 +18,7 @@ from hekla.clock import WallClock
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.node import Shard
 from hekla.errors import InputError
-from hekla.insight.plan import Delay, Loser, Plan, Planner, Start, Suggestion, admitted_state
+from hekla.insight.plan import Delay, Loser, Plan, PlannedStart, Planner, Suggestion, admitted_state
 from hekla.insight.plan.search import OnTry
 from hekla.objects import Manifest
 from hekla.objects.read import read_manifests
@@ -58,9 +58,11 @@ def wrapped(text: str, indent: str) -> str:
 
 def answer(plan: Plan) -> str:
     """The first line: yes or no, when and where."""
-    if plan.start is Start.NOT:
+    if plan.start is PlannedStart.NOT:
         return f"would not start: {gist(plan)}"
-    when = {Start.NOW: "would start now", Start.LATER: f"would start {_after(plan)}"}[plan.start]
+    when = {PlannedStart.NOW: "would start now", PlannedStart.LATER: f"would start {_after(plan)}"}[
+        plan.start
+    ]
     pods = counted(plan.pods, "pod")
     if len(plan.placements) < plan.pods:
         pods = f"{len(plan.placements)} of {pods} (at least {plan.minimum} start together)"
@@ -127,7 +129,7 @@ def _line(suggestion: Suggestion, plan: Plan) -> str:
     if lost:
         jobs = sorted({loser.job or "-" for loser in suggestion.losers})
         notes.append(f"evicts {counted(lost, 'pod')} of {some_of(jobs, PODS_SHOWN)}")
-    elif suggestion.start is Start.LATER:
+    elif suggestion.start is PlannedStart.LATER:
         notes.append("not in the first cycle")
     if suggestion.kind == "minimum":
         notes.append(f"{suggestion.pods} of {plan.pods} pods start")

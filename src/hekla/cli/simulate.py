@@ -36,7 +36,7 @@ from hekla.objects import Node
 from hekla.simulation.measures import run_data, save, summary_lines
 from hekla.simulation.measures.files import FOLDER, form_of
 from hekla.simulation.measures.words import spoken_seconds
-from hekla.simulation.options import Options
+from hekla.simulation.options import SimulationOptions
 from hekla.simulation.report import write_report
 from hekla.simulation.run import Run, State
 from hekla.simulation.simulate import Progress, Simulation
@@ -151,9 +151,9 @@ def default_nodes(workload: Workload) -> list[Node]:
     return nodes_of(SOME_NODES)
 
 
-def chosen_options(given: dict[str, Any]) -> Options:
+def chosen_options(given: dict[str, Any]) -> SimulationOptions:
     until = given["until"]
-    return Options(
+    return SimulationOptions(
         period=given["period"],
         start_seconds=given["start_seconds"],
         grace_seconds=given["grace"],

@@ -18,7 +18,7 @@ from hekla.errors import InputError
 from hekla.objects.quantity import write_duration
 from hekla.simulation.workloads import Settings, Workload, nodes_of
 from hekla.simulation.workloads import generate as generated
-from hekla.simulation.workloads.summary import Summary
+from hekla.simulation.workloads.summary import WorkloadSummary
 from hekla.simulation.workloads.write import WRITERS
 from hekla.text import counted, table
 
@@ -56,7 +56,7 @@ def workload() -> None:
 def show(file: Path, output: Style | None, **given: Any) -> None:
     """Tell what is in the workload FILE: jobs, queues, sizes, run times, and what was left out and why."""
 
-    data = Summary(chosen_workload(file, given)).as_data()
+    data = WorkloadSummary(chosen_workload(file, given)).as_data()
     if output is None or output is Style.TABLE:
         echo(as_text(data))
     else:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from hekla.cluster.store import Store
 from hekla.controllers import Command, JobController, close_queue, open_queue, sync_queue
-from hekla.controllers.policy import Event, Request, events_of
+from hekla.controllers.policy import Event, PolicyRequest, events_of
 from hekla.controllers.requests import follows, job_owner
 from hekla.controllers.world import is_marked, is_terminating
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoCommand, VolcanoJob
@@ -188,7 +188,7 @@ class Reactions:
         """Have the Job looked at as if it were new."""
         self._fresh.append(ObjectChange(None, job))
 
-    def failed(self, key: str, request: Request, undo: Callable[[], None]) -> None:
+    def failed(self, key: str, request: PolicyRequest, undo: Callable[[], None]) -> None:
         """What the Job's request led to could not be done; `undo` takes it back, which is no news."""
         self.give_up(undo)
         self._executor.carry_out(self._controller.failed(self._store, key, self._now(), request))

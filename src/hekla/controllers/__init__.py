@@ -25,13 +25,12 @@ from hekla.controllers.commands import (
 from hekla.controllers.expand import pod_group_of, pods_of
 from hekla.controllers.job import JobController, JobOptions
 from hekla.controllers.podgroup import pod_group_for
-from hekla.controllers.policy import Action, Event
+from hekla.controllers.policy import Event, PolicyAction
 from hekla.controllers.queue import close_queue, loaded_queue, open_queue, standing_queues, sync_queue
 from hekla.controllers.usage import min_resources, usage_of
 from hekla.controllers.world import World
 
 __all__ = [
-    "Action",
     "Command",
     "CreateClaim",
     "CreatePod",
@@ -42,6 +41,7 @@ __all__ = [
     "JobCommand",
     "JobController",
     "JobOptions",
+    "PolicyAction",
     "PutJobStatus",
     "PutPodGroup",
     "PutQueue",

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from hekla.controllers.commands import DeleteJob, DeletePodGroup, JobCommand, RecordEvent
 from hekla.controllers.kill import kill, targets_of
-from hekla.controllers.phases import END_OF, FINISHED, Phase, Scope, phase_of, plan_for
-from hekla.controllers.policy import TARGETED, Action, Event, Request, answer_to
+from hekla.controllers.phases import END_OF, FINISHED, Phase, PodScope, phase_of, plan_for
+from hekla.controllers.policy import TARGETED, Event, PolicyAction, PolicyRequest, answer_to
 from hekla.controllers.requests import (
     event_of_change,
     follows,
@@ -53,7 +53,7 @@ class JobController:
         self._budget = ErrorBudget(self._options.repeats)
         self._expiry_by_job: dict[str, Expiry] = {}
         self._leaving_group_by_job: dict[str, str] = {}
-        self._served_by_job: dict[str, Request] = {}
+        self._served_by_job: dict[str, PolicyRequest] = {}
         self._evicted: set[str] = set()
 
     def job_changed(
@@ -138,12 +138,12 @@ class JobController:
         taken = RecordEvent(job_key, "Normal", "CommandIssued", f'command "{action}" taken')
         return [taken, *self._serve(world, request_of_job(job, action), now)]
 
-    def last_request(self, job_key: str) -> Request | None:
+    def last_request(self, job_key: str) -> PolicyRequest | None:
         """What the commands given last for the Job answer."""
         return self._served_by_job.get(job_key)
 
     def failed(
-        self, world: World, job_key: str, now: datetime, request: Request | None = None
+        self, world: World, job_key: str, now: datetime, request: PolicyRequest | None = None
     ) -> list[JobCommand]:
         """The commands that answer the request, by default those given last, could not be carried out."""
         job, request = world.job(job_key), request or self._served_by_job.get(job_key)
@@ -196,7 +196,7 @@ class JobController:
         if due is not None:
             self._expiry_by_job[job.key] = Expiry(due, job.key, job.metadata.uid)
 
-    def _serve(self, world: World, request: Request, now: datetime) -> list[JobCommand]:
+    def _serve(self, world: World, request: PolicyRequest, now: datetime) -> list[JobCommand]:
         job = world.job(request.job)
         if job is None or job.metadata.deletion_timestamp is not None:
             return []
@@ -205,7 +205,7 @@ class JobController:
         if answer.delay > timedelta(0):
             return self._wait(job, Timer(now + answer.delay, answer.action, request), answer.delay)
         executed = self._execute(world, job, answer.action, request, now)
-        return executed if answer.action == Action.SYNC else [_start_of(job, answer.action), *executed]
+        return executed if answer.action == PolicyAction.SYNC else [_start_of(job, answer.action), *executed]
 
     def _wait(self, job: VolcanoJob, timer: Timer, delay: timedelta) -> list[JobCommand]:
         """Start the timer and do nothing else: a sync might end the Job before its policy had a say."""
@@ -215,20 +215,20 @@ class JobController:
         return [RecordEvent(job.key, "Normal", "ExecuteAction", message)]
 
     def _execute(
-        self, world: World, job: VolcanoJob, action: str, request: Request, now: datetime
+        self, world: World, job: VolcanoJob, action: str, request: PolicyRequest, now: datetime
     ) -> list[JobCommand]:
         self._served_by_job[job.key] = request
-        if action != Action.SYNC:
+        if action != PolicyAction.SYNC:
             self._timers.overtake(action, request)
         scene = scene_of(world, job, self._leaving_group_by_job.get(job.key, ""))
         options = self._options
         plan = plan_for(job, action, resume_is_retry=options.resume_is_retry)
-        if plan.scope is Scope.NOBODY:
+        if plan.scope is PodScope.NOBODY:
             if obstacle := obstacle_to(world, job):
                 return [obstacle, *self._try_again(world, job, request, now)]
             commands = sync(world, scene, plan.rule, now, requests_from_limits=options.requests_from_limits)
         else:
-            targets = targets_of(scene, action if plan.scope is Scope.TARGETS else "", request)
+            targets = targets_of(scene, action if plan.scope is PodScope.TARGETS else "", request)
             zero = options.zero_counters_after_kill
             commands = kill(scene, plan, targets, now, zero_counters=zero)
         self._budget.served(request)
@@ -241,12 +241,14 @@ class JobController:
         if group is not None and group.metadata.uid and DeletePodGroup(group.key) in commands:
             self._leaving_group_by_job[scene.job.key] = group.metadata.uid
 
-    def _try_again(self, world: World, job: VolcanoJob, request: Request, now: datetime) -> list[JobCommand]:
+    def _try_again(
+        self, world: World, job: VolcanoJob, request: PolicyRequest, now: datetime
+    ) -> list[JobCommand]:
         """Wait and repeat; a Job that fails too often is terminated, although a cure may still come."""
         if self._budget.spend(request, now):
             return []
         given_up = RecordEvent(job.key, "Warning", "ExecuteAction", "retry limit reached: job is terminated")
-        return [given_up, *self._execute(world, job, Action.TERMINATE, request, now)]
+        return [given_up, *self._execute(world, job, PolicyAction.TERMINATE, request, now)]
 
 
 def _start_of(job: VolcanoJob, action: str) -> RecordEvent:
@@ -271,9 +273,9 @@ def refusal_of(job: VolcanoJob, action: str, uid: str) -> str:
     if uid and uid != job.metadata.uid:
         return f'command "{action}" is meant for the job of uid "{uid}", which is gone'
     if action in TARGETED:
-        return f'command "{action}" names no target; restart the whole job with "{Action.RESTART}"'
-    if action not in frozenset(Action):
-        known = ", ".join(sorted(action for action in Action if action not in TARGETED))
+        return f'command "{action}" names no target; restart the whole job with "{PolicyAction.RESTART}"'
+    if action not in frozenset(PolicyAction):
+        known = ", ".join(sorted(action for action in PolicyAction if action not in TARGETED))
         return f'no action "{action}"; known actions: {known}'
     return ""
 

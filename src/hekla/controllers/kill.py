@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from hekla.controllers.commands import DeletePod, DeletePodGroup, JobCommand, PutJobStatus
 from hekla.controllers.expand import task_of
-from hekla.controllers.phases import Phase, Plan, Scope, counted, phase_of, stamped
-from hekla.controllers.policy import Action, Request
+from hekla.controllers.phases import Phase, PhasePlan, PodScope, counted, phase_of, stamped
+from hekla.controllers.policy import PolicyAction, PolicyRequest
 from hekla.controllers.world import Scene, is_terminating
 from hekla.objects import Pod, keys
 from hekla.objects.batch import JobStatus
@@ -23,7 +23,7 @@ _FINISHED_PODS = frozenset({"Succeeded", "Failed"})
 
 
 def kill(
-    scene: Scene, plan: Plan, targets: Sequence[Pod], now: datetime, *, zero_counters: bool = False
+    scene: Scene, plan: PhasePlan, targets: Sequence[Pod], now: datetime, *, zero_counters: bool = False
 ) -> list[JobCommand]:
     """The commands of a kill; `targets` are the pods in question, the whole Job's or some of it."""
     victims = victims_of(plan, targets)
@@ -31,19 +31,19 @@ def kill(
     commands: list[JobCommand] = [DeletePod(pod.key, pod.metadata.uid) for pod in victims]
     if status != scene.job.status:
         commands.append(PutJobStatus(scene.job.key, status))
-    if plan.scope is Scope.EVERYBODY and scene.pod_group is not None:
+    if plan.scope is PodScope.EVERYBODY and scene.pod_group is not None:
         commands.append(DeletePodGroup(scene.pod_group.key))
     return commands
 
 
-def targets_of(scene: Scene, action: str, request: Request) -> list[Pod]:
+def targets_of(scene: Scene, action: str, request: PolicyRequest) -> list[Pod]:
     """The pods an action is about."""
     match action:
-        case Action.RESTART_TASK:
+        case PolicyAction.RESTART_TASK:
             return [pod for pod in scene.pods if task_of(pod) == request.task]
-        case Action.RESTART_POD:
+        case PolicyAction.RESTART_POD:
             return [pod for pod in scene.pods if pod.metadata.name == request.pod]
-        case Action.RESTART_PARTITION:
+        case PolicyAction.RESTART_PARTITION:
             in_task = (pod for pod in scene.pods if task_of(pod) == request.task)
             return [pod for pod in in_task if partition_label(pod) == request.partition]
     return list(scene.pods)
@@ -53,15 +53,15 @@ def partition_label(pod: Pod) -> str:
     return pod.metadata.labels.get(keys.PARTITION_ID, "")
 
 
-def victims_of(plan: Plan, targets: Sequence[Pod]) -> list[Pod]:
+def victims_of(plan: PhasePlan, targets: Sequence[Pod]) -> list[Pod]:
     """A whole-job kill may spare what has ended; a targeted one takes what was named."""
-    spared = _FINISHED_PODS if plan.scope is Scope.EVERYBODY and plan.spares_finished else frozenset()
+    spared = _FINISHED_PODS if plan.scope is PodScope.EVERYBODY and plan.spares_finished else frozenset()
     return [pod for pod in targets if not is_terminating(pod) and pod.status.phase not in spared]
 
 
 def status_after(
     scene: Scene,
-    plan: Plan,
+    plan: PhasePlan,
     targets: Sequence[Pod],
     victims: Sequence[Pod],
     now: datetime,
@@ -72,7 +72,7 @@ def status_after(
     terminating = sum(map(is_terminating, targets)) + len(victims)
     gone = {pod.key for pod in victims}
     staying = [pod for pod in scene.pods if pod.key not in gone and not is_terminating(pod)]
-    status = in_next_version(job.status) if plan.scope is Scope.EVERYBODY else job.status
+    status = in_next_version(job.status) if plan.scope is PodScope.EVERYBODY else job.status
     status = plan.rule(job, counted(without_plugins(status), staying, terminating))
     # A new run starts from zero: what an earlier one has achieved must not make it Running.
     if zero_counters or phase_of(status) in (Phase.RESTARTING, Phase.PENDING):

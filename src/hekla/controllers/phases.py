@@ -18,7 +18,7 @@ from enum import Enum, StrEnum, auto
 from msgspec.structs import replace
 
 from hekla.controllers.expand import task_of
-from hekla.controllers.policy import TARGETED, Action
+from hekla.controllers.policy import TARGETED, PolicyAction
 from hekla.controllers.usage import minimum_of
 from hekla.objects import Pod, VolcanoJob
 from hekla.objects.batch import JobCondition, JobStatus, TaskState
@@ -44,9 +44,9 @@ END_OF = {
     Phase.TERMINATING: Phase.TERMINATED,
 }
 WAY_OUT = {
-    Action.ABORT: Phase.ABORTING,
-    Action.COMPLETE: Phase.COMPLETING,
-    Action.TERMINATE: Phase.TERMINATING,
+    PolicyAction.ABORT: Phase.ABORTING,
+    PolicyAction.COMPLETE: Phase.COMPLETING,
+    PolicyAction.TERMINATE: Phase.TERMINATING,
 }
 
 _PHASE_BY_NAME = {phase.value: phase for phase in Phase}
@@ -156,7 +156,7 @@ def end_when_gone(_job: VolcanoJob, status: JobStatus) -> JobStatus:
     return in_phase(status, END_OF[phase_of(status)])
 
 
-class Scope(Enum):
+class PodScope(Enum):
     """Whom an action kills."""
 
     NOBODY = auto()
@@ -165,42 +165,42 @@ class Scope(Enum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class PhasePlan:
     """How an action is carried out: whom it kills, what it spares, and the rule that comes after."""
 
-    scope: Scope
+    scope: PodScope
     rule: Rule
     spares_finished: bool = True
 
 
-def plan_for(job: VolcanoJob, action: str, *, resume_is_retry: bool = True) -> Plan:
+def plan_for(job: VolcanoJob, action: str, *, resume_is_retry: bool = True) -> PhasePlan:
     """The row and column of the table: what the action means in the Job's phase."""
     phase = phase_of(job.status)
-    if action == Action.RESUME and phase in (Phase.ABORTING, Phase.ABORTED):
-        return Plan(Scope.EVERYBODY, restart if resume_is_retry else resume_for_free)
+    if action == PolicyAction.RESUME and phase in (Phase.ABORTING, Phase.ABORTED):
+        return PhasePlan(PodScope.EVERYBODY, restart if resume_is_retry else resume_for_free)
     if phase in END_OF:
-        return Plan(Scope.EVERYBODY, end_when_gone)
+        return PhasePlan(PodScope.EVERYBODY, end_when_gone)
     if phase in FINISHED or phase == Phase.ABORTED:
-        return Plan(Scope.EVERYBODY, keep)
+        return PhasePlan(PodScope.EVERYBODY, keep)
     if action in WAY_OUT:
         # Volcano forgets these while a Job restarts; whoever wants a Job stopped means it then, too.
-        return Plan(Scope.EVERYBODY, enter(WAY_OUT[Action(action)]))
+        return PhasePlan(PodScope.EVERYBODY, enter(WAY_OUT[PolicyAction(action)]))
     if phase == Phase.RESTARTING:
         return _plan_while_restarting(job, action)
-    if action == Action.RESTART:
-        return Plan(Scope.EVERYBODY, restart, spares_finished=is_last_retry(job))
+    if action == PolicyAction.RESTART:
+        return PhasePlan(PodScope.EVERYBODY, restart, spares_finished=is_last_retry(job))
     if action in TARGETED:
-        return Plan(Scope.TARGETS, restart)
+        return PhasePlan(PodScope.TARGETS, restart)
     rule = start_when_enough_run if phase == Phase.PENDING else finish_when_all_ended
-    return Plan(Scope.NOBODY, rule)
+    return PhasePlan(PodScope.NOBODY, rule)
 
 
-def _plan_while_restarting(job: VolcanoJob, action: str) -> Plan:
-    if action == Action.SYNC:
-        return Plan(Scope.NOBODY, queue_again_when_gone)
+def _plan_while_restarting(job: VolcanoJob, action: str) -> PhasePlan:
+    if action == PolicyAction.SYNC:
+        return PhasePlan(PodScope.NOBODY, queue_again_when_gone)
     if action in TARGETED:
-        return Plan(Scope.TARGETS, queue_again_when_gone)
-    return Plan(Scope.EVERYBODY, queue_again_when_gone, spares_finished=is_last_retry(job))
+        return PhasePlan(PodScope.TARGETS, queue_again_when_gone)
+    return PhasePlan(PodScope.EVERYBODY, queue_again_when_gone, spares_finished=is_last_retry(job))
 
 
 def counted(status: JobStatus, pods: Iterable[Pod], terminating: int) -> JobStatus:

@@ -31,7 +31,7 @@ class Event(StrEnum):
     COMMAND_ISSUED = "CommandIssued"
 
 
-class Action(StrEnum):
+class PolicyAction(StrEnum):
     """What can be done about it."""
 
     ABORT = "AbortJob"
@@ -45,12 +45,12 @@ class Action(StrEnum):
     SYNC = "SyncJob"
 
 
-TARGETED = frozenset({Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION})
+TARGETED = frozenset({PolicyAction.RESTART_TASK, PolicyAction.RESTART_POD, PolicyAction.RESTART_PARTITION})
 INTERNAL = frozenset({Event.OUT_OF_SYNC, Event.COMMAND_ISSUED, Event.POD_RUNNING})
 
 
 @dataclass(frozen=True)
-class Request:
+class PolicyRequest:
     """One thing that happened, and to whom."""
 
     job: str
@@ -73,10 +73,10 @@ class Answer:
     delay: timedelta = timedelta(0)
 
 
-SYNC = Answer(Action.SYNC)
+SYNC = Answer(PolicyAction.SYNC)
 
 
-def answer_to(job: VolcanoJob, request: Request) -> Answer:
+def answer_to(job: VolcanoJob, request: PolicyRequest) -> Answer:
     """What the policies of the Job, and of the task it happened to, say to the request."""
     if request.action:
         return Answer(request.action)
@@ -97,7 +97,7 @@ def _policies(job: VolcanoJob, task_name: str) -> Iterable[LifecyclePolicy]:
     yield from job.spec.policies
 
 
-def matches(policy: LifecyclePolicy, request: Request) -> bool:
+def matches(policy: LifecyclePolicy, request: PolicyRequest) -> bool:
     events = events_of(policy)
     if request.event in events or Event.ANY in events:
         # A pending pod is no news: only one that stays pending is.
@@ -109,13 +109,13 @@ def events_of(policy: LifecyclePolicy) -> tuple[str, ...]:
     return (policy.event, *policy.events) if policy.event else policy.events
 
 
-def has_target(action: str, request: Request) -> bool:
+def has_target(action: str, request: PolicyRequest) -> bool:
     """Whether the request names what a targeted restart would restart; other actions take the whole Job."""
     match action:
-        case Action.RESTART_TASK:
+        case PolicyAction.RESTART_TASK:
             return bool(request.task)
-        case Action.RESTART_POD:
+        case PolicyAction.RESTART_POD:
             return bool(request.pod)
-        case Action.RESTART_PARTITION:
+        case PolicyAction.RESTART_PARTITION:
             return bool(request.partition)
     return True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hekla.controllers.expand import task_of
 from hekla.controllers.kill import partition_label
-from hekla.controllers.policy import Event, Request
+from hekla.controllers.policy import Event, PolicyRequest
 from hekla.controllers.world import is_marked
 from hekla.objects import OwnerReference, Pod, PodGroup, VolcanoJob, keys
 from hekla.objects.batch import TaskSpec
@@ -29,24 +29,24 @@ def follows(pod: Pod) -> bool:
     return job_owner(pod) is not None and keys.JOB_VERSION in pod.metadata.annotations
 
 
-def request_of_job(job: VolcanoJob, action: str = "") -> Request:
+def request_of_job(job: VolcanoJob, action: str = "") -> PolicyRequest:
     event = Event.COMMAND_ISSUED if action else Event.OUT_OF_SYNC
-    return Request(job.key, event, job.metadata.uid, job.status.version, action=action)
+    return PolicyRequest(job.key, event, job.metadata.uid, job.status.version, action=action)
 
 
-def request_of_pod_group(pod_group: PodGroup, job: VolcanoJob) -> Request:
+def request_of_pod_group(pod_group: PodGroup, job: VolcanoJob) -> PolicyRequest:
     """A PodGroup has no version of its own; what it tells is about the present one."""
     event = Event.UNKNOWN if pod_group.status.phase == "Unknown" else Event.OUT_OF_SYNC
-    return Request(job.key, event, job.metadata.uid, job.status.version)
+    return PolicyRequest(job.key, event, job.metadata.uid, job.status.version)
 
 
-def request_of_pod(pod: Pod, event: Event) -> Request:
+def request_of_pod(pod: Pod, event: Event) -> PolicyRequest:
     """The request of a pod; pods that the controller deletes itself have nothing to say."""
     owner = job_owner(pod)
     assert owner is not None, f"pod {pod.key} belongs to no job"
     meta = pod.metadata
     version = meta.annotations.get(keys.JOB_VERSION, "")
-    return Request(
+    return PolicyRequest(
         job=f"{meta.namespace}/{owner.name}",
         event=Event.OUT_OF_SYNC if is_marked(pod) else event,
         job_uid=owner.uid,

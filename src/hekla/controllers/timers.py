@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hekla.controllers.phases import FINISHED, phase_of
-from hekla.controllers.policy import Action, Event, Request
+from hekla.controllers.policy import Event, PolicyAction, PolicyRequest
 from hekla.objects import VolcanoJob
 
 FIRST_REPEAT = timedelta(milliseconds=5)
@@ -22,7 +22,7 @@ class Timer:
 
     due: datetime
     action: str
-    request: Request
+    request: PolicyRequest
 
 
 class Timers:
@@ -49,13 +49,13 @@ class Timers:
     def forget_job(self, job_key: str) -> None:
         self._drop(timer for timer in self._by_pod.values() if timer.request.job == job_key)
 
-    def hear(self, request: Request) -> None:
+    def hear(self, request: PolicyRequest) -> None:
         """Drop the timer that an event of its pod makes pointless."""
         waiting = self._by_pod.get((request.job, request.pod))
         if request.pod and waiting is not None and is_pointless(waiting, request):
             self.remove(waiting)
 
-    def overtake(self, action: str, request: Request) -> None:
+    def overtake(self, action: str, request: PolicyRequest) -> None:
         """Drop the timers of everything that the action has just dealt with."""
         self._drop(timer for timer in self._by_pod.values() if _is_covered(timer.request, action, request))
 
@@ -64,7 +64,7 @@ class Timers:
             self.remove(timer)
 
 
-def is_pointless(timer: Timer, request: Request) -> bool:
+def is_pointless(timer: Timer, request: PolicyRequest) -> bool:
     match timer.request.event:
         case Event.POD_PENDING:
             moved_on = request.event in (Event.POD_RUNNING, Event.POD_FAILED, Event.POD_EVICTED)
@@ -74,15 +74,15 @@ def is_pointless(timer: Timer, request: Request) -> bool:
     return False
 
 
-def _is_covered(waiting: Request, action: str, request: Request) -> bool:
+def _is_covered(waiting: PolicyRequest, action: str, request: PolicyRequest) -> bool:
     if waiting.job != request.job:
         return False
     match action:
-        case Action.RESTART_TASK:
+        case PolicyAction.RESTART_TASK:
             return waiting.task == request.task
-        case Action.RESTART_POD:
+        case PolicyAction.RESTART_POD:
             return waiting.pod == request.pod
-        case Action.RESTART_PARTITION:
+        case PolicyAction.RESTART_PARTITION:
             return (waiting.task, waiting.partition) == (request.task, request.partition)
     return True
 
@@ -92,7 +92,7 @@ class Repeat:
     """A request that failed and will be served again."""
 
     due: datetime
-    request: Request
+    request: PolicyRequest
 
 
 class ErrorBudget:
@@ -100,14 +100,14 @@ class ErrorBudget:
 
     def __init__(self, repeats: int | None) -> None:
         self._repeats = repeats
-        self._repeat_by_request: dict[Request, Repeat] = {}
-        self._failures: dict[Request, int] = {}
-        self._on_trial: set[Request] = set()
+        self._repeat_by_request: dict[PolicyRequest, Repeat] = {}
+        self._failures: dict[PolicyRequest, int] = {}
+        self._on_trial: set[PolicyRequest] = set()
 
     def __iter__(self) -> Iterator[Repeat]:
         return iter(self._repeat_by_request.values())
 
-    def spend(self, request: Request, now: datetime) -> bool:
+    def spend(self, request: PolicyRequest, now: datetime) -> bool:
         """Plan to serve the request again; False when patience has run out."""
         waiting = self._repeat_by_request.get(request)
         if waiting is not None and now < waiting.due:
@@ -127,7 +127,7 @@ class ErrorBudget:
         """The wait is over; how often the request has failed is still known."""
         self._repeat_by_request.pop(repeat.request, None)
 
-    def served(self, request: Request) -> None:
+    def served(self, request: PolicyRequest) -> None:
         """The request was answered; its failures are forgiven once it is answered again without a new one."""
         self._repeat_by_request.pop(request, None)
         if request in self._on_trial:
@@ -135,7 +135,7 @@ class ErrorBudget:
         elif request in self._failures:
             self._on_trial.add(request)
 
-    def forget(self, request: Request) -> None:
+    def forget(self, request: PolicyRequest) -> None:
         self._repeat_by_request.pop(request, None)
         self._failures.pop(request, None)
         self._on_trial.discard(request)

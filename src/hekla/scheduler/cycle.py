@@ -81,7 +81,7 @@ def run_cycle(
             prepared = [(name, action.prepare) for name, action in dict(steps).items()]
             for name, step in [*prepared, *((name, action.run) for name, action in steps)]:
                 who, decided = f'action "{name}"', len(session.decisions)
-                session.story.speaker = name
+                session.trace.speaker = name
                 watch.begins(name)
                 step(session)
                 by_action[name] = by_action.get(name, []) + session.decisions[decided:]

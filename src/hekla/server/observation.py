@@ -133,7 +133,7 @@ def _of_waiting_jobs(session: Session, history: JobHistory) -> Figures:
 
 def _speakers(session: Session, job: Job) -> Iterable[str]:
     """Who had something to say about the job in this cycle."""
-    notes = (*session.story.jobs.get(job.uid, ()), *session.story.queues.get(job.queue, ()))
+    notes = (*session.trace.jobs.get(job.uid, ()), *session.trace.queues.get(job.queue, ()))
     return {note.speaker for note in notes} or ("nobody",)
 
 

@@ -12,7 +12,7 @@ from hekla.simulation.jobs import SimPod
 from hekla.simulation.run import NOTHING
 
 
-class Plan(NamedTuple):
+class AgendaPlan(NamedTuple):
     """Something that will happen; to a pod only as long as its count of plans is the same."""
 
     act: Callable[[Any], None]
@@ -31,7 +31,7 @@ class Agenda:
     """Plans in order of time. Times are seconds since the start, which is at `origin` seconds since 1970."""
 
     def __init__(self, origin: float) -> None:
-        self._timeline: Timeline[Plan] = Timeline(0.0, origin=origin)
+        self._timeline: Timeline[AgendaPlan] = Timeline(0.0, origin=origin)
         self.now = self._timeline.now
         self._busy = 0
         """Pods for which something is planned."""
@@ -55,14 +55,14 @@ class Agenda:
     ) -> None:
         """Let something happen at that time; mere background does not keep time going."""
         self._foreseen += not is_background
-        self._timeline.plan(at, Plan(act, subject, is_background=is_background))
+        self._timeline.plan(at, AgendaPlan(act, subject, is_background=is_background))
 
     def plan_for(self, pod: SimPod, span: float, act: Callable[[SimPod], None]) -> None:
         """Let it happen to the pod after that time, instead of all that was planned before."""
         self._busy += not pod.is_busy
         pod.is_busy = True
         pod.plans += 1
-        self._timeline.plan(self.now + span, Plan(act, pod, pod.plans))
+        self._timeline.plan(self.now + span, AgendaPlan(act, pod, pod.plans))
 
     def drop(self, pod: SimPod) -> None:
         """What was planned for the pod no longer holds."""
@@ -84,7 +84,7 @@ class Agenda:
 
     def happen(self) -> None:
         """Carry out all plans of this moment: what pods come to first, then what happens to nodes."""
-        others: list[Plan] = []
+        others: list[AgendaPlan] = []
         while self.next_due() <= self.now:
             plan = self._timeline.pop()
             if plan.plans == NOTHING:

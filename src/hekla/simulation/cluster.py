@@ -25,7 +25,7 @@ from hekla.simulation.agenda import Agenda
 from hekla.simulation.event_log import RunLog
 from hekla.simulation.jobs import Doing, SimJob
 from hekla.simulation.lifecycle import PodLifecycle
-from hekla.simulation.options import Dice, Options
+from hekla.simulation.options import Dice, SimulationOptions
 from hekla.simulation.workloads import Submission
 
 M = TypeVar("M", bound=Manifest)
@@ -48,7 +48,7 @@ class SimulatedCluster:
         make_job: Callable[[Submission, float, datetime], SimJob | None],
         log: RunLog,
         dice: Dice,
-        options: Options,
+        options: SimulationOptions,
         *,
         start: float,
         is_watchful: bool = False,

@@ -30,7 +30,7 @@ def _codes() -> array[int]:
     return array("B")
 
 
-class Names:
+class NameTable:
     """Things by number, in the order in which they were first heard of."""
 
     def __init__(self) -> None:
@@ -110,8 +110,8 @@ class RunLog:
     def __init__(self) -> None:
         self.jobs = JobRows()
         self.pod_runs = PodRunRows()
-        self.queues = Names()
-        self.nodes = Names()
+        self.queues = NameTable()
+        self.nodes = NameTable()
         self.shapes = RequestTable()
         self.sizes = RequestTable()
         self.notes: dict[str, None] = {}

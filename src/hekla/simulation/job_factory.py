@@ -30,7 +30,7 @@ Look = tuple[tuple[int, ...], int, str, str, NetworkTopology | None, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JobPart:
     """What the pods of one role have in common."""
 
     role: Role
@@ -43,7 +43,7 @@ class Alike:
     """What jobs that look alike have in common."""
 
     spec: PodGroupSpec
-    parts: tuple[Part, ...]
+    parts: tuple[JobPart, ...]
     size: int
     """Into the log's sizes."""
     submission: Submission
@@ -116,11 +116,11 @@ class JobFactory:
             submission=submission,
         )
 
-    def _part_of(self, role: Role, spec: PodSpec) -> Part:
+    def _part_of(self, role: Role, spec: PodSpec) -> JobPart:
         pod, problem = admitted_pod(Pod(spec=spec), self._classes)
         if problem:
             self._log.notes[problem] = None
-        return Part(role, pod.spec, self._log.shapes.number_of(demand_of(pod)[0]))
+        return JobPart(role, pod.spec, self._log.shapes.number_of(demand_of(pod)[0]))
 
     def _enter(self, submission: Submission, alike: Alike, now: float) -> int:
         spans = [submission.run_seconds if r.run_seconds is None else r.run_seconds for r in submission.roles]

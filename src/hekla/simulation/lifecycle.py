@@ -19,7 +19,7 @@ from hekla.objects.scheduling import PodGroupStatus
 from hekla.simulation.agenda import Agenda
 from hekla.simulation.event_log import RunLog
 from hekla.simulation.jobs import Doing, SimJob, SimPod
-from hekla.simulation.options import Dice, Options
+from hekla.simulation.options import Dice, SimulationOptions
 from hekla.simulation.run import NOTHING, Ending, State
 from hekla.simulation.workloads import Restart
 
@@ -37,7 +37,7 @@ class PodLifecycle:
         log: RunLog,
         *,
         dice: Dice,
-        options: Options,
+        options: SimulationOptions,
         on_close: Callable[[SimJob], None],
         is_watchful: bool,
         keeps_groups: bool,

@@ -26,7 +26,7 @@ START = 1_767_225_600.0
 
 
 @dataclass(frozen=True)
-class Options:
+class SimulationOptions:
     """Spans in seconds of simulated time."""
 
     period: float = 1.0

@@ -24,7 +24,7 @@ from hekla.simulation.cluster import SimulatedCluster
 from hekla.simulation.event_log import RunLog
 from hekla.simulation.job_factory import JobFactory
 from hekla.simulation.jobs import Remaining, SimJob, residents, stated
-from hekla.simulation.options import START, Dice, Options, Trouble
+from hekla.simulation.options import START, Dice, SimulationOptions, Trouble
 from hekla.simulation.run import Run, Sampler, State
 from hekla.simulation.workloads import NodeDrains, NodeFails, NodesAdded, Submission, Workload
 
@@ -70,14 +70,14 @@ class Simulation:
         nodes: Sequence[Node] = (),
         registry: Registry = BUILTIN,
         seed: int = 0,
-        options: Options | None = None,
+        options: SimulationOptions | None = None,
         remaining: Remaining = stated,
         conf_name: str = "default",
     ) -> None:
         self._workload = workload
         self._seed = seed
         self._conf_name = conf_name
-        self._options = options or Options()
+        self._options = options or SimulationOptions()
         self._clock = VirtualClock(START)
         self._log = RunLog()
         objects = workload.objects
@@ -289,7 +289,7 @@ def simulate(
     nodes: Sequence[Node] = (),
     registry: Registry = BUILTIN,
     seed: int = 0,
-    options: Options | None = None,
+    options: SimulationOptions | None = None,
     conf_name: str = "default",
     on_progress: Callable[[Progress], None] | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
@@ -301,7 +301,7 @@ def simulate(
     return simulation.run(on_progress, is_stopped)
 
 
-def _nap(conf: Conf, options: Options) -> float:
+def _nap(conf: Conf, options: SimulationOptions) -> float:
     """How long nobody is asked while nothing happens: some plugins change their minds with time alone."""
     acts_on_time = any(entry.name in TIMELY_PLUGINS for entry in conf.plugins)
     return min(options.longest_nap, NAP * options.period if acts_on_time else math.inf)

@@ -12,7 +12,7 @@ from cluster.kubernetes.scenes import Scene, evict, group, node, played, pod
 from hekla.cluster.kubernetes.api.client import Refused
 from hekla.cluster.kubernetes.intents import WriteOutcome
 from hekla.engine.framework.decisions import UpdatePodGroup
-from hekla.engine.model.benefit import Benefit, Stage
+from hekla.engine.model.benefit import Benefit, BenefitStage
 from hekla.engine.model.status import Status
 from hekla.objects import PodGroup
 from hekla.objects.scheduling import PodGroupStatus
@@ -78,7 +78,7 @@ def test_a_victim_rests_longer_each_time_and_as_long_as_it_is_told() -> None:
 def test_the_job_that_a_refused_eviction_was_for_may_look_for_other_victims_at_once() -> None:
     def reserved(second: int) -> UpdatePodGroup:
         since = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
-        condition = Benefit(Stage.RESERVED, 0.0, evicted=1).as_condition()
+        condition = Benefit(BenefitStage.RESERVED, 0.0, evicted=1).as_condition()
         status = PodGroupStatus(phase="Inqueue", conditions=(replace(condition, last_transition_time=since),))
         return UpdatePodGroup("x/urgent", status)
 

@@ -38,7 +38,7 @@ def outcome(
         [decision for decision in report.decisions if not isinstance(decision, Tell)],
         sorted(str(decision) for decision in report.decisions if isinstance(decision, Tell)),
         [str(each) for each in explanations(report)],
-        {uid: [str(note) for note in notes] for uid, notes in session.story.jobs.items()},
+        {uid: [str(note) for note in notes] for uid, notes in session.trace.jobs.items()},
         [(task.key, task.node, task.status, task.last) for task in session.tasks],
         {uid: {task: str(why) for task, why in one.fit_errors.items()} for uid, one in session.jobs.items()},
     )

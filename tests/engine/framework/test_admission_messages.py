@@ -176,7 +176,7 @@ class Counting(Plugin):
     @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def against(self, job: Job) -> Vote:
         Counting.votes += 1
-        self.session.story.of_job(job.uid, f"no room for {job.min_resources}", speaker=self.name)
+        self.session.trace.of_job(job.uid, f"no room for {job.min_resources}", speaker=self.name)
         return Vote.REJECT
 
 

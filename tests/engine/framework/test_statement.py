@@ -10,7 +10,7 @@ from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.session import Session
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import Attempt, Task
+from hekla.engine.model.task import Task, UndonePlacement
 from hekla.errors import BrokenPromise
 from hekla.testing import job, node, pod, session_of
 
@@ -100,8 +100,8 @@ def test_a_discarded_task_remembers_what_it_nearly_got(session: Session) -> None
     with session.statement() as statement:
         statement.allocate(first, 1)
         statement.pipeline(second, 0, evicted=True)
-    assert first.last == Attempt(Status.ALLOCATED, 1, evicted=False)
-    assert second.last == Attempt(Status.PIPELINED, 0, evicted=True)
+    assert first.last == UndonePlacement(Status.ALLOCATED, 1, evicted=False)
+    assert second.last == UndonePlacement(Status.PIPELINED, 0, evicted=True)
 
 
 def test_what_was_saved_can_be_applied_again(session: Session) -> None:

@@ -284,7 +284,7 @@ def test_a_broken_tree_is_told_and_only_those_who_need_it_wait(tree: list[HyperN
     assert (found.is_ready, said(found)) == (False, ([complaint], []))
     session = broken(tree)
     assert complaint in [str(c) for c in session.snapshot.complaints]
-    notes = [str(note) for note in session.story.jobs["default/close"]]
+    notes = [str(note) for note in session.trace.jobs["default/close"]]
     assert notes == [f"allocate: the network topology cannot be used: {complaint}"]
 
 

@@ -266,7 +266,7 @@ class Stage:
         return self.session.is_allocatable(self.session.queues[self.session.jobs[task.job].queue], task)
 
     def said_of(self, job: str) -> list[str]:
-        return [str(note) for note in self.session.story.jobs[f"default/{job}"]]
+        return [str(note) for note in self.session.trace.jobs[f"default/{job}"]]
 
 
 def test_a_queue_gives_back_until_it_holds_what_it_deserves() -> None:
@@ -506,7 +506,7 @@ def test_while_the_queues_are_no_tree_everything_is_refused_and_everyone_is_told
     assert not session.has_answer(points.QUEUE_ORDER)
     told = f"capacity: the queues are no tree, so nothing is given out: {fault}"
     assert stage.said_of("new") == [told]
-    assert {str(note) for notes in session.story.queues.values() for note in notes} == {told}
+    assert {str(note) for notes in session.trace.queues.values() for note in notes} == {told}
 
 
 def test_a_queue_with_children_takes_no_job() -> None:

@@ -250,7 +250,7 @@ class TestWholeCards:
         assert stage.verdicts("plain") == {"n1": FITS}
         assert stage.put("plain")
         assert not stage.put("a")
-        notes = [str(note) for note in stage.session.story.jobs[f"default/{GROUP}"]]
+        notes = [str(note) for note in stage.session.trace.jobs[f"default/{GROUP}"]]
         assert notes == [': a: plugin "deviceshare" objects to node "n1": no cards are left for it']
 
 
@@ -445,7 +445,7 @@ class TestEvents:
         assert stage.put("b")
         stage.session.bind(stage.task("a"))
         stage.plugin.on_close()
-        notes = [str(note) for note in stage.session.story.jobs[f"default/{GROUP}"]]
+        notes = [str(note) for note in stage.session.trace.jobs[f"default/{GROUP}"]]
         assert notes == ["deviceshare: a gets card 0 on n1"]
 
 

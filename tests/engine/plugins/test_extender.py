@@ -193,7 +193,7 @@ class TestAnswers:
             stage = Stage(lambda *_, said=said: {"status": said}, "jobEnqueueable")
             assert stage.plugin.may_be_admitted(train) is vote
             words = ["extender: the service does not admit it"] if vote is Vote.REJECT else []
-            assert stage.session.story.said_of("default/train") == words
+            assert stage.session.trace.said_of("default/train") == words
         for said in (True, False):
             assert (
                 Stage(lambda *_, said=said: {"overused": said}, "queueOverused").plugin.has_had_its_share(
@@ -210,7 +210,7 @@ class TestAnswers:
         assert stage.session.fingerprint() == before
         assert stage.verbs() == ["allocateFunc", "deallocateFunc"]
         refused = ': train-1: plugin "extender" objects to node "n1": no licence'
-        notes = [str(note) for note in stage.session.story.jobs["default/train"]]
+        notes = [str(note) for note in stage.session.trace.jobs["default/train"]]
         assert notes == [refused, "extender: train-1: no licence"]
 
 

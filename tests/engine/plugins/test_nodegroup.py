@@ -12,7 +12,7 @@ from one_plugin import Scene, changed
 
 from hekla.engine.model.diagnosis import Code
 from hekla.engine.model.status import Status
-from hekla.engine.plugins.nodegroup import NodeGroup, Wishes
+from hekla.engine.plugins.nodegroup import GroupPreference, NodeGroup
 from hekla.objects import Node, Queue
 from hekla.objects.keys import NODE_GROUP, NODE_GROUP_LIMITS
 from hekla.objects.scheduling import NodeGroupAffinity, QueueAffinity
@@ -201,7 +201,7 @@ def test_it_keeps_the_contract_of_plugins() -> None:
     check_plugin(NodeGroup, clusters=[Sample("groups", tuple(NODES), (*queues, *waiting))], hierarchical=True)
 
 
-def naive_verdict(wishes: Wishes, group: str | None) -> bool:
+def naive_verdict(wishes: GroupPreference, group: str | None) -> bool:
     """The rule as it is written, for one node."""
     lists = (wishes.affinity.required, wishes.affinity.preferred, wishes.anti.required, wishes.anti.preferred)
     if group is None or not any(lists):
@@ -219,7 +219,7 @@ def test_all_nodes_at_once_agree_with_one_node_at_a_time(lists: list[list[str]])
     required, preferred, never, rather_not = lists
     of = choosy(required=required, preferred=preferred, never=never, rather_not=rather_not)
     assert of.spec.affinity is not None
-    wishes = Wishes(of.spec.affinity.node_group_affinity, of.spec.affinity.node_group_anti_affinity)  # type: ignore[arg-type]
+    wishes = GroupPreference(of.spec.affinity.node_group_affinity, of.spec.affinity.node_group_anti_affinity)  # type: ignore[arg-type]
     groups = {one.metadata.name: one.metadata.labels.get(NODE_GROUP) for one in NODES}
     expected = [name for name, group in groups.items() if naive_verdict(wishes, group)]
     assert scene(of).fits("a-0") == expected

@@ -367,7 +367,7 @@ class TestEvents:
         stage.put("b", "n1")
         stage.session.bind(stage.task("a"))
         stage.plugin.on_close()
-        notes = [str(note) for note in stage.session.story.jobs[f"default/{GROUP}"]]
+        notes = [str(note) for note in stage.session.trace.jobs[f"default/{GROUP}"]]
         assert notes == ["numa-aware: a gets CPUs on n1: c0: 0-1"]
 
 

@@ -87,7 +87,7 @@ def test_a_job_that_is_held_back_is_told_by_which_quota() -> None:
     limits = quota({"cpu": "2500m", "memory": "8Gi"}, {"cpu": 1, "memory": "6Gi"})
     session = story("told", [limits], [asks("a", {"cpu": 2, "memory": "4Gi"})], {}).session()
     assert not session.is_enqueueable(session.jobs["default/a"])
-    assert session.story.said_of("default/a") == [
+    assert session.trace.said_of("default/a") == [
         'resourcequota: quota "default/quota" would be exceeded: '
         "cpu (asked 2, left 1.5 of 2500m), memory (asked 4Gi, left 2Gi of 8Gi)"
     ]

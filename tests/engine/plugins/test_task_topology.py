@@ -117,7 +117,7 @@ class TestBuckets:
         self, notes: dict[str, str], said: str
     ) -> None:
         stage = Stage(node("n1"), training(notes))
-        (note,) = stage.session.story.jobs["default/train"]
+        (note,) = stage.session.trace.jobs["default/train"]
         assert str(note).startswith(f"task-topology: task topology is ignored: {said}")
         assert stage.plugin.buckets_of_job == {}
         assert stage.scores("train-ps-0") == {"n1": 0}

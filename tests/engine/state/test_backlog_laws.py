@@ -136,7 +136,7 @@ def test_where_it_is_told_why_jobs_wait_there_is_no_backlog() -> None:
             world.carry_out(decision)
     report = run_cycle(snapshot_of(world.live), CONF)
     assert not world.live.attention.backlog
-    assert "overcommit" in {note.speaker for note in report.session.story.jobs["default/j5"]}
+    assert "overcommit" in {note.speaker for note in report.session.trace.jobs["default/j5"]}
 
 
 class Patience(Plugin):

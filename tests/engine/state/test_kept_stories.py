@@ -11,7 +11,7 @@ from world import STARTING, World, assert_same, differences, facts, world_of
 
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Decision, UpdatePodGroup
-from hekla.engine.model.benefit import BENEFICIARY, Benefit, Stage
+from hekla.engine.model.benefit import BENEFICIARY, Benefit, BenefitStage
 from hekla.engine.model.task import GROUP_NAME
 from hekla.engine.state.snapshot import snapshot_of, take_snapshot
 from hekla.objects import HyperNode, Manifest, Node, Pod, PodGroup
@@ -152,7 +152,7 @@ def test_a_job_that_names_an_unknown_tier_is_complained_of_in_every_cycle() -> N
 
 def test_a_job_for_which_room_is_kept_is_told_when_that_proves_futile() -> None:
     since = datetime.fromtimestamp(NOW - 60, UTC)
-    benefit = replace(Benefit(Stage.RESERVED, 0, evicted=1).as_condition(), last_transition_time=since)
+    benefit = replace(Benefit(BenefitStage.RESERVED, 0, evicted=1).as_condition(), last_transition_time=since)
     waiting = job("a", tasks=2, failed=1, running={"n1": 1}, cpu=1, phase="Running")
     leaving = job("b", tasks=1, releasing={"n1": 1}, cpu=1, phase="Running")
     world = world_of([queue("default"), node("n1"), *waiting.objects, *leaving.objects])
@@ -162,7 +162,7 @@ def test_a_job_for_which_room_is_kept_is_told_when_that_proves_futile() -> None:
     carry_on(world, STARTING)
     world.remove((Pod, "default/b-0"))
     [told] = news_of("default/a", carry_on(world, STARTING, cycles=1))
-    assert [one.reason for one in told.conditions if one.type == BENEFICIARY] == [Stage.FUTILE.value]
+    assert [one.reason for one in told.conditions if one.type == BENEFICIARY] == [BenefitStage.FUTILE.value]
 
 
 def test_under_another_configuration_jobs_that_run_are_looked_at_again() -> None:

@@ -14,7 +14,7 @@ from states import CONF, HOUR, NOW, runs, state
 
 from hekla.errors import InputError
 from hekla.insight.forecast import Forecast, Past, Sampling, WrittenArrivals, forecast
-from hekla.insight.forecast.history import Prospect, Source, likeness_of
+from hekla.insight.forecast.history import Prospect, RunTimeSource, likeness_of
 from hekla.insight.forecast.initial_state import initial_state
 from hekla.insight.forecast.samples import steady
 from hekla.objects import Condition, Manifest, ObjectMeta, Pod, VolcanoJob
@@ -41,7 +41,7 @@ def test_on_one_node_each_job_starts_when_all_before_it_are_done() -> None:
     found = forecast(objects, CONF, now=NOW, sampling=FEW)
 
     assert bands(found) == {"b": point(100), "c": point(150), "d": point(180)}
-    assert found.sources == {Source.STATED: 4}
+    assert found.sources == {RunTimeSource.STATED: 4}
 
 
 def test_what_has_run_already_counts() -> None:
@@ -104,7 +104,7 @@ def test_the_band_of_a_job_behind_two_random_ones_is_that_of_their_sum() -> None
 
     found = forecast(objects, CONF, now=NOW, history=history, sampling=Sampling(rolls=200, seed=1))
 
-    assert found.sources == {Source.LEARNED: 3}
+    assert found.sources == {RunTimeSource.LEARNED: 3}
     p10, p50, p90 = bands(found)["c"]
     assert p10 == pytest.approx(53.2, rel=0.25)
     assert p50 == pytest.approx(167.8, rel=0.2)
@@ -189,7 +189,7 @@ def test_a_job_whose_pods_are_not_made_yet_counts_with_its_estimate() -> None:
 
     # One cycle admits the PodGroup, and the next one places the pods that are made then.
     assert bands(found) == {"b": point(101), "c": point(162)}
-    assert found.sources == {Source.STATED: 2, Source.ESTIMATE: 1}
+    assert found.sources == {RunTimeSource.STATED: 2, RunTimeSource.ESTIMATE: 1}
 
 
 def test_a_job_for_a_queue_that_is_missing_is_left_out_and_said_so() -> None:
@@ -265,7 +265,7 @@ def test_a_job_that_can_never_start_does_not_keep_rolls_with_arrivals_going() ->
 def test_jobs_that_can_never_start_are_not_made_more() -> None:
     objects = state(node("n1"), runs("a", 100, on="n1"), runs("huge", 5, tasks=2), runs("b", 50))
     prospects = dict.fromkeys(
-        ("default/a", "default/huge", "default/b"), Prospect(np.array([1.0]), Source.STATED)
+        ("default/a", "default/huge", "default/b"), Prospect(np.array([1.0]), RunTimeSource.STATED)
     )
 
     kinds = steady(initial_state(objects, NOW), prospects, 60.0, frozenset({"default/huge"})).kinds

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.insight.forecast.history import Likeness, Past, Question, RunTimes, Source, likeness_of, stem_of
+from hekla.insight.forecast.history import (
+    Likeness,
+    Past,
+    Question,
+    RunTimes,
+    RunTimeSource,
+    likeness_of,
+    stem_of,
+)
 
 
 def like(name: str = "train-1", user: str = "ann", queue: str = "research", pods: int = 1) -> Likeness:
@@ -36,7 +44,7 @@ def test_the_stem_of_a_name_is_what_its_repetitions_share(name: str, stem: str) 
 def test_what_is_stated_counts_before_all_that_was_learned() -> None:
     found = RunTimes(past(*[10.0] * 9)).prospect(Question(like(), stated=60.0))
 
-    assert (found.source, found.seconds.tolist()) == (Source.STATED, [60.0])
+    assert (found.source, found.seconds.tolist()) == (RunTimeSource.STATED, [60.0])
 
 
 def test_only_jobs_that_ran_longer_than_this_one_has_say_how_long_it_will_run() -> None:
@@ -44,7 +52,7 @@ def test_only_jobs_that_ran_longer_than_this_one_has_say_how_long_it_will_run() 
 
     found = times.prospect(Question(like(), has_run=30.0))
 
-    assert (found.source, found.seconds.tolist()) == (Source.LEARNED, [40, 50, 60, 70, 80])
+    assert (found.source, found.seconds.tolist()) == (RunTimeSource.LEARNED, [40, 50, 60, 70, 80])
 
 
 def test_jobs_of_the_same_name_count_before_others_of_the_user_and_these_before_the_rest() -> None:
@@ -73,13 +81,13 @@ def test_of_estimates_the_ratio_is_learned() -> None:
 
     found = times.prospect(Question(like(name="new"), estimate=800.0))
 
-    assert (found.source, set(found.seconds)) == (Source.LEARNED, {200.0})
+    assert (found.source, set(found.seconds)) == (RunTimeSource.LEARNED, {200.0})
 
 
 def test_an_estimate_without_anything_to_compare_with_counts_as_it_stands() -> None:
     found = RunTimes().prospect(Question(like(), estimate=800.0, has_run=100.0))
 
-    assert (found.source, found.seconds.tolist()) == (Source.ESTIMATE, [800.0])
+    assert (found.source, found.seconds.tolist()) == (RunTimeSource.ESTIMATE, [800.0])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +112,7 @@ def test_a_job_that_outlasts_all_that_is_known_runs_as_long_again_with_even_chan
 def test_where_nothing_is_known_an_hour_is_the_middle_of_a_broad_guess() -> None:
     found = RunTimes().prospect(Question(like()))
 
-    assert found.source is Source.ASSUMED
+    assert found.source is RunTimeSource.ASSUMED
     assert np.median(found.seconds) == pytest.approx(3600.0, rel=0.01)
     assert np.quantile(found.seconds, 0.9) > 5 * 3600.0
 

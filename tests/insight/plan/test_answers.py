@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hekla.conf import PRESETS, Conf, read_conf, require
-from hekla.insight.plan import Plan, Planner, Start, plan
+from hekla.insight.plan import Plan, PlannedStart, Planner, plan
 from hekla.objects import Manifest
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.builders import JobObjects, job, node, priority_class, queue
@@ -40,7 +40,7 @@ def planned(
 def test_a_job_that_fits_starts_now_and_its_nodes_are_told() -> None:
     cluster = state(QUEUE, node("n1", cpu=2), node("n2", cpu=2))
     answer = planned(cluster, job("train", tasks=4, cpu=1))
-    assert answer.start is Start.NOW
+    assert answer.start is PlannedStart.NOW
     assert answer.nodes == {"n1": 2, "n2": 2}
     assert (answer.cycles, answer.losers, answer.delays, answer.tries) == (1, (), (), 0)
 
@@ -48,7 +48,7 @@ def test_a_job_that_fits_starts_now_and_its_nodes_are_told() -> None:
 def test_a_gang_that_is_one_core_short_does_not_start_and_the_short_resource_is_counted() -> None:
     cluster = state(QUEUE, node("n1", cpu=2), node("n2", cpu=1))
     answer = planned(cluster, job("train", tasks=4, cpu=1), conf=conf_of(tiers=("gang", "predicates")))
-    assert answer.start is Start.NOT
+    assert answer.start is PlannedStart.NOT
     assert answer.placements == {}
     assert "allocate: gang not complete: 3 tasks found a place, 4 are needed together" in answer.reasons
     [shortage] = answer.shortages
@@ -58,7 +58,7 @@ def test_a_gang_that_is_one_core_short_does_not_start_and_the_short_resource_is_
 
 def test_an_elastic_job_starts_with_part_of_its_pods() -> None:
     answer = planned(state(QUEUE, node("n1", cpu=3)), job("train", tasks=5, min_available=2, cpu=1))
-    assert answer.start is Start.NOW
+    assert answer.start is PlannedStart.NOW
     assert (len(answer.placements), answer.pods, answer.minimum) == (3, 5, 2)
 
 
@@ -67,7 +67,7 @@ def test_a_queue_that_admits_no_more_is_the_reason() -> None:
     old = job("old", tasks=2, cpu=1, min_resources={"cpu": 2}, queue="full", running={"n1": 2})
     cluster = state(full, node("n1", cpu=8), old)
     answer = planned(cluster, job("new", cpu=1, queue="full", min_resources={"cpu": 1}))
-    assert answer.start is Start.NOT
+    assert answer.start is PlannedStart.NOT
     assert "waits to be admitted" in answer.headline
     assert any('queue "full"' in reason for reason in answer.reasons)
 
@@ -78,7 +78,7 @@ def test_preempting_takes_a_second_cycle_and_tells_whose_pods_go() -> None:
     cluster = state(QUEUE, low, high, node("n1", cpu=4), old)
     new = job("new", tasks=3, cpu=1, priority=100, pod_priority=100)
     answer = planned(cluster, new, conf=preset("priority-first"))
-    assert answer.start is Start.LATER
+    assert answer.start is PlannedStart.LATER
     assert answer.cycles == 2
     assert answer.nodes == {"n1": 3}
     [loser] = answer.losers
@@ -102,7 +102,7 @@ def test_reclaiming_names_the_queue_that_gives_back() -> None:
     old = job("old", tasks=4, min_available=1, cpu=1, queue="borrower", running={"n1": 4})
     cluster = state(lender, borrower, node("n1", cpu=4), old)
     answer = planned(cluster, job("new", tasks=1, cpu=1, queue="lender"), conf=preset("fair-sharing"))
-    assert answer.start is Start.LATER
+    assert answer.start is PlannedStart.LATER
     [loser] = answer.losers
     assert (loser.queue, loser.action, loser.left) == ("borrower", "reclaim", 3)
 
@@ -110,24 +110,24 @@ def test_reclaiming_names_the_queue_that_gives_back() -> None:
 def test_pods_that_are_leaving_are_gone_by_the_second_cycle() -> None:
     old = job("old", tasks=1, cpu=2, releasing={"n1": 1})
     answer = planned(state(QUEUE, node("n1", cpu=2), old), job("new", cpu=2))
-    assert (answer.start, answer.cycles, answer.losers, answer.leaving) == (Start.LATER, 2, (), 1)
+    assert (answer.start, answer.cycles, answer.losers, answer.leaving) == (PlannedStart.LATER, 2, (), 1)
 
 
 def test_a_job_that_is_admitted_last_of_all_starts_in_the_second_cycle() -> None:
     late = conf_of(actions="allocate, enqueue")
     answer = planned(state(QUEUE, node("n1", cpu=2)), job("new", cpu=2), conf=late)
-    assert (answer.start, answer.cycles, answer.leaving) == (Start.LATER, 2, 0)
+    assert (answer.start, answer.cycles, answer.leaving) == (PlannedStart.LATER, 2, 0)
 
 
 def test_nothing_else_ends_by_itself() -> None:
     old = job("old", tasks=1, cpu=2, running={"n1": 1}, annotations={"hekla.dev/run-seconds": "1"})
-    assert planned(state(QUEUE, node("n1", cpu=2), old), job("new", cpu=2)).start is Start.NOT
+    assert planned(state(QUEUE, node("n1", cpu=2), old), job("new", cpu=2)).start is PlannedStart.NOT
 
 
 def test_jobs_that_would_have_started_without_it_are_told() -> None:
     cluster = state(QUEUE, priority_class("high", 100), node("n1", cpu=2), job("waits", tasks=2, cpu=1))
     answer = planned(cluster, job("new", tasks=1, cpu=1, priority=100))
-    assert answer.start is Start.NOW
+    assert answer.start is PlannedStart.NOW
     [delay] = answer.delays
     assert (delay.job, delay.queue, delay.pods_without, delay.pods_with) == ("default/waits", "default", 2, 0)
 
@@ -135,22 +135,25 @@ def test_jobs_that_would_have_started_without_it_are_told() -> None:
 def test_a_job_that_waits_its_turn_delays_nobody() -> None:
     cluster = state(QUEUE, node("n1", cpu=3), job("waits", tasks=2, cpu=1))
     answer = planned(cluster, job("new", tasks=1, cpu=1))
-    assert (answer.start, answer.delays) == (Start.NOW, ())
+    assert (answer.start, answer.delays) == (PlannedStart.NOW, ())
 
 
 def test_several_jobs_are_planned_each_for_itself_or_on_top_of_each_other() -> None:
     cluster = state(QUEUE, node("n1", cpu=2))
     jobs = spread([job("a", cpu=2), job("b", cpu=2)])
-    assert [each.start for each in plan(cluster, jobs, conf_of(), tries=0)] == [Start.NOW, Start.NOW]
+    assert [each.start for each in plan(cluster, jobs, conf_of(), tries=0)] == [
+        PlannedStart.NOW,
+        PlannedStart.NOW,
+    ]
     together = plan(cluster, jobs, conf_of(), together=True, tries=0)
-    assert [each.start for each in together] == [Start.NOW, Start.NOT]
+    assert [each.start for each in together] == [PlannedStart.NOW, PlannedStart.NOT]
 
 
 def test_a_pod_by_itself_gets_a_group_and_the_queue_that_it_names() -> None:
     research = queue("research")
     named = {"scheduling.volcano.sh/queue-name": "research"}
     answer = planned(state(QUEUE, research, node("n1", cpu=2)), pod("solo", cpu=1, annotations=named))
-    assert (answer.job, answer.queue, answer.start) == ("pod default/solo", "research", Start.NOW)
+    assert (answer.job, answer.queue, answer.start) == ("pod default/solo", "research", PlannedStart.NOW)
     assert answer.placements == {"default/solo": "n1"}
 
 
@@ -162,7 +165,7 @@ def test_what_a_cluster_wrote_on_an_exported_pod_counts_for_nothing() -> None:
 def test_queues_and_classes_in_the_file_of_the_job_are_supposed_to_be_there() -> None:
     cluster = state(QUEUE, node("n1", cpu=2))
     answer = planned(cluster, queue("brand-new"), job("train", cpu=1, queue="brand-new", priority=7))
-    assert answer.start is Start.NOW
+    assert answer.start is PlannedStart.NOW
 
 
 def test_planning_leaves_the_objects_as_they_were_and_says_the_same_again() -> None:
@@ -182,5 +185,5 @@ def test_every_preset_answers(name: str) -> None:
         QUEUE, priority_class("high", 100), node("n1", cpu=2), job("old", cpu=1, running={"n1": 1})
     )
     answer = planned(cluster, job("new", tasks=3, cpu=1), conf=preset(name), tries=50)
-    assert answer.start is Start.NOT
+    assert answer.start is PlannedStart.NOT
     assert answer.suggestions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hekla.errors import InputError
-from hekla.insight.plan import Plan, Planner, Start, admitted_state, plan
+from hekla.insight.plan import Plan, PlannedStart, Planner, admitted_state, plan
 from hekla.objects import Manifest
 from hekla.objects.read import read_text
 from hekla.testing.builders import job, node, priority_class, queue
@@ -37,7 +37,7 @@ def planned(text: str, tries: int = 100) -> Plan:
 
 def test_a_job_is_expanded_and_its_pods_have_their_names() -> None:
     answer = planned(JOB.replace("replicas: 6", "replicas: 2"))
-    assert (answer.job, answer.queue, answer.start) == ("job default/train", "default", Start.NOW)
+    assert (answer.job, answer.queue, answer.start) == ("job default/train", "default", PlannedStart.NOW)
     assert sorted(answer.placements) == [
         f"default/train-{name}" for name in ("chief-0", "worker-0", "worker-1")
     ]
@@ -83,7 +83,7 @@ def test_partitions_go_as_a_whole() -> None:
 def test_a_task_that_depends_on_another_does_not_exist_at_the_start() -> None:
     text = JOB.replace("replicas: 6", "replicas: 6, minAvailable: 0, dependsOn: {name: [chief]}")
     answer = planned(text.replace("  tasks:", "  minAvailable: 1\n  tasks:"))
-    assert answer.start is Start.NOW
+    assert answer.start is PlannedStart.NOW
     assert answer.placements.keys() == {"default/train-chief-0"}
 
 
@@ -93,7 +93,7 @@ def test_jobs_that_wait_in_the_state_take_part_with_their_pods() -> None:
     assert state.complaints == []
     conf = conf_of(tiers=("gang", "predicates"))
     [answer] = plan(state.objects, read(JOB), conf, tries=0)
-    assert answer.start is Start.NOT
+    assert answer.start is PlannedStart.NOT
     assert "not enough cpu" in answer.shortages[0].reason
 
 
@@ -152,4 +152,4 @@ def test_a_refused_job_leaves_the_planner_usable() -> None:
     planner = Planner([*CLUSTER, priority_class("p", 1)], conf_of())
     with pytest.raises(InputError):
         planner.plan(job("train", queue="nowhere").objects)
-    assert planner.plan(job("train", cpu=1).objects)[0].start is Start.NOW
+    assert planner.plan(job("train", cpu=1).objects)[0].start is PlannedStart.NOW

@@ -15,7 +15,7 @@ from hekla.insight.plan import admitted_state
 from hekla.insight.plan.changes import ladders, queues
 from hekla.insight.plan.intake import PlanIntake, moment_after
 from hekla.insight.plan.plan import Planner
-from hekla.insight.plan.request import Request
+from hekla.insight.plan.request import PlanRequest
 from hekla.insight.plan.search import Search, lowered, scales
 from hekla.insight.plan.trial import Trial, try_out
 from hekla.insight.plan.whatif import Setting, WhatIfCluster
@@ -78,7 +78,7 @@ def test_every_suggestion_holds_on_a_cluster_built_anew(seed: int) -> None:
         assert afresh(cluster, found.change.request) == found.trial
 
 
-def afresh(cluster: list[Manifest], request: Request) -> Trial:
+def afresh(cluster: list[Manifest], request: PlanRequest) -> Trial:
     whatif = WhatIfCluster(cluster, Setting(CONF, moment_after(cluster)))
     return try_out(whatif, *PlanIntake(whatif).objects_of(request))
 

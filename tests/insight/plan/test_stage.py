@@ -9,7 +9,7 @@ from fakes.steps import steps_of
 from hekla.conf import read_conf, require
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.framework.plugin import Plugin
-from hekla.insight.plan import Planner, Start
+from hekla.insight.plan import PlannedStart, Planner
 from hekla.insight.plan.whatif import Setting, WhatIfCluster
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.builtin import BUILTIN
@@ -70,7 +70,7 @@ def full_cluster(nodes: int) -> list[Manifest]:
 def plan_in_vain(objects: list[Manifest]) -> None:
     """Nothing helps the new job, and that takes several tries to tell."""
     [answer] = Planner(objects, conf_of()).plan(job("new", tasks=64, cpu=16, gpu=4).objects, tries=50)
-    assert answer.start is Start.NOT
+    assert answer.start is PlannedStart.NOT
     assert answer.tries > 5
 
 

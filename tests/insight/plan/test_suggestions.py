@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from hekla.conf import PRESETS, Conf, read_conf, require
-from hekla.insight.plan import Plan, Start, Suggestion, plan
+from hekla.insight.plan import Plan, PlannedStart, Suggestion, plan
 from hekla.objects import Manifest, Toleration
 from hekla.objects.pod import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from hekla.scheduler.builtin import BUILTIN
@@ -116,7 +116,7 @@ def test_the_lowest_priority_class_that_works_and_whom_it_costs() -> None:
     answer = planned([QUEUE, *classes, node("n1", cpu=2), old], job("new", cpu=1), conf)
     found = of_kind(answer, "priority")
     assert found.change == "podgroup and pods: spec.priorityClassName: mid (was none)"
-    assert found.start is Start.LATER
+    assert found.start is PlannedStart.LATER
     assert [(loser.job, len(loser.pods)) for loser in found.losers] == [("default/old", 1)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from hekla.controllers.policy import Action, Event, events_of
+from hekla.controllers.policy import Event, PolicyAction, events_of
 from hekla.controllers.usage import is_counted, is_extended, minimum_of
 from hekla.errors import InputError
 from hekla.objects import VolcanoJob
@@ -139,7 +139,7 @@ VALID_EVENTS = (
     Event.TASK_FAILED,
     Event.JOB_UPDATED,
 )
-VALID_ACTIONS = tuple(action for action in Action if action is not Action.SYNC)
+VALID_ACTIONS = tuple(action for action in PolicyAction if action is not PolicyAction.SYNC)
 
 
 def problem_of_policies(path: str, policies: Sequence[LifecyclePolicy]) -> list[Problem]:

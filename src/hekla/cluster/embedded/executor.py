@@ -25,7 +25,7 @@ from hekla.engine.framework.decisions import (
     UpdateShard,
 )
 from hekla.engine.framework.messages import UNSCHEDULABLE, said
-from hekla.engine.model.benefit import Stage, told_futile
+from hekla.engine.model.benefit import BenefitStage, told_futile
 from hekla.engine.model.resources import as_quantities
 from hekla.objects import Node, NodeShard, Pod, PodGroup, Queue
 
@@ -145,7 +145,7 @@ class EmbeddedExecutor:
             message = f'phase "{before}" -> "{after}"' if before else f'phase "{after}"'
             self._log.tell(called(group), after, message)
         if message := told_futile(group.status, decision.status):
-            self._log.tell(called(group), Stage.FUTILE.value, message)
+            self._log.tell(called(group), BenefitStage.FUTILE.value, message)
         known = {said(condition) for condition in group.status.conditions}
         for condition in decision.status.conditions:
             if condition.type == UNSCHEDULABLE and said(condition) not in known:

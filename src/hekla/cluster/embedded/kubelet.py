@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hekla.cluster import conditions
 from hekla.cluster.embedded.options import Options, read_exit_code, read_seconds
-from hekla.cluster.embedded.timeline import Due, EventLog, Finish, PodDue, Start, Timeline, Vanish, called
+from hekla.cluster.embedded.timeline import Due, EventLog, Finish, PodDue, PodStart, Timeline, Vanish, called
 from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Store
 from hekla.errors import InputError
@@ -67,7 +67,7 @@ class Kubelet:
 
     def _plan_start(self, pod: Pod) -> None:
         due = self._timeline.now + self._options.start_seconds
-        self._timeline.plan(due, Start(pod.key, pod.metadata.uid))
+        self._timeline.plan(due, PodStart(pod.key, pod.metadata.uid))
 
     def _plan_finish(self, pod: Pod) -> None:
         due = self._timeline.now + self.run_seconds(pod)
@@ -127,7 +127,7 @@ class Kubelet:
             return False
         if isinstance(due, Vanish):
             return True
-        awaited = "Pending" if isinstance(due, Start) else "Running"
+        awaited = "Pending" if isinstance(due, PodStart) else "Running"
         # Where there is no node, nobody starts or ends anything.
         has_node = self._store.get(Node, pod.spec.node_name) is not None
         return has_node and pod.status.phase == awaited and not is_terminating(pod)
@@ -138,7 +138,7 @@ class Kubelet:
         if pod is None or not self.is_still_due(due):
             return None
         match due:
-            case Start():
+            case PodStart():
                 self._start(pod)
             case Finish():
                 self._finish(pod)

@@ -29,7 +29,7 @@ class PodDue:
     uid: str
 
 
-class Start(PodDue):
+class PodStart(PodDue):
     """Its containers start."""
 
 
@@ -41,7 +41,7 @@ class Vanish(PodDue):
     """Its grace period is over."""
 
 
-Due = Arrival | Start | Finish | Vanish
+Due = Arrival | PodStart | Finish | Vanish
 What = TypeVar("What")
 
 

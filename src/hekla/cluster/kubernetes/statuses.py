@@ -20,7 +20,7 @@ from hekla.cluster.kubernetes.context import WriteContext
 from hekla.cluster.kubernetes.outbox import WriteRank
 from hekla.cluster.kubernetes.writer import NotLeading
 from hekla.engine.framework.decisions import OpenGate, UpdatePodGroup, UpdateQueue, UpdateShard
-from hekla.engine.model.benefit import Stage, told_futile
+from hekla.engine.model.benefit import BenefitStage, told_futile
 from hekla.engine.model.resources import as_quantities
 from hekla.errors import ClusterError
 from hekla.objects import Condition, Manifest, NodeShard, Pod, PodGroup, Queue
@@ -107,7 +107,7 @@ class Statuses:
 
     def _announce(self, group: PodGroup, status: PodGroupStatus) -> None:
         if message := told_futile(group.status, status):
-            self._context.recorder.tell(group, "Warning", Stage.FUTILE.value, message)
+            self._context.recorder.tell(group, "Warning", BenefitStage.FUTILE.value, message)
         if status.phase not in WAITING_PHASES:
             if group.status.phase != status.phase:
                 self._context.recorder.tell(group, "Normal", "Scheduled", "pod group is ready")

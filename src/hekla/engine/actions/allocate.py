@@ -20,7 +20,7 @@ from hekla.engine.actions.placing import Placer
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.beneficiaries import Beneficiaries
 from hekla.engine.framework.finder import error_cache_argument
-from hekla.engine.framework.orders import TaskLine, Turns
+from hekla.engine.framework.orders import FairOrder, TaskLine
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.framework.topology import has_its_network
@@ -81,7 +81,7 @@ class Allocate(Action):
 
     def run(self, session: Session) -> None:
         keeps_nominations = self.arguments.keeps_nominations
-        agenda = Agenda(session, session.jobs_in_line(), keeps_nominations=keeps_nominations)
+        agenda = WaitingJobs(session, session.jobs_in_line(), keeps_nominations=keeps_nominations)
         while agenda.queues:
             queue = agenda.queues.pop()
             jobs = agenda.jobs_of[queue.name]
@@ -94,7 +94,7 @@ class Allocate(Action):
             agenda.queues.push(queue)
 
 
-class Agenda(Turns):
+class WaitingJobs(FairOrder):
     """What there is to place: queues, their jobs, and each job's tasks in order."""
 
     def __init__(self, session: Session, jobs: Iterable[Job], *, keeps_nominations: bool) -> None:
@@ -128,7 +128,7 @@ def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateA
     for job in jobs:
         if job.is_pending:
             session.admit(job)
-    agenda = Agenda(session, jobs, keeps_nominations=True)
+    agenda = WaitingJobs(session, jobs, keeps_nominations=True)
     for job in jobs:
         pending = agenda.pending.get(job.uid)
         if pending is None or session.is_overused(session.queues[job.queue]):
@@ -149,7 +149,7 @@ def planned_tasks(sub_job: SubJob, tasks: TaskLine) -> TaskLine:
     return deque([*nominated, *others[: max(sub_job.roster.missing - len(nominated), 0)]])
 
 
-def place_anywhere(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:
+def place_anywhere(session: Session, job: Job, agenda: WaitingJobs, arguments: AllocateArguments) -> bool:
     """Place enough tasks for the job to start, or leave no trace; True where more of it is left to place.
 
     A job that only lacks resources which are being released keeps what it was given until the
@@ -186,7 +186,7 @@ def leave_pipelined(statement: Statement, arguments: AllocateArguments) -> None:
         statement.commit()
 
 
-def place_in_domains(session: Session, job: Job, agenda: Agenda, arguments: AllocateArguments) -> bool:
+def place_in_domains(session: Session, job: Job, agenda: WaitingJobs, arguments: AllocateArguments) -> bool:
     """The same for a job that asks for network domains, or that has parts."""
     search = DomainSearch(session, job, arguments, asks_anew=arguments.job_score == "hypernodeOrder")
     with session.statement() as statement:

@@ -15,7 +15,7 @@ from hekla.engine.actions.reserved_room import backfill_reserved_room, best_node
 from hekla.engine.actions.victim_search import ungated_tasks
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NOTHING_TO_REMEMBER, error_cache_argument
-from hekla.engine.framework.orders import Turns, tasks_in_order
+from hekla.engine.framework.orders import FairOrder, tasks_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
@@ -54,7 +54,7 @@ def in_order(session: Session) -> Iterator[Task]:
             tasks_of[job.uid] = tasks
     if not tasks_of:
         return
-    turns = Turns(session)
+    turns = FairOrder(session)
     for uid in tasks_of:
         turns.add(session.jobs[uid])
     while turns.queues:

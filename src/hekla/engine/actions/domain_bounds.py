@@ -68,12 +68,12 @@ class DomainBounds:
 
     def tell(self, too_small: Sequence[Domain]) -> None:
         """Say which domains are passed over."""
-        story, names = self._session.story, sorted(domain.name for domain in too_small)
+        trace, names = self._session.trace, sorted(domain.name for domain in too_small)
         named = names if len(names) <= MOST_NAMED else names[: MOST_NAMED - 1]
         for name in named:
-            story.of_job(self._job.uid, f'domain "{name}" has too little room for the gang')
+            trace.of_job(self._job.uid, f'domain "{name}" has too little room for the gang')
         if len(named) < len(names):
-            story.of_job(self._job.uid, f"{len(names) - len(named)} more have too little room for the gang")
+            trace.of_job(self._job.uid, f"{len(names) - len(named)} more have too little room for the gang")
 
 
 def least_of(tasks: Sequence[Task], count: int) -> Amounts:

@@ -97,7 +97,7 @@ class DomainSearch:
             if best is not None:
                 return best if best[1].placed.hand_over(statement) else None
         if not gradients:
-            session.story.of_job(self._job.uid, "no network domain that it allows is large enough for it")
+            session.trace.of_job(self._job.uid, "no network domain that it allows is large enough for it")
         return None
 
     def _as_nominated(self, statement: Statement, pending: PendingTasks) -> tuple[str, Solution] | None:
@@ -117,7 +117,7 @@ class DomainSearch:
         return session.domains.common_of(solution.domain_of.values()), solution
 
     def _those(self, gradient: Sequence[Domain], possible: Mask, *, are_told: bool) -> list[Domain]:
-        """The possible domains of a group; of the others the story is told."""
+        """The possible domains of a group; of the other ones the trace tells."""
         if possible.all():
             return list(gradient)
         marked = list(zip(gradient, possible[[domain.place for domain in gradient]].tolist(), strict=True))
@@ -232,7 +232,7 @@ class DomainSearch:
         gradients = session.gradients_of_sub_job(self._job, sub_job, bound)
         if not gradients:
             where = f'domain "{bound.name}" has none that is'
-            session.story.of_job(self._job.uid, f"{where} large enough for all that waits of it together")
+            session.trace.of_job(self._job.uid, f"{where} large enough for all that waits of it together")
         possible, is_first = self._bounds.of_sub_job(sub_job, tasks), not solution.placed
         for gradient in gradients:
             group = self._those(gradient, possible, are_told=self._job.has_policies)

@@ -13,7 +13,7 @@ from typing import Any
 
 from hekla.conf import argument
 from hekla.engine.framework.action import Action
-from hekla.engine.framework.orders import Turns
+from hekla.engine.framework.orders import FairOrder
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.state.attention import Kinds, kind_of, order
@@ -65,7 +65,7 @@ class Enqueue(Action):
     def consider(self, session: Session, job: Job, refused: Refused) -> None:
         """Admit the job, unless a check that was asked for finds it incomplete."""
         if self.arguments.checks_members and job.roster.valid < job.minimum:
-            session.story.of_job(job.uid, f"{job.roster.valid} of {job.minimum} pods exist")
+            session.trace.of_job(job.uid, f"{job.roster.valid} of {job.minimum} pods exist")
         elif (like := refused.get((job.queue, kind_of(job)))) and job.min_resources is not None:
             session.refuse_admission(job, like)
         elif admit_if_possible(session, job):
@@ -93,9 +93,9 @@ def admit_by_kind(session: Session, waiting: Iterable[Job]) -> None:
         turns.queues.push(queue)
 
 
-def turns_of(session: Session, queues: Collection[str]) -> Turns:
+def turns_of(session: Session, queues: Collection[str]) -> FairOrder:
     """Turns of queues; jobs are still to be added."""
-    turns = Turns(session)
+    turns = FairOrder(session)
     if len(queues) > 1:
         # A queue whose jobs all run takes part, too: its place decides how the rest is compared.
         for name in session.snapshot.state.index.queues_with_jobs():

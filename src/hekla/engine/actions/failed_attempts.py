@@ -15,14 +15,14 @@ from hekla.engine.framework.orders import TaskLine
 from hekla.engine.framework.session import Session
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import Job
-from hekla.engine.model.task import Attempt, Task
+from hekla.engine.model.task import Task, UndonePlacement
 
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
     """What the first tasks had got before it was undone, and why the next one found no node."""
 
-    nearly: tuple[Attempt, ...]
+    nearly: tuple[UndonePlacement, ...]
     diagnosis: Diagnosis
 
 
@@ -63,7 +63,7 @@ class FailedAttempts:
             task.last = nearly
         self._session.refuse(waiting[len(failed.nearly)], failed.diagnosis)
         if failed.nearly:
-            self._session.story.of_job(job.uid, partial_fit(len(failed.nearly), job.roster.minimum))
+            self._session.trace.of_job(job.uid, partial_fit(len(failed.nearly), job.roster.minimum))
         return True
 
     def remember(self, kind: Hashable | None, job: Job, tasks: tuple[Task, ...], placed: int) -> None:

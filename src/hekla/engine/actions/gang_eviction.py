@@ -141,7 +141,7 @@ class GangEviction:
                     for uid, name in domain_of.items():
                         job.sub_jobs[uid].nominated = name
             return
-        session.story.of_job(job.uid, "no domain has victims enough to make room for the whole gang")
+        session.trace.of_job(job.uid, "no domain has victims enough to make room for the whole gang")
 
     @lazy
     def _remembers_refusals(self) -> bool:

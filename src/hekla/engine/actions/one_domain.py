@@ -156,7 +156,7 @@ def make_room_in_one_domain(session: Session, statement: Statement, job: Job, be
     accepts = partial(allocate_will_follow, session, job)
     if OneDomain(session, job).place(statement, begin, accepts) is not None:
         return True
-    session.story.of_job(job.uid, "no network domain that it allows could be freed for it by evictions")
+    session.trace.of_job(job.uid, "no network domain that it allows could be freed for it by evictions")
     return False
 
 
@@ -176,7 +176,7 @@ def allocate_will_follow(session: Session, job: Job, statement: Statement, fit: 
         )
     if not is_tried:
         where = f'domain "{fit.domain.name}" could be freed for the minimum'
-        session.story.of_job(job.uid, f"{where}, but not for all that waits of it together")
+        session.trace.of_job(job.uid, f"{where}, but not for all that waits of it together")
     return statement.recover(saved) and is_tried
 
 

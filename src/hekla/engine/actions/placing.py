@@ -29,7 +29,7 @@ class PlacingArguments(Protocol):
     def opens_gates(self) -> bool: ...
 
 
-class Found(NamedTuple):
+class NodesFound(NamedTuple):
     """Equal tasks and the node of each; it has room now, or will have it once releases are done."""
 
     tasks: list[Task]
@@ -62,7 +62,7 @@ class Placer:
             return True
         if statement.operations:
             where = "" if self._domain.name == TOP else f' in domain "{self._domain.name}"'
-            session.story.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum) + where)
+            session.trace.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum) + where)
         return False
 
     def _try_tasks(self, statement: Statement, tasks: TaskLine) -> None:
@@ -100,7 +100,7 @@ class Placer:
         job.fit_errors[task.uid] = Diagnosis(0, summary=summary)
         return True
 
-    def _find(self, task: Task, tasks: TaskLine) -> Found | None:
+    def _find(self, task: Task, tasks: TaskLine) -> NodesFound | None:
         """Nodes for the task and for equal ones that follow; None, and the reasons kept, if there is none."""
         session, nodes = self._session, self._domain.nodes
         objection = session.objection_to(task)
@@ -109,10 +109,10 @@ class Placer:
             return None
         count = self._how_many(task, tasks)
         if count > 1 and (rows := self._finder.find_run(task, nodes, count)):
-            return Found([task, *(tasks.popleft() for _ in rows[1:])], rows, has_room=True)
+            return NodesFound([task, *(tasks.popleft() for _ in rows[1:])], rows, has_room=True)
         choice = self._choose(task)
         if choice is not None:
-            return Found([task], [choice.row], choice.has_room)
+            return NodesFound([task], [choice.row], choice.has_room)
         hypernode = "" if self._domain.name == TOP else self._domain.name
         session.refuse(task, session.scoring.diagnose(task, nodes, with_room=True, hypernode=hypernode))
         return None
@@ -135,7 +135,7 @@ class Placer:
             count += 1
         return session.headroom(session.queues[job.queue], task, count) if count > 1 else 1
 
-    def _take(self, statement: Statement, found: Found, tasks: TaskLine) -> bool:
+    def _take(self, statement: Statement, found: NodesFound, tasks: TaskLine) -> bool:
         """Give each task its node; False where a plugin objected to one of them."""
         (task, *others), row = found.tasks, found.rows[0]
         if others:

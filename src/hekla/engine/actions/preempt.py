@@ -107,7 +107,7 @@ class Preempt(Action):
         """Whether room is made for it; as in Volcano, a job with a topology is passed over, and told so."""
         is_considered = self.arguments.includes_topology_jobs or not job.has_topology
         if not is_considered and session.is_starving(job):
-            session.story.of_job(job.uid, PASSED_OVER)
+            session.trace.of_job(job.uid, PASSED_OVER)
             session.conditions.remark(job, f"{self.name}: {PASSED_OVER}")
         return is_considered
 
@@ -139,7 +139,7 @@ class Preemption:
             if self._suffices(job):
                 statement.commit()
             elif statement.operations:
-                session.story.of_job(job.uid, "not enough room could be made for the whole gang")
+                session.trace.of_job(job.uid, "not enough room could be made for the whole gang")
 
     def _begin(self, job: Job) -> PlaceTask:
         self._search.begin(is_of_other_job, proves_fit=job.has_topology)
@@ -215,7 +215,7 @@ def may_preempt(session: Session, task: Task) -> bool:
     """A task that is pipelined to a node waits for it, unless the node has become out of reach."""
     nominated = task.pod.status.nominated_node_name
     if task.pod.spec.preemption_policy == NEVER:
-        session.story.of_job(task.job, f"{task.name} has preemption policy Never")
+        session.trace.of_job(task.job, f"{task.name} has preemption policy Never")
         return False
     if not nominated:
         return True

@@ -127,7 +127,7 @@ class Reclamation:
             if is_enough:
                 statement.commit()
             elif statement.operations:
-                session.story.of_job(job.uid, "not enough could be taken back for the whole gang")
+                session.trace.of_job(job.uid, "not enough could be taken back for the whole gang")
 
     def _begin(self, *, proves_fit: bool) -> PlaceTask:
         """Where it has to prove that the job then fits, it also takes room that is there without evictions.

@@ -25,7 +25,7 @@ import numpy as np
 
 from hekla.engine.actions.one_domain import OneDomainNow
 from hekla.engine.actions.victim_search import ungated_tasks
-from hekla.engine.framework.orders import Turns, by_name, tasks_in_order, victims_in_order
+from hekla.engine.framework.orders import FairOrder, by_name, tasks_in_order, victims_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Kind, Statement
 from hekla.engine.framework.topology import has_its_network
@@ -42,7 +42,7 @@ Holders = dict[int, list[Task]]
 
 def backfill_reserved_room(session: Session) -> None:
     """Queue by queue, job by job: a job that becomes ready keeps what it took."""
-    turns = Turns(session, in_peace=False)  # jobs that wait may lose what was kept for them
+    turns = FairOrder(session, in_peace=False)  # jobs that wait may lose what was kept for them
     for job in session.jobs_in_line():
         if session.is_eligible(job) and asking_tasks(job) and has_its_network(session, job):
             turns.add(job)
@@ -94,7 +94,7 @@ def tell_holders(session: Session, statement: Statement, job: Job) -> None:
     given_up = Counter(op.task.job for op in statement.operations if op.kind is Kind.GIVE_UP)
     for uid, count in given_up.items():
         taker = f"{job.namespace}/{job.title}"
-        session.story.of_job(uid, f"{count} of the places held for it went to {taker}, which can start")
+        session.trace.of_job(uid, f"{count} of the places held for it went to {taker}, which can start")
 
 
 def take_place(session: Session, statement: Statement, task: Task, domain: Domain) -> bool:

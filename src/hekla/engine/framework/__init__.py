@@ -1,1 +1,1 @@
-"""The hall: session, statement, extension points, and the story of a cycle."""
+"""The framework: session, statement, extension points, dispatch, scoring, and the trace of a cycle."""

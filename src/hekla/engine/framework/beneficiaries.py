@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hekla.engine.framework.decisions import Evict
-from hekla.engine.model.benefit import Benefit, Stage, benefit_of
+from hekla.engine.model.benefit import Benefit, BenefitStage, benefit_of
 from hekla.engine.model.job import COMPLETED, Job
 from hekla.engine.model.status import Status
 from hekla.engine.state.live import LiveState
@@ -53,16 +53,16 @@ class Beneficiaries:
         for uid in self._session.snapshot.state.beneficiaries:
             job = self._session.jobs.get(uid)
             benefit = None if job is None else self._benefit_of(job)
-            if job and benefit and benefit.stage is Stage.RESERVED and not self._has_expired(benefit):
+            if job and benefit and benefit.stage is BenefitStage.RESERVED and not self._has_expired(benefit):
                 found.append((benefit.since, uid, job))
         return [job for _, _, job in sorted(found, key=lambda entry: entry[:2])]
 
     def may_evict_for(self, job: Job) -> bool:
         """Whether pods may be evicted for the job; not while it waits for freed room, nor in vain again."""
         benefit = self._benefit_of(job)
-        if benefit is None or benefit.stage is Stage.STARTED:
+        if benefit is None or benefit.stage is BenefitStage.STARTED:
             return True
-        if benefit.stage is Stage.RESERVED or self._session.now < benefit.backs_off_until:
+        if benefit.stage is BenefitStage.RESERVED or self._session.now < benefit.backs_off_until:
             return False
         return benefit.cluster != self.cluster_of(job)
 
@@ -87,8 +87,8 @@ class Beneficiaries:
     def _note(self, job: Job, before: Benefit | None, after: Benefit) -> None:
         if after != before:
             self._session.conditions.write(job, after.as_condition())
-            self.futile += after.evicted if after.stage is Stage.FUTILE else 0
-        if after.stage is Stage.RESERVED:
+            self.futile += after.evicted if after.stage is BenefitStage.FUTILE else 0
+        if after.stage is BenefitStage.RESERVED:
             self.reserved.add(job.uid)
             self.wake_at = min(self.wake_at, after.since + self._patience)
         elif after.backs_off_until > self._session.now:
@@ -96,26 +96,26 @@ class Beneficiaries:
 
     def _made(self, before: Benefit | None, evicted: int) -> Benefit:
         """Pods were evicted for the job in this very session."""
-        is_futile = before is not None and before.stage is Stage.FUTILE
+        is_futile = before is not None and before.stage is BenefitStage.FUTILE
         attempt = before.attempt + 1 if before is not None and is_futile else 1
-        return Benefit(Stage.RESERVED, self._session.now, evicted, attempt)
+        return Benefit(BenefitStage.RESERVED, self._session.now, evicted, attempt)
 
     def _became(self, job: Job, benefit: Benefit, *, is_loser: bool) -> Benefit:
         session, now = self._session, self._session.now
         is_started = session.is_ready(job) and not _waits_for_its_node(job)
         match benefit.stage:
-            case Stage.RESERVED | Stage.FUTILE if is_started:
-                return benefit.reached(Stage.STARTED, now)
-            case Stage.RESERVED if self._has_expired(benefit):
+            case BenefitStage.RESERVED | BenefitStage.FUTILE if is_started:
+                return benefit.reached(BenefitStage.STARTED, now)
+            case BenefitStage.RESERVED if self._has_expired(benefit):
                 return self._proved_futile(job, benefit, f"it was not free within {self._patience:g} s")
-            case Stage.RESERVED if not session.is_pipelined(job) and not self._is_being_freed(job):
+            case BenefitStage.RESERVED if not session.is_pipelined(job) and not self._is_being_freed(job):
                 return self._proved_futile(job, benefit, STILL_WAITING)
-            case Stage.STARTED if is_loser and not session.is_ready(job):
+            case BenefitStage.STARTED if is_loser and not session.is_ready(job):
                 return self._proved_futile(job, benefit, LOST_AGAIN)
         return benefit
 
     def _proved_futile(self, job: Job, benefit: Benefit, why: str) -> Benefit:
-        return benefit.reached(Stage.FUTILE, self._session.now, why=why, cluster=self.cluster_of(job))
+        return benefit.reached(BenefitStage.FUTILE, self._session.now, why=why, cluster=self.cluster_of(job))
 
     def _is_being_freed(self, job: Job) -> bool:
         """Whether pods are still leaving the nodes that the job's tasks are nominated for, if any are."""

@@ -28,7 +28,7 @@ class Bind(msgspec.Struct, frozen=True, eq=False):
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """Stop this pod; `beneficiary` is the job that the room is meant for, empty where it is for nobody."""
+    """Stop this pod; `beneficiary` is the job that the room is meant for, empty where it is for none."""
 
     pod: str
     uid: str

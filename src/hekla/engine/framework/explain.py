@@ -1,4 +1,4 @@
-"""Explain: why a job is where it is after a cycle, told from the session's story."""
+"""Explain: why a job is where it is after a cycle, told from the session's trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import groupby
 
 from hekla.engine.framework.messages import counts_by_status, gated_tasks, gates_of, waits_for_admission
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.story import Note
+from hekla.engine.framework.trace import Note
 from hekla.engine.model.benefit import BENEFICIARY
 from hekla.engine.model.job import INQUEUE, Job
 from hekla.engine.model.status import Status
@@ -84,7 +84,7 @@ def _headline(job: Job) -> str:
 def _admission(session: Session, job: Job) -> list[str]:
     if not job.is_pending:
         return []
-    said = session.story.said_of(job.uid)
+    said = session.trace.said_of(job.uid)
     if said or "enqueue" not in session.conf.actions:
         return said
     return ["enqueue: not considered in this cycle"]
@@ -129,7 +129,7 @@ def _tasks(session: Session, job: Job) -> list[str]:
     if job.is_pending:
         return []
     lines = []
-    for said, notes in groupby(session.story.jobs.get(job.uid, ()), key=_essence):
+    for said, notes in groupby(session.trace.jobs.get(job.uid, ()), key=_essence):
         names = [note.task for note in notes if note.task]
         lines.append(f"{said[0]}: {_some(names)}{said[1]}")
     return lines
@@ -147,4 +147,4 @@ def _some(names: list[str]) -> str:
 
 
 def _queue(session: Session, job: Job) -> list[str]:
-    return [str(note) for note in session.story.queues.get(job.queue, ())]
+    return [str(note) for note in session.trace.queues.get(job.queue, ())]

@@ -1,4 +1,4 @@
-"""Figures: what plugins' accounts say, for whoever watches the scheduler; nothing is decided by them."""
+"""Figures: what plugins' accounts say, for people who watch the scheduler; nothing is decided by them."""
 
 from __future__ import annotations
 

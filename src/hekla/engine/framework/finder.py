@@ -28,7 +28,7 @@ NOTHING_TO_REMEMBER = (
 )
 
 
-class Run(NamedTuple):
+class PlacedRun(NamedTuple):
     """The last of several equal tasks that were placed at once, its node, and its domain."""
 
     task: Task
@@ -43,7 +43,7 @@ class NodeFinder:
         self._session = session
         self._uses_memory = uses_memory
         self._refused: dict[tuple[str, str], Mask] = {}
-        self._latest: Run | None = None
+        self._latest: PlacedRun | None = None
 
     def find(self, task: Task, domain: Mask, passes: Mask) -> Mask:
         """The nodes of the domain that pass now and did not refuse a task of this role before."""
@@ -65,7 +65,7 @@ class NodeFinder:
         feasible = self.find(task, domain, scoring.feasible_nodes(task))
         rows = scoring.best_run(task, count, feasible)
         if rows:
-            self._latest = Run(task, rows[-1], domain)
+            self._latest = PlacedRun(task, rows[-1], domain)
         return rows
 
     def _remember_run(self, task: Task) -> None:

@@ -65,7 +65,7 @@ class Heap(Generic[Element]):
 class KeyedHeap(Generic[Element]):
     """The same for elements whose keys, all different, stand still while they wait.
 
-    Nobody asks for the key of an element that waits alone, as most do.
+    The key of an element that waits alone, as most do, is not asked for.
     """
 
     def __init__(self, key_of: Callable[[Element], tuple[Any, ...]]) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import Attempt, Task
+from hekla.engine.model.task import Task, UndonePlacement
 from hekla.objects import Condition
 
 SCHEDULABLE = "Schedulable"
@@ -19,9 +19,9 @@ SPOKEN = tuple(status.name.capitalize() for status in Status)
 _WHAT_IS_LEFT = re.compile(r"(\(asked [^,()]+), left [^()]+\)")
 
 
-def progress_of(task: Task) -> Attempt:
+def progress_of(task: Task) -> UndonePlacement:
     """How far the task got: in the attempt that was undone last, else as it stands."""
-    return task.last or Attempt(task.status, task.node, task.evicted)
+    return task.last or UndonePlacement(task.status, task.node, task.evicted)
 
 
 def furthest(task: Task) -> Status:

@@ -73,7 +73,7 @@ def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:
     return Heap(lambda left, right: job_goes_first(session, left, right), jobs)
 
 
-class Turns:
+class FairOrder:
     """Whose turn it is: queues in order, and of each queue the jobs in order."""
 
     def __init__(self, session: Session, *, in_peace: bool = True) -> None:

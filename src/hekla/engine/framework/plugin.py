@@ -40,8 +40,8 @@ class Resolve(Enum):
     """
 
     NONE = "it may name anybody at any time"
-    FIRM = "where it has named nobody, it goes on naming nobody"
-    HARDENING = "it names fewer and fewer: nobody whom it has not named before"
+    FIRM = "where it has named no task, it goes on naming none"
+    HARDENING = "it names fewer and fewer: no task that it has not named before"
 
 
 class Plugin:

@@ -22,7 +22,7 @@ ENGINE = "engine"
 
 
 @dataclass
-class Spent:
+class TimeSpent:
     calls: int = 0
     seconds: float = 0.0
 
@@ -43,7 +43,7 @@ class Profile:
 
     def __init__(self) -> None:
         self.part = ""
-        self._spent: dict[tuple[str, str], defaultdict[str, Spent]] = {}
+        self._spent: dict[tuple[str, str], defaultdict[str, TimeSpent]] = {}
         """By plugin and question, then by part."""
         self._seconds_inside = 0.0
 
@@ -66,7 +66,7 @@ class Profile:
         yield Line(part, ENGINE, "", 0, seconds - sum(line.seconds for line in lines))
 
     def _timed(self, plugin: str, question: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        spent_in = self._spent.setdefault((plugin, question), defaultdict(Spent))
+        spent_in = self._spent.setdefault((plugin, question), defaultdict(TimeSpent))
 
         @wraps(method)
         def timed(*arguments: Any, **named: Any) -> Any:

@@ -172,7 +172,7 @@ class Step(NamedTuple):
     arguments: object
 
 
-class Kept(Generic[Made]):
+class KeptByConf(Generic[Made]):
     """What was made of a configuration and a registry, made once while they are in use.
 
     They are told apart by identity: neither changes, and both are kept, so that no other takes the number.
@@ -192,7 +192,7 @@ class Kept(Generic[Made]):
         return known[2]
 
 
-@Kept
+@KeptByConf
 def registrations_of(conf: Conf, registry: Registry) -> Registrations:
     """The plugins; an unknown one was told when the configuration was read, and is left out as in Volcano."""
     known = registry.plugins
@@ -205,7 +205,7 @@ def _registration(entry: PluginEntry, plugin: type[Plugin]) -> Registration:
     return Registration(plugin, arguments, entry.enabled("enableHierarchy"), entry.enabled)
 
 
-@Kept
+@KeptByConf
 def steps_of(conf: Conf, registry: Registry) -> list[Step]:
     """The actions, in the order in which they run."""
     classes = [(name, registry.actions[name]) for name in conf.actions]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from hekla.engine.framework.rules import united_victims, victims_of_all
 from hekla.engine.framework.scoring import Scoring
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.engine.framework.statement import Statement
-from hekla.engine.framework.story import Silence, Story
 from hekla.engine.framework.topology import settle_topology
+from hekla.engine.framework.trace import CycleTrace, NullTrace
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.domains import Domain, Domains
@@ -46,6 +46,10 @@ Q = ParamSpec("Q")
 A = TypeVar("A")
 R = TypeVar("R")
 VictimPoint = Point[[Task, Sequence[Task]], Sequence[Task] | None, list[Task]]
+
+
+RENAMED = {"fitting": "scoring", "settled": "quiescent", "story": "trace"}
+"""What plugins and actions of before 0.1 may still ask for."""
 
 
 class Session:
@@ -84,7 +88,7 @@ class Session:
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total
-        self.story = Silence() if is_quiet else Story()
+        self.trace = NullTrace() if is_quiet else CycleTrace()
         self.conditions = Conditions(uid, now)
         self.not_admitted: dict[str, str] = {}
         """By UID why jobs were refused admission; in quiet sessions that is not kept."""
@@ -107,6 +111,11 @@ class Session:
         self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
         self._on_release: list[Callable[[Task], None]] = []
         self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
+
+    def __getattr__(self, name: str) -> NoReturn:
+        new = RENAMED.get(name)
+        hint = f"; it is session.{new} now" if new else ""
+        raise AttributeError(f"session has no {name}{hint}")
 
     def active_jobs(self) -> list[Job]:
         """The jobs that a cycle has to look at, in order of arrival; all others are quiescent."""
@@ -136,7 +145,7 @@ class Session:
         return (among & self.own_shard, among & ~self.own_shard)
 
     def dissolve(self) -> None:
-        """Nobody looks at the session any more: let go of everything, so that no circle keeps it."""
+        """The session is not looked at any more: let go of everything, so that no circle keeps it."""
         for part in (*self.plugins, self.scoring, self):
             vars(part).clear()
 
@@ -236,12 +245,12 @@ class Session:
         if self.is_quiet:
             return
         if like is not None:
-            self.story.repeat(like.uid, job.uid)
+            self.trace.repeat(like.uid, job.uid)
             self.not_admitted[job.uid] = self.not_admitted[like.uid]
             return
-        if job.uid not in self.story.jobs:
-            self.story.of_job(job.uid, "a plugin voted against it and did not say why")
-        words = "; ".join(self.story.said_of(job.uid))
+        if job.uid not in self.trace.jobs:
+            self.trace.of_job(job.uid, "a plugin voted against it and did not say why")
+        words = "; ".join(self.trace.said_of(job.uid))
         self.not_admitted[job.uid] = f"{waits_for_admission(job)}: {words}"
 
     # Questions about jobs and queues
@@ -249,7 +258,7 @@ class Session:
     def is_valid(self, job: Job) -> bool:
         objection = self.dispatch[points.JOB_VALID](job)
         if objection is not None:
-            self.story.of_job(job.uid, objection.message or objection.reason)
+            self.trace.of_job(job.uid, objection.message or objection.reason)
         return objection is None
 
     def is_eligible(self, job: Job) -> bool:
@@ -320,7 +329,7 @@ class Session:
     def most_victims(self, point: VictimPoint, task: Task, candidates: list[Task]) -> list[list[Task]]:
         """What each tier could come to agree on at most, for tasks like this one of the same job.
 
-        A tier in which one plugin firmly names nobody agrees on nobody, and none agrees on more than
+        A tier in which one plugin firmly names no task agrees on none, and no tier agrees on more than
         its last plugin names.
         """
         most: list[list[Task]] = []
@@ -360,7 +369,7 @@ class Session:
     def gradients_of_job(
         self, job: Job, bound: Domain, purpose: Purpose = Purpose.ALLOCATE
     ) -> list[list[Domain]]:
-        """The network domains to try for a job, best group first; where nobody has an opinion, the bound."""
+        """The network domains to try for a job, best group first; without an opinion, the bound."""
         given = self.dispatch[points.HYPERNODE_GRADIENT](job, None, bound, purpose)
         return [[bound]] if given is None else given
 
@@ -438,7 +447,7 @@ class Session:
         self.jobs[task.job].objections[task.uid] = diagnosis
         # What it nearly got before is no longer the latest that is known of it.
         task.last = None
-        self.story.refused(task.job, task.name, diagnosis)
+        self.trace.refused(task.job, task.name, diagnosis)
 
     @lazy
     def no_plugin_objects(self) -> bool:
@@ -522,7 +531,7 @@ class Session:
         self.bind_together(job, list(job.roster.having(Status.ALLOCATED).values()))
 
     def evict_at_once(self, task: Task, reason: str) -> None:
-        """Evict a task outside any statement, for nobody in particular."""
+        """Evict a task outside any statement, for no job in particular."""
         self.decisions.append(Evict(task.key, task.uid, task.node_name, reason))
         self.start_release(task)
 
@@ -531,7 +540,7 @@ class Session:
         job = self.jobs[task.job]
         job.fit_errors[task.uid] = diagnosis
         job.objections.pop(task.uid, None)
-        self.story.refused(job.uid, task.name, diagnosis)
+        self.trace.refused(job.uid, task.name, diagnosis)
 
     def fingerprint(self) -> tuple[object, ...]:
         """Everything a statement may change, for comparing before and after."""

@@ -16,7 +16,7 @@ import msgspec
 
 from hekla.engine.framework.decisions import Evict
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import Attempt, Task
+from hekla.engine.model.task import Task, UndonePlacement
 
 if TYPE_CHECKING:
     from hekla.engine.framework.session import Session
@@ -128,7 +128,7 @@ class Statement:
         session = self._session
         for operation in reversed(self.operations):
             task = operation.task
-            task.last = Attempt(task.status, task.node, task.evicted)
+            task.last = UndonePlacement(task.status, task.node, task.evicted)
             if operation.kind is Kind.EVICT:
                 session.cancel_release(task, operation.before)
             elif operation.kind is Kind.GIVE_UP:

@@ -219,9 +219,9 @@ def best_rows(scores: Floats, count: int) -> Indices:
 def has_room(available: Counts, task: Task) -> Mask:
     """Where every resource that the task mentions is there in full.   available: (R, rows) -> (rows,)"""
     first, *others = task.asked
-    fits: Mask = available[first] >= task.weight.amounts[first]
+    fits: Mask = available[first] >= task.shape.amounts[first]
     for column in others:
-        fits &= available[column] >= task.weight.amounts[column]
+        fits &= available[column] >= task.shape.amounts[column]
     return fits
 
 

@@ -74,5 +74,5 @@ def has_its_network(session: Session, job: Job) -> bool:
     """A job that asks for a topology waits while the tree of network domains is broken."""
     if not job.has_topology or session.domains.is_ready:
         return True
-    session.story.of_job(job.uid, f"the network topology cannot be used: {session.domains.complaints[0]}")
+    session.trace.of_job(job.uid, f"the network topology cannot be used: {session.domains.complaints[0]}")
     return False

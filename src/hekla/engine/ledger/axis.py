@@ -29,7 +29,7 @@ class Axis:
         return [before.column_of[name] for name in shared], [self.column_of[name] for name in shared]
 
     def vector(self, resources: Mapping[str, int]) -> Amounts:
-        """Amounts by column; names that nobody in the cluster knows are left out."""
+        """Amounts by column; names that nothing in the cluster speaks of are left out."""
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in resources.items():
             column = self.column_of.get(name)

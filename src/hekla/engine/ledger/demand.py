@@ -16,7 +16,7 @@ from hekla.engine.model.task import Task
 
 
 class Books(Protocol):
-    """Whoever says in which column which resource stands."""
+    """What says in which column which resource stands."""
 
     @property
     def axis(self) -> Axis: ...

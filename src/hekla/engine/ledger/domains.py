@@ -26,7 +26,7 @@ class Domains:
         self.by_name, self.top, self.closest = tree.by_name, tree.top, tree.closest
         self.tiers, self.tier_of_name = tree.tiers, tree.tier_of_name
         self._sum_up()
-        self._room = Room(tree, nodes)
+        self._room = DomainRoom(tree, nodes)
 
     def _sum_up(self) -> None:
         nodes, tree = self._nodes, self.tree
@@ -60,7 +60,7 @@ class Domains:
         return self._room.refresh()
 
 
-class Room:
+class DomainRoom:
     """Sums of what will be idle, brought up to date for the nodes that changed since.
 
     A node that has promised away more than it will get counts as having nothing.

@@ -174,7 +174,7 @@ class NodeLedger:
         self._derived: dict[object, object] = {}
 
     def _sum_up(self) -> None:
-        """What all nodes have together; placements keep it up to date, so that nobody adds up all rows."""
+        """What all nodes have together; placements keep it up to date, so that no rows need adding up."""
         self.total: Amounts = self.allocatable.sum(axis=0)
         self.used_in_all: Amounts = self.used.sum(axis=0)
         self.releasing_in_all: Amounts = self.releasing.sum(axis=0)
@@ -238,10 +238,10 @@ class NodeLedger:
             # A view of the row is changed: `self.states[row] += ...` would also copy it back into the table.
             states = self.states[row]
             if sign > 0:
-                states += task.weight.on_node
+                states += task.shape.on_node
                 self.used_in_all += task.vector
             else:
-                states -= task.weight.on_node
+                states -= task.shape.on_node
                 self.used_in_all -= task.vector
         self.journal.note(row)
 

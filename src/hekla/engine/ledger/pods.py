@@ -105,7 +105,7 @@ class PodLedger:
             self.add(task, task.node)
 
     def stop_counting(self) -> None:
-        """Nobody looks at the live counts any more."""
+        """The live counts are not looked at any more."""
         self._counters, self._for_all, self._for_label, self._tallies = {}, [], {}, {}
 
     # Placements
@@ -135,9 +135,9 @@ class PodLedger:
     def _move(self, task: Task, row: int, sign: int) -> None:
         states = self.states[row]
         if sign > 0:
-            states += task.weight.among_pods
+            states += task.shape.among_pods
         else:
-            states -= task.weight.among_pods
+            states -= task.shape.among_pods
         for weigh, counts in self._for_all:
             if weight := weigh(task):
                 counts[row] += sign * weight

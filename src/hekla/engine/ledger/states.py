@@ -83,7 +83,7 @@ class SupposedStates(NodeStates):
 
     def __init__(self, nodes: NodeLedger, pods: PodLedger, rows: Rows, task: Task, added: Counts) -> None:
         super().__init__(nodes, pods, rows)
-        self._of_nodes = np.add(self._of_nodes, task.weight.on_node[:, None] * added)
+        self._of_nodes = np.add(self._of_nodes, task.shape.on_node[:, None] * added)
         # Where no plugin moves pods in it, the pod ledger stays as it was when the session opened.
         if pods.is_kept:
-            self._of_pods = np.add(self._of_pods, task.weight.among_pods[:, None] * added)
+            self._of_pods = np.add(self._of_pods, task.shape.among_pods[:, None] * added)

@@ -1,4 +1,4 @@
-"""Tally: live counts per node of what pods carry, for when nobody knows beforehand what that may be."""
+"""Tally: live counts per node of what pods carry, where it is not known beforehand what that may be."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Tally(Generic[Thing]):
     """How many of each thing the pods of each node carry.
 
     A move costs what the pod carries, however many things there are. Counts become an array
-    only for things that somebody asks about: most are never asked about.
+    only for things that are asked about: most never are.
     """
 
     def __init__(self, things_of: Callable[[Task], Iterable[Thing]], nodes: int) -> None:

@@ -23,7 +23,7 @@ LONGEST_BACK_OFF = 600.0
 _COUNTS = re.compile(r"\((\d+) evicted, attempt (\d+)(?:, cluster ([0-9a-f]+))?\)$")
 
 
-class Stage(Enum):
+class BenefitStage(Enum):
     """The reason of the condition."""
 
     RESERVED = "RoomReserved"
@@ -37,7 +37,7 @@ class Stage(Enum):
 class Benefit:
     """`since` is when the stage was reached; `cluster` is what the job depended on when it proved futile."""
 
-    stage: Stage
+    stage: BenefitStage
     since: float
     evicted: int
     attempt: int = 1
@@ -47,27 +47,27 @@ class Benefit:
     @property
     def backs_off_until(self) -> float:
         """No pod is evicted for the job before this moment; each futile attempt doubles the wait."""
-        if self.stage is not Stage.FUTILE:
+        if self.stage is not BenefitStage.FUTILE:
             return self.since
         return self.since + min(math.ldexp(FIRST_BACK_OFF, min(self.attempt - 1, 30)), LONGEST_BACK_OFF)
 
-    def reached(self, stage: Stage, now: float, *, why: str = "", cluster: str = "") -> Benefit:
+    def reached(self, stage: BenefitStage, now: float, *, why: str = "", cluster: str = "") -> Benefit:
         return replace(self, stage=stage, since=now, why=why, cluster=cluster)
 
     def as_condition(self) -> Condition:
         counts = f"{self.evicted} evicted, attempt {self.attempt}"
         counts += f", cluster {self.cluster}" if self.cluster else ""
-        status = "False" if self.stage is Stage.FUTILE else "True"
+        status = "False" if self.stage is BenefitStage.FUTILE else "True"
         message = f"{self._words()} ({counts})"
         return Condition(type=BENEFICIARY, status=status, reason=self.stage.value, message=message)
 
     def _words(self) -> str:
         match self.stage:
-            case Stage.RESERVED:
+            case BenefitStage.RESERVED:
                 return "pods were evicted to make room for this job, which is offered that room first"
-            case Stage.STARTED:
+            case BenefitStage.STARTED:
                 return "pods were evicted to make room for this job, and it started"
-            case Stage.FUTILE:
+            case BenefitStage.FUTILE:
                 until = datetime.fromtimestamp(self.backs_off_until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
                 return (
                     f"pods were evicted to make room for this job, but {self.why}: none is evicted for it"
@@ -90,13 +90,13 @@ def told_futile(before: PodGroupStatus, after: PodGroupStatus) -> str:
 
 
 def _futile(status: PodGroupStatus) -> str:
-    messages = [one.message for one in status.conditions if one.reason == Stage.FUTILE.value]
+    messages = [one.message for one in status.conditions if one.reason == BenefitStage.FUTILE.value]
     return messages[0] if messages else ""
 
 
 def _read(condition: Condition) -> Benefit | None:
     counts = _COUNTS.search(condition.message)
-    stages = [stage for stage in Stage if stage.value == condition.reason]
+    stages = [stage for stage in BenefitStage if stage.value == condition.reason]
     if counts is None or not stages:
         return None
     evicted, attempt, cluster = counts.groups(default="")

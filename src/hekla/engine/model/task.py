@@ -36,7 +36,7 @@ def parse_bool(text: str) -> bool | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class UndonePlacement:
     """What the last undone operation had decided for a task; kept for messages only."""
 
     status: Status
@@ -51,7 +51,7 @@ def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]
     ]
 
 
-class Weight:
+class RequestShape:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
     __slots__ = (
@@ -59,7 +59,6 @@ class Weight:
         "among_pods",
         "amounts",
         "asked",
-        "kind",
         "nonzero",
         "nonzero_column",
         "on_node",
@@ -91,12 +90,10 @@ class Weight:
         """What a queue must have to give."""
         self.asked = asked
         """The resources of which a node must have enough."""
-        self.kind = asked, (vector > 0).tobytes()
-        """Equal for weights that ask for the same resources, be it more or less of them."""
 
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
-_WEIGHTLESS = Weight(_UNPLACED, (0, 0), (), pods=0)
+_NOTHING = RequestShape(_UNPLACED, (0, 0), (), pods=0)
 
 
 @dataclass(eq=False, slots=True)
@@ -127,7 +124,7 @@ class Task:
     # The session's part: rows instead of names, and what it decided.
     vector: npt.NDArray[np.int64]
     asked: tuple[int, ...] = ()
-    weight: Weight = _WEIGHTLESS
+    shape: RequestShape = _NOTHING
     node: int = NOWHERE
     sub_job: str = ""
     number: int = 0
@@ -135,7 +132,7 @@ class Task:
     near: str = ""
     """The network domain its sub-job lies in so far; scores are measured from there."""
     evicted: bool = False
-    last: Attempt | None = None
+    last: UndonePlacement | None = None
 
     def __repr__(self) -> str:
         return f"Task({self.key}, {self.status.name})"
@@ -263,7 +260,7 @@ def _like(task: Task, pod: Pod) -> Task:
         pod.spec.node_name,
         task.vector,
         task.asked,
-        task.weight,
+        task.shape,
     )
 
 

@@ -51,7 +51,7 @@ class NodeGroupArguments:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class GroupPreference:
     """The groups a queue asks for and those it avoids."""
 
     affinity: NodeGroupAffinity = NO_GROUPS
@@ -59,7 +59,7 @@ class Wishes:
 
     @property
     def is_empty(self) -> bool:
-        return self == Wishes()
+        return self == GroupPreference()
 
     def admit(self, group: str) -> bool:
         if group in self.anti.preferred:
@@ -165,10 +165,12 @@ class NodeGroup(Plugin):
         job = self.session.jobs.get(task.job)
         return None if job is None else job.queue
 
-    def _wishes_of(self, queue: Queue) -> Wishes:
+    def _wishes_of(self, queue: Queue) -> GroupPreference:
         family = self._ancestry(queue) if self.hierarchical else iter((queue,))
         found = next((found for one in family if (found := affinity_of(one)) is not None), QueueAffinity())
-        return Wishes(found.node_group_affinity or NO_GROUPS, found.node_group_anti_affinity or NO_GROUPS)
+        return GroupPreference(
+            found.node_group_affinity or NO_GROUPS, found.node_group_anti_affinity or NO_GROUPS
+        )
 
     def _ancestry(self, queue: Queue) -> Iterator[Queue]:
         """The queue, its parent, and so on; a circle ends where it closes."""

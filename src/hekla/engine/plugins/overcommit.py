@@ -54,7 +54,7 @@ class Overcommit(Plugin):
         if within(wanted, self.idle, asked, self.session.axis.pods):
             return Vote.PERMIT
         beyond = short_of(self.session, wanted + self.stretched - self.idle, self.stretched, asked)
-        self.session.story.of_job(
+        self.session.trace.of_job(
             job.uid, f"the cluster cannot take in more waiting work: {beyond}", speaker=self.name
         )
         return Vote.REJECT

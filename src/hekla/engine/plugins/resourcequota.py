@@ -36,7 +36,7 @@ class ResourceQuotas(Plugin):
         for quota in self.quotas.get(job.namespace, ()):
             beyond = exceeded(quota, self.promised[job.namespace], minimum or {})
             if beyond:
-                self.session.story.of_job(
+                self.session.trace.of_job(
                     job.uid, f'quota "{quota.key}" would be exceeded: {beyond}', speaker=self.name
                 )
                 return Vote.REJECT

@@ -24,7 +24,7 @@ import numpy as np
 
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.demand import Books, elastic, sum_of, waiting_demand
-from hekla.engine.model.benefit import Stage, benefit_of
+from hekla.engine.model.benefit import BenefitStage, benefit_of
 from hekla.engine.model.job import INQUEUE, Job
 from hekla.engine.model.status import ALLOCATED_SET, Status
 from hekla.objects.scheduling import PodGroupStatus
@@ -43,7 +43,7 @@ def is_at_rest(job: Job, status: PodGroupStatus) -> bool:
     if job.is_pending or job.phase == INQUEUE or job.roster.count(AT_REST) != len(job.roster):
         return False
     benefit = benefit_of(status)
-    return not job.names_unknown_tier and (benefit is None or benefit.stage is not Stage.RESERVED)
+    return not job.names_unknown_tier and (benefit is None or benefit.stage is not BenefitStage.RESERVED)
 
 
 def says_all(job: Job, status: PodGroupStatus) -> bool:

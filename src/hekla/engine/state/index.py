@@ -18,7 +18,7 @@ ThingsOf = Callable[[Task], Iterable[Hashable]]
 N = TypeVar("N", Job, Task)
 
 
-class Arrivals(Generic[N]):
+class ArrivalOrder(Generic[N]):
     """Jobs or tasks by key; in order of arrival, once they are asked for in order."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class TaskIndex:
     """
 
     def __init__(self) -> None:
-        self._arrivals: Arrivals[Task] = Arrivals()
+        self._arrivals: ArrivalOrder[Task] = ArrivalOrder()
         self._by_key = self._arrivals.by_key
         self._censuses: dict[ThingsOf, Counter[Hashable]] = {}
         self._having: dict[Trait, dict[str, Task]] = {}
@@ -139,7 +139,7 @@ class JobIndex:
     """Jobs stand in the order in which their PodGroups arrived, and a job's tasks in that of their pods."""
 
     def __init__(self) -> None:
-        self._arrivals: Arrivals[Job] = Arrivals()
+        self._arrivals: ArrivalOrder[Job] = ArrivalOrder()
         self._jobs = self._arrivals.by_key
         self.tasks = TaskIndex()
         self._orphans: dict[str, dict[str, Task]] = {}

@@ -23,7 +23,7 @@ from hekla.engine.state.attention import Attention
 from hekla.engine.state.index import JobIndex, TaskIndex
 from hekla.engine.state.ledgers import Ledgers
 from hekla.engine.state.manifests import Manifests, Noted
-from hekla.engine.state.taking_in import Intake
+from hekla.engine.state.taking_in import TakingIn
 from hekla.objects import HyperNode, Manifest, Pod
 from hekla.objects.complaint import Complaint
 
@@ -57,7 +57,7 @@ class LiveState:
         """Jobs for which pods were evicted, by UID."""
         self.all_manifests = Manifests()
         self.manifests = self.all_manifests.by_kind
-        self._intake = Intake(self, default_queue, ignored_provisioners)
+        self._intake = TakingIn(self, default_queue, ignored_provisioners)
         self.kept_tree: DomainTree | None = None
         self.kept_derived: dict[object, object] = {}
         self._is_lent = False

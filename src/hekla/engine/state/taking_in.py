@@ -12,7 +12,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.node import Node
 from hekla.engine.model.queue import Queue, queue_of
 from hekla.engine.model.status import ALLOCATED_SET, Status, status_of
-from hekla.engine.model.task import NOWHERE, Task, Weight, has_only_moved
+from hekla.engine.model.task import NOWHERE, RequestShape, Task, has_only_moved
 from hekla.engine.state.manifests import Changes, Noted, Reader
 from hekla.objects import CSINode, HyperNode, Pod, PodGroup, PriorityClass
 from hekla.objects import Node as NodeManifest
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 STAYING = (Status.BOUND, Status.RUNNING)
 
 
-class Intake:
+class TakingIn:
     """Brings a state up to date, step by step."""
 
     def __init__(self, state: LiveState, default_queue: str, ignored_provisioners: Collection[str]) -> None:
         self._state = state
         self._reader = Reader(state.all_manifests, state.index, default_queue, ignored_provisioners)
-        self._weights: WeakValueDictionary[Hashable, Weight] = WeakValueDictionary()
+        self._shapes: WeakValueDictionary[Hashable, RequestShape] = WeakValueDictionary()
         """By what is asked for, as long as there is a task that does."""
 
     def complaints(self) -> Iterator[Complaint]:
@@ -103,7 +103,7 @@ class Intake:
         state.axis = Axis(names.union(self._resources_in_use() if is_crowded else state.axis.names))
         state.kept_derived.clear()
         state.ledgers.widen(state.axis)
-        self._weights.clear()
+        self._shapes.clear()
         for task in state.tasks:
             self._lay_out(task)
         for job in state.jobs.values():
@@ -118,13 +118,13 @@ class Intake:
     def _lay_out(self, task: Task) -> None:
         """Amounts by name become a vector; tasks that ask for the same share one."""
         axis = self._state.axis
-        shape = (*task.request.items(), task.nonzero, task.nonzero_on_node)
-        weight = self._weights.get(shape)
-        if weight is None:
+        key = (*task.request.items(), task.nonzero, task.nonzero_on_node)
+        shape = self._shapes.get(key)
+        if shape is None:
             vector, asked = axis.vector(task.request), axis.compared(task.request)
-            weight = Weight(vector, task.nonzero, asked, axis.pods, task.nonzero_on_node)
-            self._weights[shape] = weight
-        task.vector, task.asked, task.weight = weight.vector, weight.asked, weight
+            shape = RequestShape(vector, task.nonzero, asked, axis.pods, task.nonzero_on_node)
+            self._shapes[key] = shape
+        task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
 
     def _take_in_queues(self, changed: Mapping[str, Queue | None]) -> set[str]:
         """The names of queues that came or went."""
@@ -156,7 +156,7 @@ class Intake:
             old = state.tasks.get(key)
             if old is not None:
                 state.ledgers.take_off(old)
-                if task is not None and task.weight is old.weight:
+                if task is not None and task.shape is old.shape:
                     state.attention.change(task.job)
                     state.index.renew(old, task)
                     continue

@@ -28,7 +28,7 @@ from hekla.insight.compare.trials import (
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.measures import Summary
-from hekla.simulation.options import Options
+from hekla.simulation.options import SimulationOptions
 from hekla.simulation.run import Run
 from hekla.simulation.workloads import Account, Workload
 
@@ -164,7 +164,7 @@ def compare(
     seeds: Sequence[int] = (0,),
     nodes: Sequence[Node] = (),
     registry: Registry = BUILTIN,
-    options: Options | None = None,
+    options: SimulationOptions | None = None,
     arrivals: Arrivals = AsTheyAre(),  # noqa: B008 - it holds nothing
     confidence: float = 0.95,
     processes: int = 1,
@@ -183,7 +183,9 @@ def compare(
     workload_of = _workload_of(workload, processes)
     chance = chance_of(workload_of, arrivals, _checked_seeds(seeds))
     needed = tuple(seeds[:1] if chance is Chance.NONE else seeds)
-    setup = Setup(workload_of, arrivals, compared_confs, tuple(nodes), options or Options(), needed[0])
+    setup = Setup(
+        workload_of, arrivals, compared_confs, tuple(nodes), options or SimulationOptions(), needed[0]
+    )
     trials = trials_of(compared_confs, needed)
     _check_confidence(confidence)
     collection = Collection(setup)

@@ -21,7 +21,7 @@ from hekla.insight.compare.verdict import considered, signed, verdict_of
 from hekla.simulation.measures.files import TABLE_FORMS, save_table
 from hekla.simulation.measures.records import Column, Columns
 from hekla.simulation.measures.text import WIDTH
-from hekla.simulation.measures.waits import Group
+from hekla.simulation.measures.waits import JobGroup
 from hekla.simulation.measures.words import MILLISECONDS, PARTS, number, spoken_seconds
 from hekla.simulation.report import Table, write_report
 from hekla.text import aligned, counted, shortened
@@ -157,7 +157,7 @@ def summary_columns(comparison: Comparison) -> Columns:
     return columns | _of_whole_runs(rows)
 
 
-def _of_whole_runs(rows: list[tuple[RunSummary, Group]]) -> dict[str, Column]:
+def _of_whole_runs(rows: list[tuple[RunSummary, JobGroup]]) -> dict[str, Column]:
     resources = dict.fromkeys(use.name for run, _ in rows for use in run.summary.resources)
 
     def column(values: list[dict[str, float]], key: str) -> Column:
@@ -179,7 +179,7 @@ def _figures(run: RunSummary) -> dict[str, float]:
     return figures
 
 
-def _groups(run: RunSummary) -> list[Group]:
+def _groups(run: RunSummary) -> list[JobGroup]:
     summary = run.summary
     return [summary.overall, *summary.by_queue, *summary.by_size, *summary.by_queue_and_size]
 

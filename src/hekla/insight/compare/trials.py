@@ -24,7 +24,7 @@ from hekla.objects import Node
 from hekla.processes import is_told_to_stop, process_pool
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.measures import Summary, summarize
-from hekla.simulation.options import Options
+from hekla.simulation.options import SimulationOptions
 from hekla.simulation.run import Run
 from hekla.simulation.simulate import Progress, simulate
 from hekla.simulation.workloads import Account, Submission, Workload
@@ -50,7 +50,7 @@ class Setup:
     arrivals: Arrivals
     compared_confs: tuple[ComparedConf, ...]
     nodes: tuple[Node, ...]
-    options: Options
+    options: SimulationOptions
     kept_seed: int
     """Of this seed whole runs are kept."""
 

@@ -30,7 +30,7 @@ from hekla.objects.keys import RUN_SECONDS
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.jobs import Doing, SimPod
 from hekla.simulation.measures.words import PARTS, number, spoken_part, spoken_seconds
-from hekla.simulation.options import START, Options
+from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats, Run, State
 from hekla.simulation.simulate import Progress, Simulation
 from hekla.simulation.workloads import Workload
@@ -175,7 +175,7 @@ def calibrate(
     moments: int = 20,
     history: Sequence[Past] = (),
     sampling: Sampling | None = None,
-    options: Options | None = None,
+    options: SimulationOptions | None = None,
     assumed: float | None = None,
     arrivals: Arrivals | float | None = None,
     on_moment: OnMoment | None = None,
@@ -187,7 +187,7 @@ def calibrate(
     if moments < 1:
         raise InputError(f'moments: expected a number from 1 on, got "{moments}"')
     sampling = sampling or Sampling()
-    options = options or Options(period=sampling.period)
+    options = options or SimulationOptions(period=sampling.period)
 
     def simulation() -> Simulation:
         return Simulation(workload, conf, nodes=nodes, registry=registry, seed=sampling.seed, options=options)

@@ -17,14 +17,14 @@ from hekla.engine.framework.explain import explain, in_short
 from hekla.engine.framework.registry import Registry
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
-from hekla.insight.forecast.history import Past, Question, RunTimes, Source, ended_in
+from hekla.insight.forecast.history import Past, Question, RunTimes, RunTimeSource, ended_in
 from hekla.insight.forecast.initial_state import InitialJob, InitialState, Known, initial_state
 from hekla.insight.forecast.samples import (
     WORTH_PROCESSES,
     Arrivals,
     NoArrivals,
     OnSample,
-    Setting,
+    SampleSetting,
     alone,
     hopeless_in,
     sample,
@@ -35,7 +35,7 @@ from hekla.objects import Manifest, Node, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.simulation.measures.words import number
-from hekla.simulation.options import START, Options
+from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats
 from hekla.simulation.workloads.manifests import SCHEDULERS, youngest
 
@@ -87,12 +87,12 @@ class Sampling:
         if self.precision is not None and not 0 <= self.precision < 1:
             raise InputError(f'precision: expected a part from 0 to below 1, got "{self.precision}"')
 
-    def options_for(self, state: InitialState) -> Options:
+    def options_for(self, state: InitialState) -> SimulationOptions:
         size = sum(job.pods for job in state.jobs) + sum(isinstance(o, Node) for o in state.objects)
         precision = self.precision
         if precision is None:
             precision = COARSE if size >= LARGE else FINE
-        return Options(period=self.period, until=self.horizon, precision=precision)
+        return SimulationOptions(period=self.period, until=self.horizon, precision=precision)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Forecast:
     horizon: float
     rolls: int
     starts: tuple[Start, ...]
-    sources: Mapping[Source, int]
+    sources: Mapping[RunTimeSource, int]
     """From where run times are known: so many jobs that wait or run."""
     notes: tuple[str, ...] = field(default=())
 
@@ -151,7 +151,7 @@ class Forecast:
             "now": clock_time(self.now, 0.0) if self.now else None,
             "horizonSeconds": self.horizon,
             "rolls": self.rolls,
-            "runTimes": {source.value: self.sources.get(source, 0) for source in Source},
+            "runTimes": {source.value: self.sources.get(source, 0) for source in RunTimeSource},
             "notes": list(self.notes),
             "jobs": [start.as_data(self.now) for start in self.starts],
         }
@@ -187,7 +187,7 @@ def forecast(
     unread: list[str] = []
     run_times = RunTimes([*history, *ended_in(manifests, unread.append)], assumed)
     state = dataclasses.replace(state, notes=(*state.notes, *unread))
-    setting = Setting(
+    setting = SampleSetting(
         initial_state=state,
         prospects={job.key: run_times.prospect(job.question) for job in state.jobs},
         conf=conf,
@@ -224,7 +224,7 @@ def checked_moment(moment: float) -> float:
     return moment
 
 
-def _reasons(setting: Setting, hopeless: Iterable[str]) -> dict[str, str]:
+def _reasons(setting: SampleSetting, hopeless: Iterable[str]) -> dict[str, str]:
     """What each job waits for now; of those that never start, what is missing even where nothing else is."""
     state, conf, registry = setting.initial_state, setting.conf, setting.registry
     reasons = reasons_for(state.objects, (job.key for job in state.waiting), conf, registry)
@@ -247,7 +247,7 @@ def _from_its_start(question: Question) -> Question:
 
 
 def _told(
-    setting: Setting,
+    setting: SampleSetting,
     now: float,
     sampling: Sampling,
     *,
@@ -260,7 +260,9 @@ def _told(
         for place, job in enumerate(setting.waiting)
     ]
     sources = Counter(prospect.source for prospect in setting.prospects.values())
-    guesses = sum(p.source is Source.ASSUMED and len(p.seconds) > 1 for p in setting.prospects.values())
+    guesses = sum(
+        p.source is RunTimeSource.ASSUMED and len(p.seconds) > 1 for p in setting.prospects.values()
+    )
     guessed = [f"of {guesses} jobs nothing tells how long they run: {GUESS}"] if guesses else []
     return Forecast(
         now=now,

@@ -255,7 +255,7 @@ GUESSED_SPREAD = 1.5
 Group = tuple[str | int, ...]
 
 
-class Source(Enum):
+class RunTimeSource(Enum):
     """Where a run time comes from."""
 
     STATED = "stated"
@@ -281,7 +281,7 @@ class Prospect:
     """How long a job runs in all: equally likely values, all above what it has run already."""
 
     seconds: Floats
-    source: Source
+    source: RunTimeSource
 
     def draw(self, chance: np.random.Generator) -> float:
         return float(self.seconds[chance.integers(len(self.seconds))])
@@ -305,12 +305,12 @@ class RunTimes:
 
     def prospect(self, job: Question) -> Prospect:
         if job.stated is not None and job.stated > job.has_run:
-            return Prospect(np.array([job.stated]), Source.STATED)
+            return Prospect(np.array([job.stated]), RunTimeSource.STATED)
         if (learned := self._learned(job)) is not None:
-            return Prospect(learned, Source.LEARNED)
+            return Prospect(learned, RunTimeSource.LEARNED)
         if job.estimate is not None:
-            return Prospect(_beyond(np.array([job.estimate]), job.has_run), Source.ESTIMATE)
-        return Prospect(_beyond(self._assumed, job.has_run), Source.ASSUMED)
+            return Prospect(_beyond(np.array([job.estimate]), job.has_run), RunTimeSource.ESTIMATE)
+        return Prospect(_beyond(self._assumed, job.has_run), RunTimeSource.ASSUMED)
 
     def _learned(self, job: Question) -> Floats | None:
         """What the most alike jobs ran that are enough; else the most there are."""

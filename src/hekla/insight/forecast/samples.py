@@ -30,7 +30,7 @@ from hekla.objects.keys import RUN_SECONDS
 from hekla.objects.pod import PodStatus
 from hekla.processes import is_told_to_stop, process_pool
 from hekla.simulation.jobs import stated
-from hekla.simulation.options import START, Options
+from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats
 from hekla.simulation.simulate import Simulation, Stopped
 from hekla.simulation.workloads import Role, Submission, Workload
@@ -44,7 +44,7 @@ OnSample = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Setting:
+class SampleSetting:
     """Everything that a roll starts from."""
 
     initial_state: InitialState
@@ -53,7 +53,7 @@ class Setting:
     conf: Conf
     registry: Registry
     arrivals: Arrivals
-    options: Options
+    options: SimulationOptions
     seed: int
 
     @property
@@ -66,7 +66,7 @@ class Setting:
         return self.initial_state.waiting
 
 
-def sample(setting: Setting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
+def sample(setting: SampleSetting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
     """(J,) When each job that waits now starts, in seconds from now; infinite where it does not.
 
     It ends when all have started but those that are hopeless. One that is interrupted tells nothing: what
@@ -119,7 +119,7 @@ def remaining(spans: Mapping[str, float], pod: Pod, group: PodGroup | None) -> f
 
 
 def samples_of(
-    setting: Setting,
+    setting: SampleSetting,
     count: int,
     *,
     hopeless: frozenset[str] | None = None,
@@ -147,7 +147,7 @@ def samples_of(
 
 
 def _in_turn(
-    setting: Setting, numbers: Sequence[int], hopeless: frozenset[str], tell: OnSample
+    setting: SampleSetting, numbers: Sequence[int], hopeless: frozenset[str], tell: OnSample
 ) -> dict[int, Floats]:
     rows = {}
     for number in numbers:
@@ -156,7 +156,7 @@ def _in_turn(
     return rows
 
 
-def _packed(setting: Setting) -> bytes | None:
+def _packed(setting: SampleSetting) -> bytes | None:
     """The setting for other processes; none where a plugin of somebody's own cannot travel."""
     try:
         return pickle.dumps(setting)
@@ -164,7 +164,7 @@ def _packed(setting: Setting) -> bytes | None:
         return None
 
 
-_unpacked: list[Setting] = []
+_unpacked: list[SampleSetting] = []
 """In a process that rolls for another one: what it was given to roll."""
 
 
@@ -194,7 +194,7 @@ def _in_processes(
     return rows
 
 
-def hopeless_in(setting: Setting, starts: Floats) -> frozenset[str]:
+def hopeless_in(setting: SampleSetting, starts: Floats) -> frozenset[str]:
     """Of the jobs that did not start, those that would not even on a cluster with nothing else on it."""
     late = [job for job, start in zip(setting.waiting, starts, strict=True) if math.isinf(start)]
     return frozenset(job.key for job in late if not starts_alone(setting, job))
@@ -204,13 +204,13 @@ ALONE_CYCLES = 5
 """Enough to be admitted, placed and bound."""
 
 
-def starts_alone(setting: Setting, job: InitialJob) -> bool:
+def starts_alone(setting: SampleSetting, job: InitialJob) -> bool:
     """Whether the job starts where nothing else is."""
     simulation = Simulation(
         Workload("", lambda: iter(()), tuple(alone(setting.initial_state, job.key))),
         setting.conf,
         registry=setting.registry,
-        options=Options(period=1.0, until=float(ALONE_CYCLES)),
+        options=SimulationOptions(period=1.0, until=float(ALONE_CYCLES)),
         remaining=lambda _pod, _group: math.inf,
     )
     jobs = {each.key: each for each in simulation.cluster.jobs}

@@ -11,19 +11,19 @@ plan         the answer
 
 from __future__ import annotations
 
-from hekla.insight.plan.intake import State, admitted_state
+from hekla.insight.plan.intake import PlannedState, admitted_state
 from hekla.insight.plan.plan import TRIES, Delay, Plan, Planner, Suggestion, plan
-from hekla.insight.plan.trial import Loser, Shortage, Start
+from hekla.insight.plan.trial import Loser, PlannedStart, Shortage
 
 __all__ = [
     "TRIES",
     "Delay",
     "Loser",
     "Plan",
+    "PlannedStart",
+    "PlannedState",
     "Planner",
     "Shortage",
-    "Start",
-    "State",
     "Suggestion",
     "admitted_state",
     "plan",

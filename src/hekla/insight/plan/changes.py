@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hekla.controllers.queue_tree import ROOT, has_children, is_open, parent_of
 from hekla.engine.plugins.kubernetes.nodes import HARD_EFFECTS, is_tolerated, spelled
-from hekla.insight.plan.request import JobRequest, Request
+from hekla.insight.plan.request import JobRequest, PlanRequest
 from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects import HyperNode, Node, PriorityClass, Queue, Taint, Toleration
 from hekla.objects.pod import Affinity, PodSpec
@@ -40,13 +40,13 @@ class Change:
     kind: str
     line: str
     cost: float
-    request: Request
+    request: PlanRequest
 
 
 Ladder = Sequence[Change]
 
 
-def ladders(request: Request, cluster: WhatIfCluster) -> Iterator[Ladder]:
+def ladders(request: PlanRequest, cluster: WhatIfCluster) -> Iterator[Ladder]:
     """Every way to ask for something else rather than for less, in the same queue."""
     yield topologies(request, cluster.all_of(HyperNode))
     yield from tolerations(request, cluster.all_of(Node))
@@ -54,7 +54,7 @@ def ladders(request: Request, cluster: WhatIfCluster) -> Iterator[Ladder]:
     yield priorities(request, cluster.all_of(PriorityClass))
 
 
-def topologies(request: Request, hyper_nodes: Sequence[HyperNode]) -> Ladder:
+def topologies(request: PlanRequest, hyper_nodes: Sequence[HyperNode]) -> Ladder:
     """Higher and higher tiers, then no bound at all."""
     hard = [(path, asked) for path, asked in request.topologies if asked.mode != "soft"]
     if not hard:
@@ -78,7 +78,9 @@ def tier_of(topology: NetworkTopology, hyper_nodes: Sequence[HyperNode]) -> int:
     )
 
 
-def _raised(request: Request, hard: Sequence[tuple[str, NetworkTopology]], tier: int, cost: float) -> Change:
+def _raised(
+    request: PlanRequest, hard: Sequence[tuple[str, NetworkTopology]], tier: int, cost: float
+) -> Change:
     def change(asked: NetworkTopology) -> NetworkTopology:
         if asked.mode == "soft" or (asked.highest_tier_allowed or 0) >= tier:
             return asked
@@ -90,13 +92,13 @@ def _raised(request: Request, hard: Sequence[tuple[str, NetworkTopology]], tier:
     return Change("topology", line, min(cost, SOFT_COST), request.with_topologies(change))
 
 
-def _softened(request: Request, hard: Sequence[tuple[str, NetworkTopology]]) -> Change:
+def _softened(request: PlanRequest, hard: Sequence[tuple[str, NetworkTopology]]) -> Change:
     line = " and ".join(f"{path}.mode" for path, _ in hard) + ": soft (was hard)"
     softened = request.with_topologies(lambda asked: replace(asked, mode="soft"))
     return Change("topology", line, SOFT_COST, softened)
 
 
-def tolerations(request: Request, nodes: Sequence[Node]) -> Iterator[Ladder]:
+def tolerations(request: PlanRequest, nodes: Sequence[Node]) -> Iterator[Ladder]:
     """One for every kind of taint that keeps the pods off nodes, the commonest first."""
     specs = [role.spec for role in request.roles]
     counts = Counter(
@@ -116,7 +118,7 @@ def _essence(taint: Taint) -> Taint:
     return Taint(key=taint.key, value=taint.value, effect=taint.effect)
 
 
-def _tolerating(request: Request, taint: Taint, count: int) -> Change:
+def _tolerating(request: PlanRequest, taint: Taint, count: int) -> Change:
     added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
     nodes = "1 node has" if count == 1 else f"{count} nodes have"
     line = f"{spec_path(request)}.tolerations: add {spelled(taint)}:{taint.effect} ({nodes} this taint)"
@@ -124,14 +126,14 @@ def _tolerating(request: Request, taint: Taint, count: int) -> Change:
     return Change("toleration", line, TOLERATION_COST, changed)
 
 
-def spec_path(request: Request) -> str:
+def spec_path(request: PlanRequest) -> str:
     """Where pod specs stand, all of them."""
     if len(request.roles) == 1:
         return request.roles[0].path
     return "spec.tasks[*].template.spec" if isinstance(request, JobRequest) else "pods: spec"
 
 
-def constraints(request: Request) -> Iterator[Ladder]:
+def constraints(request: PlanRequest) -> Iterator[Ladder]:
     """Each thing that ties the pods to some nodes, dropped."""
     specs = [role.spec for role in request.roles]
     pairs = dict.fromkeys(pair for spec in specs for pair in sorted(spec.node_selector.items()))
@@ -155,7 +157,7 @@ _AFFINITIES = {
 }
 
 
-def _dropped(request: Request, what: str, change: Callable[[PodSpec], PodSpec]) -> Change:
+def _dropped(request: PlanRequest, what: str, change: Callable[[PodSpec], PodSpec]) -> Change:
     line = f"{spec_path(request)}.{what}"
     return Change("constraint", line, CONSTRAINT_COST, request.with_specs(change))
 
@@ -192,7 +194,7 @@ def _without_spread(spec: PodSpec) -> PodSpec:
     return replace(spec, topology_spread_constraints=kept)
 
 
-def priorities(request: Request, classes: Sequence[PriorityClass]) -> Ladder:
+def priorities(request: PlanRequest, classes: Sequence[PriorityClass]) -> Ladder:
     """The classes above the job's own, the lowest first."""
     value_of = {each.metadata.name: each.value for each in classes}
     usual = next((each.value for each in classes if each.global_default), 0)
@@ -211,7 +213,7 @@ def priorities(request: Request, classes: Sequence[PriorityClass]) -> Ladder:
     ]
 
 
-def queues(request: Request, cluster: WhatIfCluster) -> Iterator[Ladder]:
+def queues(request: PlanRequest, cluster: WhatIfCluster) -> Iterator[Ladder]:
     """Every other queue that takes jobs, those nearest to the job's own first."""
     by_name = {queue.metadata.name: queue for queue in cluster.all_of(Queue)}
     own = by_name.get(request.queue)

@@ -34,7 +34,7 @@ from hekla.cluster.store import Store, relevant
 from hekla.controllers import pod_group_for
 from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, pod_of
 from hekla.errors import InputError
-from hekla.insight.plan.request import GroupRequest, JobRequest, Request
+from hekla.insight.plan.request import GroupRequest, JobRequest, PlanRequest
 from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects import (
     KINDS,
@@ -67,14 +67,14 @@ M = TypeVar("M", bound=Manifest)
 
 
 @dataclass(frozen=True)
-class State:
+class PlannedState:
     """The objects of a cluster as its scheduler sees them, and what in them cannot be used."""
 
     objects: list[Manifest]
     complaints: list[Complaint] = field(default_factory=list)
 
 
-def admitted_state(objects: Iterable[Manifest], names: Sequence[str] = SCHEDULER_NAMES) -> State:
+def admitted_state(objects: Iterable[Manifest], names: Sequence[str] = SCHEDULER_NAMES) -> PlannedState:
     """The cluster that these manifests describe, defaults filled in, Jobs expanded, nothing scheduled yet."""
     cluster = EmbeddedCluster(
         objects, VirtualClock(), options=Options(run_seconds=float("inf"), scheduler_names=tuple(names))
@@ -86,7 +86,7 @@ def admitted_state(objects: Iterable[Manifest], names: Sequence[str] = SCHEDULER
         if job.metadata.uid not in owned and job.status.state.phase in ("", "Pending"):
             created = job.metadata.creation_timestamp
             found += [_entering(pod, classes, created) for pod in first_pods_of(job)]
-    return State(relevant(found, names), cluster.complaints)
+    return PlannedState(relevant(found, names), cluster.complaints)
 
 
 def moment_after(objects: Iterable[Manifest]) -> float:
@@ -114,11 +114,11 @@ class PlanIntake:
         self.classes = cluster.all_of(PriorityClass)
         self._moment = datetime.fromtimestamp(cluster.setting.now, UTC)
 
-    def requests_in(self, manifests: Sequence[Manifest]) -> list[Request]:
+    def requests_in(self, manifests: Sequence[Manifest]) -> list[PlanRequest]:
         """The jobs among the manifests, in their order; raises InputError where one cannot be taken in."""
         self._refuse_known(manifests)
         groups = {m.key: m for m in manifests if isinstance(m, PodGroup)}
-        pods_of_group, requests = self._sorted_pods(manifests, groups), list[Request]()
+        pods_of_group, requests = self._sorted_pods(manifests, groups), list[PlanRequest]()
         for manifest in manifests:
             if isinstance(manifest, VolcanoJob):
                 requests.append(self._job(manifest))
@@ -216,7 +216,7 @@ class PlanIntake:
         if problem:
             raise InputError(f"{called(manifest)}: {problem.removesuffix('; it counts as 0')}")
 
-    def objects_of(self, request: Request) -> tuple[list[Manifest], str]:
+    def objects_of(self, request: PlanRequest) -> tuple[list[Manifest], str]:
         """What the job comes to in the cluster, and the key of its PodGroup."""
         if isinstance(request, JobRequest):
             return self._objects_of_job(request.job)

@@ -14,9 +14,9 @@ from hekla.controllers import loaded_queue
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.node import Shard
 from hekla.insight.plan.intake import SCHEDULER_NAMES, PlanIntake, moment_after
-from hekla.insight.plan.request import Request, pods_of_request
+from hekla.insight.plan.request import PlanRequest, pods_of_request
 from hekla.insight.plan.search import Found, OnTry, Search
-from hekla.insight.plan.trial import Loser, Shortage, Start, Trial, bound_without, try_out
+from hekla.insight.plan.trial import Loser, PlannedStart, Shortage, Trial, bound_without, try_out
 from hekla.insight.plan.whatif import Setting, WhatIfCluster
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.complaint import Complaint
@@ -50,7 +50,7 @@ class Suggestion:
 
     kind: str
     change: str
-    start: Start
+    start: PlannedStart
     pods: int
     """How many of its pods would start."""
     losers: tuple[Loser, ...] = ()
@@ -73,7 +73,7 @@ class Plan:
     queue: str
     pods: int
     minimum: int
-    start: Start
+    start: PlannedStart
     cycles: int
     placements: Mapping[str, str]
     """Node by pod."""
@@ -91,7 +91,7 @@ class Plan:
 
     @property
     def starts(self) -> bool:
-        return self.start is not Start.NOT
+        return self.start is not PlannedStart.NOT
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -171,7 +171,7 @@ class Planner:
         ]
 
     def _planned(
-        self, intake: PlanIntake, request: Request, *, together: bool, tries: int, on_try: OnTry | None
+        self, intake: PlanIntake, request: PlanRequest, *, together: bool, tries: int, on_try: OnTry | None
     ) -> Plan:
         objects, uid = intake.objects_of(request)
         trial = try_out(self._cluster, objects, uid)

@@ -27,7 +27,7 @@ OnTopology = Callable[[NetworkTopology], NetworkTopology]
 
 
 @dataclass(frozen=True)
-class Role:
+class PlanRole:
     """Pods of a job that are alike."""
 
     name: str
@@ -39,7 +39,7 @@ class Role:
     """Its pods come in groups of so many."""
 
 
-class Request(Protocol):
+class PlanRequest(Protocol):
     """One job, however it was written; every change gives a new one."""
 
     @property
@@ -56,7 +56,7 @@ class Request(Protocol):
     def minimum(self) -> int: ...
 
     @property
-    def roles(self) -> Sequence[Role]: ...
+    def roles(self) -> Sequence[PlanRole]: ...
 
     @property
     def topologies(self) -> Sequence[tuple[str, NetworkTopology]]:
@@ -71,22 +71,22 @@ class Request(Protocol):
     def numbers(self) -> dict[str, object]:
         """The minimums that users write down themselves, and that must follow a change, by their place."""
 
-    def sized(self, role: str, pods: int) -> Request:
+    def sized(self, role: str, pods: int) -> PlanRequest:
         """With so many pods of the role; the gang shrinks where it must."""
 
-    def with_minimum(self, minimum: int) -> Request: ...
+    def with_minimum(self, minimum: int) -> PlanRequest: ...
 
-    def in_queue(self, name: str) -> Request: ...
+    def in_queue(self, name: str) -> PlanRequest: ...
 
-    def in_class(self, name: str) -> Request: ...
+    def in_class(self, name: str) -> PlanRequest: ...
 
-    def with_specs(self, change: OnSpec, role: str | None = None) -> Request:
+    def with_specs(self, change: OnSpec, role: str | None = None) -> PlanRequest:
         """With other pods, of one role or of all."""
 
-    def with_topologies(self, change: OnTopology) -> Request: ...
+    def with_topologies(self, change: OnTopology) -> PlanRequest: ...
 
 
-def differences(before: Request, after: Request, *, but: Collection[str] = ()) -> str:
+def differences(before: PlanRequest, after: PlanRequest, *, but: Collection[str] = ()) -> str:
     """What else must be written differently in the manifest, as the rest of a line."""
     old, new = before.numbers(), after.numbers()
     changed = [place for place, value in new.items() if value != old[place] and place not in but]
@@ -99,7 +99,7 @@ def _spoken(value: object) -> str:
     return str(value)
 
 
-def pods_of_request(request: Request) -> int:
+def pods_of_request(request: PlanRequest) -> int:
     return sum(role.pods for role in request.roles)
 
 
@@ -132,9 +132,11 @@ class JobRequest:
         return self.job.spec.min_available
 
     @property
-    def roles(self) -> Sequence[Role]:
+    def roles(self) -> Sequence[PlanRole]:
         return [
-            Role(task.name, task.replicas, task.template.spec, f"spec.tasks[{i}].template.spec", _step(task))
+            PlanRole(
+                task.name, task.replicas, task.template.spec, f"spec.tasks[{i}].template.spec", _step(task)
+            )
             for i, task in enumerate(self.job.spec.tasks)
         ]
 
@@ -167,27 +169,27 @@ class JobRequest:
                 found[f"{path}.minPartitions"] = task.partition_policy.min_partitions
         return found
 
-    def sized(self, role: str, pods: int) -> Request:
+    def sized(self, role: str, pods: int) -> PlanRequest:
         changed = self._with_tasks(lambda task: _sized(task, pods), role)
         total = sum(task.replicas for task in changed.written.spec.tasks)
         return changed._with(min_available=min(self.written.spec.min_available, total))
 
-    def with_minimum(self, minimum: int) -> Request:
+    def with_minimum(self, minimum: int) -> PlanRequest:
         return self._with(min_available=minimum)
 
-    def in_queue(self, name: str) -> Request:
+    def in_queue(self, name: str) -> PlanRequest:
         return self._with(queue=name)
 
-    def in_class(self, name: str) -> Request:
+    def in_class(self, name: str) -> PlanRequest:
         changed = self._with(priority_class_name=name)
         return changed.with_specs(lambda spec: _in_class(spec, name) if spec.priority_class_name else spec)
 
-    def with_specs(self, change: OnSpec, role: str | None = None) -> Request:
+    def with_specs(self, change: OnSpec, role: str | None = None) -> PlanRequest:
         return self._with_tasks(
             lambda task: replace(task, template=replace(task.template, spec=change(task.template.spec))), role
         )
 
-    def with_topologies(self, change: OnTopology) -> Request:
+    def with_topologies(self, change: OnTopology) -> PlanRequest:
         topology = self.written.spec.network_topology
         changed = self._with_tasks(
             lambda task: replace(task, partition_policy=_partitions_with(task.partition_policy, change))
@@ -270,12 +272,12 @@ class GroupRequest:
         return self.group.spec.min_member
 
     @property
-    def roles(self) -> Sequence[Role]:
+    def roles(self) -> Sequence[PlanRole]:
         found: dict[str, list[Pod]] = {}
         for pod in self.pods:
             found.setdefault(role_of(pod), []).append(pod)
         return [
-            Role(name, len(pods), pods[0].spec, f'pods of "{name}": spec' if name else "pods: spec")
+            PlanRole(name, len(pods), pods[0].spec, f'pods of "{name}": spec' if name else "pods: spec")
             for name, pods in found.items()
         ]
 
@@ -305,7 +307,7 @@ class GroupRequest:
             "podgroup: spec.minResources": spec.min_resources,
         }
 
-    def sized(self, role: str, pods: int) -> Request:
+    def sized(self, role: str, pods: int) -> PlanRequest:
         """The last pods of the role go."""
         left, kept = pods, list[Pod]()
         for pod in self.pods:
@@ -320,24 +322,24 @@ class GroupRequest:
         least = min(spec.min_member, len(kept))
         return self._with(tuple(kept), min_member=least, min_task_member=minimums)
 
-    def with_minimum(self, minimum: int) -> Request:
+    def with_minimum(self, minimum: int) -> PlanRequest:
         return self._with(self.pods, min_member=minimum)
 
-    def in_queue(self, name: str) -> Request:
+    def in_queue(self, name: str) -> PlanRequest:
         return self._with(self.pods, queue=name)
 
-    def in_class(self, name: str) -> Request:
+    def in_class(self, name: str) -> PlanRequest:
         changed = self.with_specs(lambda spec: _in_class(spec, name))
         assert isinstance(changed, GroupRequest)
         return changed._with(changed.pods, priority_class_name=name)
 
-    def with_specs(self, change: OnSpec, role: str | None = None) -> Request:
+    def with_specs(self, change: OnSpec, role: str | None = None) -> PlanRequest:
         pods = tuple(
             replace(pod, spec=change(pod.spec)) if role in (None, role_of(pod)) else pod for pod in self.pods
         )
         return self._with(pods)
 
-    def with_topologies(self, change: OnTopology) -> Request:
+    def with_topologies(self, change: OnTopology) -> PlanRequest:
         spec = self.group.spec
         topology = spec.network_topology
         policies = tuple(

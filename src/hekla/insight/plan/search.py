@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from hekla.engine.model.resources import CPU, canonical, is_counted, is_whole
 from hekla.insight.plan.changes import Change, Ladder, ladders, queues
 from hekla.insight.plan.intake import PlanIntake
-from hekla.insight.plan.request import Request, Role, differences, pods_of_request
-from hekla.insight.plan.trial import Start, Trial, try_out
+from hekla.insight.plan.request import PlanRequest, PlanRole, differences, pods_of_request
+from hekla.insight.plan.trial import PlannedStart, Trial, try_out
 from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects.meta import Amount
 from hekla.objects.pod import Container, PodSpec
@@ -43,7 +43,7 @@ class Found:
         """What comes first: a start at once, nobody's loss, a small change."""
         trial = self.trial
         return (
-            trial.start is not Start.NOW,
+            trial.start is not PlannedStart.NOW,
             trial.pods_lost > 0,
             round(self.change.cost, 6),
             self.change.line,
@@ -68,7 +68,7 @@ class Search:
         self.tries = 0
         self.is_complete = True
 
-    def smallest(self, request: Request) -> list[Found]:
+    def smallest(self, request: PlanRequest) -> list[Found]:
         """The changes that work, the smallest first."""
         try:
             self._singly(request)
@@ -79,20 +79,20 @@ class Search:
             self.is_complete = False
         return sorted(self._found, key=lambda found: found.rank)[:MOST_SHOWN]
 
-    def _singly(self, request: Request) -> None:
+    def _singly(self, request: PlanRequest) -> None:
         self._climb(ladders(request, self._cluster))
         for scale in scales(request):
             self._weigh(request, scale)
         # Last: there may be hundreds of them.
         self._climb(queues(request, self._cluster))
 
-    def _together(self, request: Request) -> None:
+    def _together(self, request: PlanRequest) -> None:
         """Several numbers lowered: in step as far as it takes, then each as far up again as it may go."""
         for bundle in bundles(request):
             if self._balance(request, bundle):
                 return
 
-    def _balance(self, request: Request, bundle: Sequence[Scale]) -> bool:
+    def _balance(self, request: PlanRequest, bundle: Sequence[Scale]) -> bool:
         def in_step(part: int) -> list[int]:
             return [scale.at_most(part / PARTS) for scale in bundle]
 
@@ -113,7 +113,7 @@ class Search:
             self._found.append(best)
         return True
 
-    def _in_pairs(self, request: Request) -> None:
+    def _in_pairs(self, request: PlanRequest) -> None:
         """Something else together with less of it, or two things else."""
         found = [*ladders(request, self._cluster), *queues(request, self._cluster)]
         firsts = [change for ladder in found for change in ladder]
@@ -131,7 +131,7 @@ class Search:
                 if self._works(change, first):
                     break
 
-    def _weigh(self, request: Request, scale: Scale, first: Change | None = None) -> None:
+    def _weigh(self, request: PlanRequest, scale: Scale, first: Change | None = None) -> None:
         """The largest value that works."""
         _, best = largest(
             scale.values, lambda value: self._attempt(lowered(request, [(scale, value)]), first)
@@ -205,7 +205,7 @@ class Scale:
     values: range
     weight: float
     """What it costs to give up all of it."""
-    applied: Callable[[Request, int], Request]
+    applied: Callable[[PlanRequest, int], PlanRequest]
     """The request with another value."""
     written: Callable[[int], str] = str
 
@@ -217,7 +217,7 @@ class Scale:
         return self.values[max(int((part * self.was - self.values.start) // self.values.step), 0)]
 
 
-def lowered(request: Request, values: Sequence[tuple[Scale, int]]) -> Change:
+def lowered(request: PlanRequest, values: Sequence[tuple[Scale, int]]) -> Change:
     """Every number with its value, as one change; a number that keeps its value is not told."""
     told = [(scale, value) for scale, value in values if value < scale.was]
     changed = request
@@ -229,7 +229,7 @@ def lowered(request: Request, values: Sequence[tuple[Scale, int]]) -> Change:
     return Change(" and ".join(dict.fromkeys(scale.kind for scale, _ in told)), line + rest, cost, changed)
 
 
-def scales(request: Request) -> Iterator[Scale]:
+def scales(request: PlanRequest) -> Iterator[Scale]:
     """Every number that can be lowered."""
     yield from pods_of_roles(request)
     if request.minimum > 1:
@@ -238,7 +238,7 @@ def scales(request: Request) -> Iterator[Scale]:
         yield from requests_of(role)
 
 
-def bundles(request: Request) -> Iterator[Sequence[Scale]]:
+def bundles(request: PlanRequest) -> Iterator[Sequence[Scale]]:
     """Numbers to lower together, where none of them helps alone: the fewest first."""
     of_roles = [list(requests_of(role)) for role in request.roles]
     pods, requests = list(pods_of_roles(request)), [scale for of_role in of_roles for scale in of_role]
@@ -249,23 +249,23 @@ def bundles(request: Request) -> Iterator[Sequence[Scale]]:
             yield bundle
 
 
-def pods_of_roles(request: Request) -> Iterator[Scale]:
+def pods_of_roles(request: PlanRequest) -> Iterator[Scale]:
     return (fewer_pods(request, role) for role in request.roles if role.pods > role.step)
 
 
-def requests_of(role: Role) -> Iterator[Scale]:
+def requests_of(role: PlanRole) -> Iterator[Scale]:
     found = (smaller_request(role, name) for name in largest_requests(role.spec))
     return (scale for scale in found if scale.values)
 
 
-def fewer_pods(request: Request, role: Role) -> Scale:
+def fewer_pods(request: PlanRequest, role: PlanRole) -> Scale:
     values = range(role.step, role.pods, role.step)
     weight = role.pods / pods_of_request(request)
     place, name = request.where_pods(role.name), role.name
     return Scale("pods", place, role.pods, values, weight, lambda given, pods: given.sized(name, pods))
 
 
-def smaller_minimum(request: Request) -> Scale:
+def smaller_minimum(request: PlanRequest) -> Scale:
     least, place = request.minimum, request.where("minimum")
     weight = MINIMUM_COST * least / pods_of_request(request)
     return Scale("minimum", place, least, range(1, least), weight, lambda given, few: given.with_minimum(few))
@@ -281,7 +281,7 @@ def largest_requests(spec: PodSpec) -> dict[str, int]:
     return {name: -place for name, (amount, place) in found.items() if amount > 0}
 
 
-def smaller_request(role: Role, name: str) -> Scale:
+def smaller_request(role: PlanRole, name: str) -> Scale:
     place = largest_requests(role.spec)[name]
     was = role.spec.containers[place].resources.requests[name]
     amount = canonical(name, was)
@@ -293,7 +293,7 @@ def smaller_request(role: Role, name: str) -> Scale:
     def spoken(value: int) -> str:
         return str(was) if value == amount else written(name, value)
 
-    def applied(given: Request, value: int) -> Request:
+    def applied(given: PlanRequest, value: int) -> PlanRequest:
         return given.with_specs(lambda spec: asking(spec, place, name, was, written(name, value)), role.name)
 
     return Scale("request", path, amount, range(step, amount, step), 1.0, applied, spoken)

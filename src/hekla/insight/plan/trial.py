@@ -24,7 +24,7 @@ MOST_CYCLES = 50
 """More than any plan needs; jobs that evict each other in turns end sooner, when nobody new is evicted."""
 
 
-class Start(Enum):
+class PlannedStart(Enum):
     """When a job would start."""
 
     NOW = "now"
@@ -77,7 +77,7 @@ class Shortage:
 class Trial:
     """What became of a job, and of the others meanwhile."""
 
-    start: Start
+    start: PlannedStart
     cycles: int
     placements: Mapping[str, str]
     """Node by pod."""
@@ -92,7 +92,7 @@ class Trial:
 
     @property
     def starts(self) -> bool:
-        return self.start is not Start.NOT
+        return self.start is not PlannedStart.NOT
 
     @property
     def pods_lost(self) -> int:
@@ -191,7 +191,7 @@ class _Run:
     def _trial(self, cycles: int) -> Trial:
         started = self._has_started()
         others = {uid: count for uid, count in self._bound.items() if uid != self._uid}
-        start = (Start.NOW if cycles == 1 else Start.LATER) if started else Start.NOT
+        start = (PlannedStart.NOW if cycles == 1 else PlannedStart.LATER) if started else PlannedStart.NOT
         headline, reasons, shortages = self._why()
         return Trial(
             start,
@@ -212,7 +212,7 @@ class _Run:
             told = [c.message for c in session.snapshot.complaints if c.subject == group]
             return "cannot be used as it is", tuple(told), ()
         explanation = explain(session, job)
-        notes = session.story.jobs.get(job.uid, ())
+        notes = session.trace.jobs.get(job.uid, ())
         diagnoses = [note.diagnosis for note in notes if note.diagnosis is not None]
         return explanation.headline, explanation.reasons, shortages_in(diagnoses)
 

@@ -17,7 +17,7 @@ from hekla.engine.framework.decisions import (
     UpdateQueue,
     UpdateShard,
 )
-from hekla.engine.framework.story import Note
+from hekla.engine.framework.trace import Note
 from hekla.engine.model.job import INQUEUE, PENDING
 from hekla.objects import Condition
 from hekla.scheduler.cycle import CycleReport
@@ -181,12 +181,12 @@ def _said(decision: Decision) -> str:
 
 def _remarks(report: CycleReport, action: str) -> Iterator[str]:
     session = report.session
-    for uid, notes in session.story.jobs.items():
+    for uid, notes in session.trace.jobs.items():
         own = [note for note in notes if note.speaker == action]
         for text, same in groupby(own, key=_text):
             names = [note.task for note in same if note.task]
             yield f"{uid}: {f'{len(names)} x ' if len(names) > 1 else ''}{text}"
-    for queue, notes in session.story.queues.items():
+    for queue, notes in session.trace.queues.items():
         yield from (f"queue {queue}: {_text(note)}" for note in notes if note.speaker == action)
 
 

@@ -31,7 +31,7 @@ from hekla.simulation.measures.usage import (
     shares_over_time,
     use_over_time,
 )
-from hekla.simulation.measures.waits import SIZES, Curve, Group, Spread, wait_distribution
+from hekla.simulation.measures.waits import SIZES, Curve, JobGroup, Spread, wait_distribution
 
 __all__ = [
     "SIZES",
@@ -39,7 +39,7 @@ __all__ = [
     "Chains",
     "Curve",
     "Fairness",
-    "Group",
+    "JobGroup",
     "JobSeries",
     "Link",
     "ResourceUse",

@@ -9,7 +9,7 @@ import numpy as np
 from hekla.simulation.measures.room import splinters, waited_beside_room
 from hekla.simulation.measures.spans import Chains, chains, edges_of, settled, taken_in, totals
 from hekla.simulation.measures.usage import jain, shares_over_time
-from hekla.simulation.measures.waits import SIZES, Group, groupings, size_classes
+from hekla.simulation.measures.waits import SIZES, JobGroup, groupings, size_classes
 from hekla.simulation.measures.words import HOUR, PARTS, number, plain_amount
 from hekla.simulation.run import Ending, Floats, Run, State
 
@@ -74,10 +74,10 @@ class Fairness:
 class Summary:
     """What became of the jobs, what was made of the cluster, and who got how much of it."""
 
-    overall: Group
-    by_queue: tuple[Group, ...]
-    by_size: tuple[Group, ...]
-    by_queue_and_size: tuple[Group, ...]
+    overall: JobGroup
+    by_queue: tuple[JobGroup, ...]
+    by_size: tuple[JobGroup, ...]
+    by_queue_and_size: tuple[JobGroup, ...]
     """Groups without a job are left out, here and above."""
     makespan: float
     """Seconds from the first submission to the last completion; NaN where no job completed."""

@@ -9,7 +9,7 @@ from textwrap import wrap
 from hekla.engine.model.resources import PODS
 from hekla.simulation.measures.spans import Chains
 from hekla.simulation.measures.summary import Fairness, Summary, summarize
-from hekla.simulation.measures.waits import Group, Spread
+from hekla.simulation.measures.waits import JobGroup, Spread
 from hekla.simulation.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
 from hekla.simulation.run import Run
 from hekla.text import aligned, counted, shortened
@@ -55,7 +55,7 @@ def headlines(run: Run, summary: Summary) -> Iterator[tuple[str, str]]:
         yield "beside room", _beside_room(summary)
 
 
-def _outcome(group: Group) -> str:
+def _outcome(group: JobGroup) -> str:
     """`1,200: 1,150 completed, 30 failed, 20 waiting`."""
     states = ("completed", "failed", "running", "waiting", "refused")
     counts = [f"{getattr(group, state):,} {state}" for state in states if getattr(group, state)]
@@ -136,7 +136,7 @@ def size_table(summary: Summary) -> list[str]:
 _GROUP_HEADS = ("jobs", "done", "wait", "95%", "longest", "slowdown", "evicted")
 
 
-def _group_cells(group: Group) -> Cells:
+def _group_cells(group: JobGroup) -> Cells:
     return (
         f"{group.jobs:,}",
         f"{group.completed:,}",

@@ -52,7 +52,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Group:
+class JobGroup:
     """Jobs that are looked at together; empty names stand for all queues and all sizes."""
 
     queue: str
@@ -177,13 +177,13 @@ def ranked(values: Floats) -> Ranked:
     return Ranked(order, values[order])
 
 
-def groupings(run: Run, keys: Sequence[tuple[Rows, Names]]) -> list[list[Group]]:
+def groupings(run: Run, keys: Sequence[tuple[Rows, Names]]) -> list[list[JobGroup]]:
     """For every key (J,) a group per name, of the jobs whose key is its place; -1 is in none."""
     quantities = [ranked(of(run)) for of in (waits, waits_so_far, responses, slowdowns)]
     return [_groups(run, key, names, quantities) for key, names in keys]
 
 
-def _groups(run: Run, key: Rows, names: Names, quantities: Sequence[Ranked]) -> list[Group]:
+def _groups(run: Run, key: Rows, names: Names, quantities: Sequence[Ranked]) -> list[JobGroup]:
     jobs, count = run.jobs, len(names)
     member = np.flatnonzero(key >= 0)
     of = key[member]
@@ -202,11 +202,11 @@ def _groups(run: Run, key: Rows, names: Names, quantities: Sequence[Ranked]) -> 
         *(spreads(quantity, key, count) for quantity in quantities),
         strict=True,
     )
-    return [Group(*whose, *figures) for whose, *figures in columns]
+    return [JobGroup(*whose, *figures) for whose, *figures in columns]
 
 
 _STATES_OF_GROUP = (State.COMPLETED, State.FAILED, State.RUNNING, State.WAITING, State.REFUSED)
-"""In the order of the fields of `Group`."""
+"""In the order of the fields of `JobGroup`."""
 
 
 def spreads(quantity: Ranked, key: Rows, groups: int) -> list[Spread]:

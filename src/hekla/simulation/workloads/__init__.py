@@ -17,7 +17,7 @@ from hekla.simulation.workloads.model import (
 )
 from hekla.simulation.workloads.nodes import nodes_of
 from hekla.simulation.workloads.read import read_workload
-from hekla.simulation.workloads.selection import Options
+from hekla.simulation.workloads.selection import ReadingOptions
 
 __all__ = [
     "Account",
@@ -27,7 +27,7 @@ __all__ = [
     "NodeDrains",
     "NodeFails",
     "NodesAdded",
-    "Options",
+    "ReadingOptions",
     "Restart",
     "Role",
     "Settings",

@@ -23,7 +23,7 @@ from hekla.simulation.workloads.shapes import Requests, Shapes
 
 
 @dataclass(frozen=True)
-class Gang:
+class GangKind:
     """Pods of one kind that start together, and how often such a job comes."""
 
     pods: int
@@ -44,7 +44,7 @@ class Room:
             number * float(exact(dict(offered).get(resource, 0))) for offered, number in self._kinds.items()
         )
 
-    def holds(self, gang: Gang) -> bool:
+    def holds(self, gang: GangKind) -> bool:
         """Whether the empty cluster has room for all of the gang at once."""
         room = 0
         for offered, number in self._kinds.items():
@@ -60,9 +60,9 @@ def fitting(requests: Requests, offered: dict[str, Amount]) -> int:
     return min(int(exact(offered.get(name, 0)) // amount) for name, amount in [*asked, ("pods", exact(1))])
 
 
-def gangs_for(settings: Settings, nodes: Sequence[Node]) -> list[Gang]:
+def gangs_for(settings: Settings, nodes: Sequence[Node]) -> list[GangKind]:
     """All gangs that may be drawn; those that the cluster could never hold are not, if it is known."""
-    gangs = [Gang(*each) for each in settings.gangs() if each[2] > 0]
+    gangs = [GangKind(*each) for each in settings.gangs() if each[2] > 0]
     if nodes:
         room = Room(nodes)
         gangs = [gang for gang in gangs if room.holds(gang)]
@@ -130,7 +130,7 @@ def objects_of(settings: Settings) -> Iterator[Manifest]:
             yield PriorityClass(metadata=ObjectMeta(name=priority.name), value=priority.value)
 
 
-def _jobs(settings: Settings, gangs: Sequence[Gang], seed: int, shapes: Shapes) -> Iterator[Submission]:
+def _jobs(settings: Settings, gangs: Sequence[GangKind], seed: int, shapes: Shapes) -> Iterator[Submission]:
     streams = np.random.SeedSequence(seed).spawn(len(TRAITS))
     dice = {trait: np.random.default_rng(stream) for trait, stream in zip(TRAITS, streams, strict=True)}
     times = islice(arrivals(settings, dice["arrival"]), settings.jobs)

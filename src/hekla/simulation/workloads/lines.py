@@ -11,7 +11,7 @@ from hekla.errors import InputError
 from hekla.simulation.workloads.cluster_form import Names, waiting_for_themselves
 from hekla.simulation.workloads.fields import Spot
 from hekla.simulation.workloads.model import Account, Submission
-from hekla.simulation.workloads.selection import Content, Options
+from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import Shapes
 from hekla.simulation.workloads.short_jobs import short_job
 from hekla.simulation.workloads.source import Piece, Source
@@ -30,7 +30,7 @@ class Wait:
 _DECODER = msgspec.json.Decoder()
 
 
-def read_lines(source: Source, options: Options) -> Content:
+def read_lines(source: Source, options: ReadingOptions) -> Content:
     """The workload of a file of JSON lines."""
     draft = Draft(source.name, options, name=source.stem)
     has_head = read_head(source, draft)
@@ -91,7 +91,7 @@ def job_lines(source: Source, *, skip_first: bool = False) -> Iterator[Piece]:
         yield piece
 
 
-def job_in(piece: Piece, source: Source, names: Names, shapes: Shapes, options: Options) -> Submission:
+def job_in(piece: Piece, source: Source, names: Names, shapes: Shapes, options: ReadingOptions) -> Submission:
     spot = Spot(source.name, line=piece.line)
     try:
         entry = short_job(decoded(piece, source), spot, shapes, options.duration)

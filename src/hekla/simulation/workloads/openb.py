@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from hekla.simulation.workloads.model import Account, Submission
-from hekla.simulation.workloads.selection import Content, Options
+from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import GPU, GPU_MODEL, Choice, Requests, Shapes
 from hekla.simulation.workloads.source import Piece, Source
 from hekla.simulation.workloads.trace import (
@@ -51,7 +51,7 @@ class Row:
     scheduled: float | None
 
 
-def read_openb(source: Source, options: Options) -> Content:
+def read_openb(source: Source, options: ReadingOptions) -> Content:
     """The pods of a list; each is a job of its own."""
     columns = columns_of(source)
     shapes = Shapes()
@@ -112,7 +112,7 @@ def parse(piece: Piece, columns: Sequence[str]) -> Row:
 
 
 def job_of(
-    row: Row, submitted: float, shapes: Shapes, options: Options, account: Account
+    row: Row, submitted: float, shapes: Shapes, options: ReadingOptions, account: Account
 ) -> Submission | None:
     runs = run_seconds(row, options, account)
     if runs is None:
@@ -131,7 +131,7 @@ def job_of(
     )
 
 
-def run_seconds(row: Row, options: Options, account: Account) -> float | None:
+def run_seconds(row: Row, options: ReadingOptions, account: Account) -> float | None:
     """From being scheduled to being deleted; who was never scheduled or never deleted has no run time."""
     if row.scheduled is not None and row.deleted is not None:
         if row.deleted >= row.scheduled:
@@ -146,7 +146,7 @@ def run_seconds(row: Row, options: Options, account: Account) -> float | None:
     return None
 
 
-def requests_of(row: Row, options: Options, account: Account) -> Requests:
+def requests_of(row: Row, options: ReadingOptions, account: Account) -> Requests:
     thousandths = row.share if row.gpus == 1 and 0 < row.share < WHOLE else row.gpus * WHOLE
     return (*cpu_and_memory(row.cpu, row.memory), *gpu_request(thousandths, options, account))
 
@@ -157,7 +157,7 @@ def cpu_and_memory(millicores: int, mebibytes: int) -> Requests:
     return tuple((name, text) for name, text, amount in asked if amount)
 
 
-def gpu_request(thousandths: int, options: Options, account: Account) -> Requests:
+def gpu_request(thousandths: int, options: ReadingOptions, account: Account) -> Requests:
     """GPUs in thousandths, or whole ones."""
     if thousandths <= 0:
         return ()

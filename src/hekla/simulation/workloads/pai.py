@@ -16,7 +16,7 @@ import numpy as np
 
 from hekla.simulation.workloads.model import Account, Restart, Role, Submission
 from hekla.simulation.workloads.openb import cpu_and_memory, gpu_request
-from hekla.simulation.workloads.selection import Content, Options
+from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import GPU_MODEL, Choice, Requests, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
@@ -42,7 +42,7 @@ NO_MODEL = frozenset({"", "CPU", "MISC"})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PaiRow:
     job: str
     task: str
     pods: int
@@ -54,23 +54,23 @@ class Row:
     model: str
 
 
-def read_pai(source: Source, options: Options) -> Content:
+def read_pai(source: Source, options: ReadingOptions) -> Content:
     """The jobs of a table of tasks."""
     shapes = Shapes()
     table = JobTable(options.job_table) if options.job_table is not None else None
 
-    def build(rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
+    def build(rows: Sequence[PaiRow], submitted: float, account: Account) -> Submission | None:
         user = table.user_of(rows[0].job) if table else ""
         return job_of(rows, submitted, shapes, options, account, user=user)
 
-    def time(row: Row) -> float:
+    def time(row: PaiRow) -> float:
         said = table.start_of(row.job) if table else None
         if said is not None:
             return said
         return inf if row.began is None else row.began
 
     return content_of(
-        Trace[Row](
+        Trace[PaiRow](
             source,
             pieces=lambda: task_rows(source),
             parse=parse,
@@ -89,13 +89,13 @@ def task_rows(source: Source) -> Iterator[Piece]:
             yield piece
 
 
-def parse(piece: Piece) -> Row:
+def parse(piece: Piece) -> PaiRow:
     cells = cells_of(piece.content)
     expect_cells(cells, TASKS)
     job, task, pods, _, began, ended, cpu, memory, gpu, model = cells
     if not job:
         raise Broken("a missing name", "job_name is empty")
-    return Row(
+    return PaiRow(
         job=job,
         task=task,
         pods=int(amount(pods, "inst_num")),
@@ -109,7 +109,13 @@ def parse(piece: Piece) -> Row:
 
 
 def job_of(
-    rows: Sequence[Row], submitted: float, shapes: Shapes, options: Options, account: Account, *, user: str
+    rows: Sequence[PaiRow],
+    submitted: float,
+    shapes: Shapes,
+    options: ReadingOptions,
+    account: Account,
+    *,
+    user: str,
 ) -> Submission | None:
     """One role per task; tasks that never ran or ask for no pods are left out of the gang."""
     roles = tuple(role for row in rows if (role := role_of(row, shapes, options, account)))
@@ -128,7 +134,7 @@ def job_of(
     )
 
 
-def role_of(row: Row, shapes: Shapes, options: Options, account: Account) -> Role | None:
+def role_of(row: PaiRow, shapes: Shapes, options: ReadingOptions, account: Account) -> Role | None:
     runs = run_seconds(row, options, account)
     if runs is None:
         return None
@@ -152,7 +158,7 @@ def distinct(roles: Sequence[Role], shapes: Shapes) -> tuple[Role, ...]:
     )
 
 
-def run_seconds(row: Row, options: Options, account: Account) -> float | None:
+def run_seconds(row: PaiRow, options: ReadingOptions, account: Account) -> float | None:
     if row.began is not None and row.ended is not None:
         if row.ended >= row.began:
             return row.ended - row.began
@@ -166,7 +172,7 @@ def run_seconds(row: Row, options: Options, account: Account) -> float | None:
     return None
 
 
-def requests_of(row: Row, options: Options, account: Account) -> Requests:
+def requests_of(row: PaiRow, options: ReadingOptions, account: Account) -> Requests:
     return (*cpu_and_memory(row.cpu, row.memory), *gpu_request(row.gpu, options, account))
 
 

@@ -16,7 +16,7 @@ import msgspec
 from hekla.errors import InputError
 from hekla.objects.complaint import quoted
 from hekla.simulation.workloads.model import Account, Restart, Submission
-from hekla.simulation.workloads.selection import Content, Options
+from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import GPU, Shapes
 from hekla.simulation.workloads.source import Piece, Source
 from hekla.simulation.workloads.trace import Broken, Trace, as_name, content_of
@@ -119,7 +119,7 @@ class Attempt(msgspec.Struct):
     detail: list[Machine] = []
 
 
-class Job(msgspec.Struct):
+class PhillyJob(msgspec.Struct):
     jobid: str
     submitted_time: str
     vc: str = ""
@@ -128,18 +128,18 @@ class Job(msgspec.Struct):
     submitted: float = 0.0
 
 
-_JOB = msgspec.json.Decoder(Job)
+_JOB = msgspec.json.Decoder(PhillyJob)
 
 
-def read_philly(source: Source, options: Options) -> Content:
+def read_philly(source: Source, options: ReadingOptions) -> Content:
     """The jobs of a `cluster_job_log`."""
     shapes = Shapes()
 
-    def build(rows: Sequence[Job], submitted: float, account: Account) -> Submission | None:
+    def build(rows: Sequence[PhillyJob], submitted: float, account: Account) -> Submission | None:
         return job_of(rows[0], submitted, shapes, options, account)
 
     return content_of(
-        Trace[Job](
+        Trace[PhillyJob](
             source,
             pieces=lambda: elements_of(source),
             parse=parse,
@@ -150,7 +150,7 @@ def read_philly(source: Source, options: Options) -> Content:
     )
 
 
-def parse(piece: Piece) -> Job:
+def parse(piece: Piece) -> PhillyJob:
     try:
         job = _JOB.decode(piece.content)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -172,7 +172,7 @@ def seconds_of(text: str, what: str) -> float:
 
 
 def job_of(
-    job: Job, submitted: float, shapes: Shapes, options: Options, account: Account
+    job: PhillyJob, submitted: float, shapes: Shapes, options: ReadingOptions, account: Account
 ) -> Submission | None:
     runs = run_seconds(job, options, account)
     if runs is None:
@@ -195,7 +195,7 @@ def job_of(
     )
 
 
-def run_seconds(job: Job, options: Options, account: Account) -> float | None:
+def run_seconds(job: PhillyJob, options: ReadingOptions, account: Account) -> float | None:
     """The time of all attempts together."""
     began = [attempt for attempt in job.attempts if attempt.start_time]
     if not began:

@@ -19,7 +19,7 @@ from hekla.simulation.workloads.model import Workload
 from hekla.simulation.workloads.openb import read_openb
 from hekla.simulation.workloads.pai import read_pai
 from hekla.simulation.workloads.philly import read_philly
-from hekla.simulation.workloads.selection import Content, Options, selected
+from hekla.simulation.workloads.selection import Content, ReadingOptions, selected
 from hekla.simulation.workloads.source import Source
 from hekla.simulation.workloads.swf import read_swf
 from hekla.simulation.workloads.written import Draft, read_folder, read_written
@@ -33,7 +33,7 @@ class _Scenario(msgspec.Struct):
     name: str = ""
 
 
-def read_manifests(source: Source, options: Options) -> Content:
+def read_manifests(source: Source, options: ReadingOptions) -> Content:
     """The workload of manifests: in JSON as fast as can be, in YAML with the line of every mistake."""
     if source.head().lstrip()[:1] not in (b"{", b"["):
         return read_written(source, options)
@@ -79,7 +79,7 @@ def _error(complaint: Complaint, others: int) -> InputError:
     return InputError(f"{complaint}{more}; --lenient goes on without them")
 
 
-Format = Callable[[Source, Options], Content]
+Format = Callable[[Source, ReadingOptions], Content]
 
 FORMATS: dict[str, Format] = {
     "hekla": read_written,
@@ -98,8 +98,8 @@ _NUMBER = re.compile(rb"[-+]?[0-9]*\.?[0-9]+\Z")
 
 
 def read_workload(path: str | Path, **options: Any) -> Workload:
-    """The workload in a file, a folder or standard input (`-`); `options` are the fields of `Options`."""
-    chosen = Options(**options)
+    """The workload in a file, a folder or standard input (`-`); `options` are those of `ReadingOptions`."""
+    chosen = ReadingOptions(**options)
     if chosen.format in _IN_FOLDERS and Path(path).is_dir():
         return selected(read_folder(Path(path), chosen), chosen)
     source = Source(path)

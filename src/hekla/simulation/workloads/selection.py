@@ -16,7 +16,7 @@ from hekla.simulation.workloads.model import Account, Fault, Hazards, Submission
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class ReadingOptions:
     """What holds for every format comes first, then what only some traces know."""
 
     format: str | None = None
@@ -89,7 +89,7 @@ class Content:
     changed: Counter[str] = field(default_factory=Counter)
 
 
-def selected(content: Content, options: Options) -> Workload:
+def selected(content: Content, options: ReadingOptions) -> Workload:
     """The workload of the jobs that the options want."""
     account = Account()
 
@@ -113,13 +113,13 @@ def selected(content: Content, options: Options) -> Workload:
     )
 
 
-def _count(content: Content, options: Options) -> int | None:
+def _count(content: Content, options: ReadingOptions) -> int | None:
     if content.count is None or options.sample < 1:
         return None
     return content.count if options.limit is None else min(content.count, options.limit)
 
 
-def _waiting_for_others(content: Content, options: Options, account: Account) -> Iterator[Submission]:
+def _waiting_for_others(content: Content, options: ReadingOptions, account: Account) -> Iterator[Submission]:
     """The jobs that are picked; one that would wait for a job that is not picked does not wait."""
     if not content.has_dependencies or (options.sample >= 1 and options.limit is None):
         yield from _picked(content, options, account)
@@ -134,12 +134,12 @@ def _waiting_for_others(content: Content, options: Options, account: Account) ->
             yield submission
 
 
-def _picked(content: Content, options: Options, account: Account) -> Iterator[Submission]:
+def _picked(content: Content, options: ReadingOptions, account: Account) -> Iterator[Submission]:
     """A share of the jobs, and of those the first; none is read beyond them, as the account shows."""
     return islice(_sampled(content.jobs(account), options, account), options.limit)
 
 
-def _sampled(jobs: Iterator[Submission], options: Options, account: Account) -> Iterator[Submission]:
+def _sampled(jobs: Iterator[Submission], options: ReadingOptions, account: Account) -> Iterator[Submission]:
     if options.sample >= 1:
         yield from jobs
         return
@@ -156,7 +156,7 @@ def _draws(seed: int) -> Iterator[float]:
         yield from dice.random(BLOCK).tolist()
 
 
-def _faster(jobs: Iterator[Submission], options: Options) -> Iterator[Submission]:
+def _faster(jobs: Iterator[Submission], options: ReadingOptions) -> Iterator[Submission]:
     if options.speedup == 1:
         yield from jobs
         return

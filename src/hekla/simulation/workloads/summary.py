@@ -27,7 +27,7 @@ class OfQueue:
     """By resource: what is asked for, times how long."""
 
 
-class Summary:
+class WorkloadSummary:
     """What the jobs of a workload come to."""
 
     def __init__(self, workload: Workload) -> None:

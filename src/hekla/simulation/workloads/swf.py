@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from hekla.simulation.workloads.model import Account, Restart, Role, Submission
-from hekla.simulation.workloads.selection import Content, Options
+from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import MOST_KEPT, Requests, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
@@ -39,7 +39,7 @@ _QUEUE = re.compile(rb"^;\s*Queue:\s*(?P<number>\d+)[\s:-]+(?P<name>\S+)", re.IG
 Row = Sequence[float]
 
 
-def read_swf(source: Source, options: Options) -> Content:
+def read_swf(source: Source, options: ReadingOptions) -> Content:
     """The jobs of a file in Standard Workload Format."""
     queues, shapes = declared_queues(source), Shapes()
     return content_of(
@@ -97,7 +97,7 @@ def parse(piece: Piece) -> Row:
 class Builder:
     """Makes jobs of rows; remembers which were taken where others may wait for them."""
 
-    def __init__(self, queues: dict[int, str], options: Options, shapes: Shapes) -> None:
+    def __init__(self, queues: dict[int, str], options: ReadingOptions, shapes: Shapes) -> None:
         self._queues = queues
         self._options = options
         self._shapes = shapes

@@ -24,7 +24,7 @@ from hekla.objects import Manifest, ObjectMeta, PriorityClass, Queue
 from hekla.objects.complaint import quoted
 from hekla.objects.quantity import DAY
 from hekla.simulation.workloads.model import Account, Submission
-from hekla.simulation.workloads.selection import Content, Options
+from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.source import Piece, Source
 
 Row = TypeVar("Row")
@@ -137,7 +137,7 @@ class Places:
 class Reading(Generic[Row]):
     """A trace that has been gone through once."""
 
-    def __init__(self, trace: Trace[Row], options: Options) -> None:
+    def __init__(self, trace: Trace[Row], options: ReadingOptions) -> None:
         self._trace = trace
         self._lenient = options.lenient
         self._start = 0.0
@@ -235,7 +235,7 @@ class Reading(Generic[Row]):
         return self._places.pieces(self._trace.source, self._order)
 
 
-def content_of(trace: Trace[Row], options: Options) -> Content:
+def content_of(trace: Trace[Row], options: ReadingOptions) -> Content:
     """The jobs of a trace, and the queues and priority classes that they name."""
     reading = Reading(trace, options)
     survey = reading.survey

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hekla.cluster.admission import default_job, problems_of_job
 from hekla.cluster.embedded.options import read_exit_code, read_seconds
-from hekla.controllers import Action, Event
+from hekla.controllers import Event, PolicyAction
 from hekla.controllers.policy import events_of
 from hekla.errors import InputError
 from hekla.objects import VolcanoJob
@@ -30,10 +30,10 @@ DEFAULT_SECONDS = 30.0
 
 _LOSSES = frozenset({Event.POD_EVICTED, Event.POD_FAILED, Event.ANY})
 _RESTARTS: Mapping[str, Restart] = {
-    Action.RESTART: Restart.JOB,
-    Action.ABORT: Restart.NEVER,
-    Action.TERMINATE: Restart.NEVER,
-    Action.COMPLETE: Restart.NEVER,
+    PolicyAction.RESTART: Restart.JOB,
+    PolicyAction.ABORT: Restart.NEVER,
+    PolicyAction.TERMINATE: Restart.NEVER,
+    PolicyAction.COMPLETE: Restart.NEVER,
 }
 
 

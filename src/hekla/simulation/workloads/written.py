@@ -38,7 +38,7 @@ from hekla.simulation.workloads.model import (
     Submission,
     Workload,
 )
-from hekla.simulation.workloads.selection import Content, Jobs, Options
+from hekla.simulation.workloads.selection import Content, Jobs, ReadingOptions
 from hekla.simulation.workloads.shapes import Shapes
 from hekla.simulation.workloads.short_jobs import OVERRIDES, Entry, repeated, short_job, with_overrides
 from hekla.simulation.workloads.source import Source
@@ -58,7 +58,7 @@ class Draft:
     """What has been read of a file so far."""
 
     source: str
-    options: Options
+    options: ReadingOptions
     name: str = ""
     shapes: Shapes = field(default_factory=Shapes)
     entries: list[Entry] = field(default_factory=list)
@@ -186,7 +186,7 @@ class Draft:
             raise spot.wrong(str(error).removeprefix("generate: ")) from error
 
 
-def read_written(source: Source, options: Options) -> Content:
+def read_written(source: Source, options: ReadingOptions) -> Content:
     """The workload of a file in our own words, or of manifests."""
     draft = Draft(source.name, options, name=source.stem)
     seen = False
@@ -198,7 +198,7 @@ def read_written(source: Source, options: Options) -> Content:
     return draft.content()
 
 
-def read_folder(folder: Path, options: Options) -> Content:
+def read_folder(folder: Path, options: ReadingOptions) -> Content:
     """The workload of all files in a folder and below it, taken together."""
     draft = Draft(str(folder), options, name=folder.resolve().name)
     try:

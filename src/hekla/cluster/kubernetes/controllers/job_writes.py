@@ -23,7 +23,7 @@ from hekla.cluster.kubernetes.outbox import Write, WriteRank
 from hekla.cluster.kubernetes.writer import Body, merge_patch
 from hekla.cluster.reactions import Reactions
 from hekla.controllers import JobController
-from hekla.controllers.policy import Request
+from hekla.controllers.policy import PolicyRequest
 from hekla.errors import ClusterError
 from hekla.objects import VolcanoJob
 from hekla.objects.batch import JobStatus
@@ -168,7 +168,7 @@ class Failure:
 
     reason: str
     message: str
-    request: Request | None
+    request: PolicyRequest | None
     undo: Callable[[], None]
     is_final: bool = False
     """Its namespace is being deleted: no event is written, and nothing is tried again."""

@@ -82,7 +82,7 @@ class Capacity(Plugin):
         self._open_books()
         if self.fault:
             for name in session.queues:
-                session.story.of_queue(name, self._broken(), speaker=self.name)
+                session.trace.of_queue(name, self._broken(), speaker=self.name)
 
     def _open_books(self) -> None:
         shape = (len(self.tree), len(self.session.axis))
@@ -146,7 +146,7 @@ class Capacity(Plugin):
             return 0
         for row in self.tree.paths[self.tree.row_of[queue.name]]:
             held, limit = self.allocated[row].tolist(), self.entitled.limit[row].tolist()
-            count = how_many(held, limit, task.weight.wanted, count)
+            count = how_many(held, limit, task.shape.wanted, count)
         return count
 
     @answers(SIMULATE_ALLOCATABLE)
@@ -183,7 +183,7 @@ class Capacity(Plugin):
 
     def _agrees(self, job: str, objection: str) -> bool:
         if objection:
-            self.session.story.of_job(job, objection, speaker=self.name)
+            self.session.trace.of_job(job, objection, speaker=self.name)
         return not objection
 
     def _broken(self) -> str:

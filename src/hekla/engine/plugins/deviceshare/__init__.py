@@ -180,4 +180,4 @@ class DeviceShare(Plugin):
         for task in self.session.tasks:
             if task.status is Status.BINDING and task.uid in assignments:
                 said = f"{task.name} gets {assignments[task.uid]} on {task.node_name}"
-                self.session.story.of_job(task.job, said, speaker=self.name)
+                self.session.trace.of_job(task.job, said, speaker=self.name)

@@ -63,7 +63,7 @@ class Tenant:
 
 
 @dataclass
-class Card:
+class VirtualCard:
     """One card and its tenants, each with its slices."""
 
     uuid: str
@@ -97,7 +97,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Demand:
+class CardDemand:
     """What one container wants: so many cards, and of each so much memory and cores."""
 
     cards: int
@@ -105,17 +105,17 @@ class Demand:
     percentage: int
     cores: int
 
-    def memory_on(self, card: Card) -> int:
+    def memory_on(self, card: VirtualCard) -> int:
         """Absolute where it is given, else a part of the card."""
         return self.memory or card.memory * self.percentage // 100
 
 
 @dataclass(frozen=True)
-class Request:
+class CardRequest:
     """What a pod wants, container by container, of which cards, and in whose company."""
 
     tenant: Tenant
-    demands: tuple[Demand, ...]
+    demands: tuple[CardDemand, ...]
     wishes: Mapping[str, str]
 
     @property
@@ -127,14 +127,14 @@ class Request:
     def avoids_its_group(self) -> bool:
         return self.wishes.get(VGPU_GROUP_POLICY) == SPREAD and bool(self.tenant.group)
 
-    def likes(self, card: Card) -> bool:
+    def likes(self, card: VirtualCard) -> bool:
         """By type and by uuid."""
         kinds, uuids = (USE_GPU_TYPE, AVOID_GPU_TYPE), (USE_GPU_UUID, AVOID_GPU_UUID)
         return _accepts(self.wishes, *kinds, lambda word: word.upper() in card.type.upper()) and _accepts(
             self.wishes, *uuids, lambda word: word == card.uuid
         )
 
-    def suits(self, card: Card, demand: Demand) -> bool:
+    def suits(self, card: VirtualCard, demand: CardDemand) -> bool:
         """Whether the card has room for one more slice and the pod may share it."""
         return (
             card.users < card.slots
@@ -153,13 +153,13 @@ class Request:
         return is_kin or bool(self.tenant.rules & other.rules)
 
 
-def request_of(task: Task, rules: Sequence[Mapping[str, str]]) -> Request | None:
+def request_of(task: Task, rules: Sequence[Mapping[str, str]]) -> CardRequest | None:
     """What a pod wants of virtual GPUs; None where it wants none."""
     demands = tuple(filter(None, map(demand_of, task.pod.spec.containers)))
     if not demands:
         return None
     notes = task.pod.metadata.annotations
-    return Request(tenant_of(task, rules), demands, {key: notes[key] for key in WISHES if key in notes})
+    return CardRequest(tenant_of(task, rules), demands, {key: notes[key] for key in WISHES if key in notes})
 
 
 def tenant_of(task: Task, rules: Sequence[Mapping[str, str]]) -> Tenant:
@@ -169,14 +169,14 @@ def tenant_of(task: Task, rules: Sequence[Mapping[str, str]]) -> Tenant:
     return Tenant(task.uid, f"{task.namespace}/{group}" if group else "", frozenset(matched))
 
 
-def demand_of(container: Container) -> Demand | None:
+def demand_of(container: Container) -> CardDemand | None:
     """Only a number of cards or memory makes a demand; cores alone do not."""
     limits = container.resources.limits
     if VGPU_NUMBER not in limits and VGPU_MEMORY not in limits:
         return None
     memory, percentage = _amount(container, VGPU_MEMORY), _amount(container, VGPU_PERCENTAGE)
     has_size = memory or _mentions(container, VGPU_PERCENTAGE)
-    return Demand(
+    return CardDemand(
         cards=_amount(container, VGPU_NUMBER) if VGPU_NUMBER in limits else 1,
         memory=memory,
         percentage=percentage if has_size else 100,
@@ -184,7 +184,7 @@ def demand_of(container: Container) -> Demand | None:
     )
 
 
-def cards_of(node: Node) -> list[Card]:
+def cards_of(node: Node) -> list[VirtualCard]:
     """The cards that a node registers; raises InputError where the annotation cannot be read."""
     text = node.manifest.metadata.annotations.get(VGPU_REGISTER, "")
     if ":" not in text or not all(
@@ -194,16 +194,16 @@ def cards_of(node: Node) -> list[Card]:
     return [_card(part) for part in text.split(":") if "," in part]
 
 
-def _card(text: str) -> Card:
+def _card(text: str) -> VirtualCard:
     fields = text.split(",")
     if len(fields) < 6:
         expected = "uuid,slots,memory,type,health,mode"
         raise InputError(f'{VGPU_REGISTER}: "{text}" is no card; write it like "{expected}"')
     uuid, slots, memory, kind = fields[:4]
-    return Card(uuid, _number(slots), _number(memory), kind)
+    return VirtualCard(uuid, _number(slots), _number(memory), kind)
 
 
-def slices_of(task: Task, cards: Sequence[Card]) -> tuple[Slice, ...]:
+def slices_of(task: Task, cards: Sequence[VirtualCard]) -> tuple[Slice, ...]:
     """What a pod on a node says it holds of the node's cards."""
     place_of = {card.uuid: at for at, card in enumerate(cards)}
     parts = task.pod.metadata.annotations.get(VGPU_HELD, "").replace(";", ":").split(":")

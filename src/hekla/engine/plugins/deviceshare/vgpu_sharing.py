@@ -14,11 +14,11 @@ from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.deviceshare.vgpu_cards import (
     SOFTWARE_MODE,
-    Card,
-    Demand,
-    Request,
+    CardDemand,
+    CardRequest,
     Slice,
     Tenant,
+    VirtualCard,
     cards_of,
     request_of,
     slices_of,
@@ -44,7 +44,7 @@ class Slices(NamedTuple):
         return ", ".join(f"{part.memory} MiB and {part.cores}% cores of {uuid}" for uuid, part in held)
 
 
-class Plan(NamedTuple):
+class CardPlan(NamedTuple):
     """The slices a pod would get on a node, and the score of the node."""
 
     parts: tuple[Slice, ...]
@@ -58,8 +58,8 @@ class VirtualCards:
         self._policy = policy
         self._rules = rules
         self._count = len(session.nodes)
-        self._requests: dict[str, Request | None] = {}
-        self.cards_of_row: dict[int, list[Card]] = {}
+        self._requests: dict[str, CardRequest | None] = {}
+        self.cards_of_row: dict[int, list[VirtualCard]] = {}
         for row, node in enumerate(session.nodes.nodes):
             try:
                 self.cards_of_row[row] = cards_of(node)
@@ -105,22 +105,22 @@ class VirtualCards:
     def _slices(self, row: int, tenant: Tenant, parts: tuple[Slice, ...]) -> Slices:
         return Slices(row, tenant, parts, tuple(self.cards_of_row[row][part.card].uuid for part in parts))
 
-    def _request_of(self, task: Task) -> Request | None:
+    def _request_of(self, task: Task) -> CardRequest | None:
         if task.uid not in self._requests:
             self._requests[task.uid] = request_of(task, self._rules)
         return self._requests[task.uid]
 
-    def _plans(self, task: Task, rows: Rows) -> list[Plan | None]:
+    def _plans(self, task: Task, rows: Rows) -> list[CardPlan | None]:
         return [self._plan(task, row) for row in np.arange(self._count)[rows].tolist()]
 
-    def _plan(self, task: Task, row: int) -> Plan | None:
+    def _plan(self, task: Task, row: int) -> CardPlan | None:
         request, cards = self._request_of(task), self.cards_of_row.get(row)
         if request is None or not cards or request.wishes.get(VGPU_MODE, SOFTWARE_MODE) != SOFTWARE_MODE:
             return None
         return walk(cards, request, self._policy)
 
 
-def walk(cards: Sequence[Card], request: Request, policy: str) -> Plan | None:
+def walk(cards: Sequence[VirtualCard], request: CardRequest, policy: str) -> CardPlan | None:
     """The slices that each container would get in turn; None where one of them finds too few cards."""
     parts: list[Slice] = []
     score = 0.0
@@ -136,10 +136,10 @@ def walk(cards: Sequence[Card], request: Request, policy: str) -> Plan | None:
                     found += 1
             if found < demand.cards:
                 return None
-        return Plan(tuple(parts), score)
+        return CardPlan(tuple(parts), score)
 
 
-def in_order(cards: Sequence[Card], policy: str) -> list[int]:
+def in_order(cards: Sequence[VirtualCard], policy: str) -> list[int]:
     """The cards as they are tried: binpack the fullest first, spread the least shared, else the last."""
     places = range(len(cards))
     if policy == BINPACK:
@@ -149,14 +149,16 @@ def in_order(cards: Sequence[Card], policy: str) -> list[int]:
     return list(reversed(places))
 
 
-def _take(cards: Sequence[Card], request: Request, demand: Demand, at: int, parts: list[Slice]) -> None:
+def _take(
+    cards: Sequence[VirtualCard], request: CardRequest, demand: CardDemand, at: int, parts: list[Slice]
+) -> None:
     part = Slice(at, demand.memory_on(cards[at]), demand.cores)
     cards[at].add(request.tenant, part)
     parts.append(part)
 
 
 @contextmanager
-def _trial(cards: Sequence[Card], tenant: Tenant, parts: Sequence[Slice]) -> Iterator[None]:
+def _trial(cards: Sequence[VirtualCard], tenant: Tenant, parts: Sequence[Slice]) -> Iterator[None]:
     """A later container must see what an earlier one took; in the end nothing has happened."""
     try:
         yield

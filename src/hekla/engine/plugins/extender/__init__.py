@@ -235,7 +235,7 @@ class Extender(Plugin):
         usual = Voted(Vote.PERMIT if self.arguments.ignorable else Vote.REJECT)
         said = self._call_or(self.arguments.enqueueable, question, usual).status
         if said < 0:
-            self.session.story.of_job(job.uid, "the service does not admit it", speaker=self.name)
+            self.session.trace.of_job(job.uid, "the service does not admit it", speaker=self.name)
         return Vote.PERMIT if said > 0 else Vote.REJECT if said < 0 else Vote.ABSTAIN
 
     @answers(points.JOB_ENQUEUED)
@@ -270,7 +270,7 @@ class Extender(Plugin):
     def on_release(self, task: Task) -> None:
         said = self._tell(self.arguments.on_release, task)
         if said:
-            self.session.story.of_job(task.job, f"{task.name}: {said}", speaker=self.name)
+            self.session.trace.of_job(task.job, f"{task.name}: {said}", speaker=self.name)
 
     def _tell(self, its_verb: str, task: Task) -> str | None:
         if not its_verb or not self._is_there or not self._cares_about(task):

@@ -161,7 +161,7 @@ class Addressed(Generic[Thing]):
 
 
 @dataclass(frozen=True, eq=False)
-class Wishes:
+class RequiredTerms:
     """A class's required terms, ready to be compared with what is on the nodes."""
 
     near: tuple[LabelColumn, ...]
@@ -211,14 +211,14 @@ class PodAffinityFilter:
                 undecided &= ~refused
         return refusals
 
-    def _wishes_of(self, task: Task) -> Wishes:
+    def _wishes_of(self, task: Task) -> RequiredTerms:
         terms, labels, pods = self._reader.of(task), self._session.nodes.labels, self._session.pods
         near = terms.near
 
         def matches_all(other: Task) -> int:
             return int(all(term.pods.takes(other) for term in near))
 
-        return Wishes(
+        return RequiredTerms(
             near=tuple(labels.column(term.topology_key) for term in near),
             company=pods.counter(("all of", near), matches_all, label=near[0].pods.telling_label)
             if near
@@ -249,7 +249,7 @@ def _itself(term: Term) -> Term:
     return term
 
 
-def without_company(wishes: Wishes) -> Mask | None:
+def without_company(wishes: RequiredTerms) -> Mask | None:
     """Nodes that lack a label of the required terms, or a matching pod in the same place; -> (N,)
 
     Where no matching pod is anywhere, the first of a group that wants to be together may start it.

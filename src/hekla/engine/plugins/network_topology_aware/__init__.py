@@ -30,7 +30,7 @@ from hekla.engine.model.task import NOWHERE, Task
 from hekla.engine.plugins.binpack import listed_names
 from hekla.engine.plugins.network_topology_aware.domains import (
     Presence,
-    Wish,
+    TierLimit,
     closeness_to,
     covers,
     last_of,
@@ -149,14 +149,14 @@ class NetworkTopologyAware(Plugin):
         is_only: Mask = may_hold[places] & possible[places] & (choices[places] == 1)
         return is_only & self._is_own_root(places, wish)
 
-    def _is_own_root(self, places: Indices, wish: Wish) -> Mask:
+    def _is_own_root(self, places: Indices, wish: TierLimit) -> Mask:
         """Whether the search below each of these domains starts at the domain itself."""
         widest = self._widest(wish)
         if widest is None:
             return np.full(len(places), not wish.memory)
         return self.tree.below(widest.place)[places]
 
-    def _search_root(self, bound: Domain, wish: Wish) -> Domain | None:
+    def _search_root(self, bound: Domain, wish: TierLimit) -> Domain | None:
         """Where to look: below the bound, and no further from what is placed than the limit allows."""
         if not wish.memory:
             return bound
@@ -167,7 +167,7 @@ class NetworkTopologyAware(Plugin):
             return widest
         return bound if widest.name in self.domains.ancestors(bound.name) else None
 
-    def _widest(self, wish: Wish) -> Domain | None:
+    def _widest(self, wish: TierLimit) -> Domain | None:
         """The highest domain around what is placed that the limit allows."""
         around = [self.domains.by_name[name] for name in self.domains.ancestors(wish.memory)]
         return next((domain for domain in reversed(around) if domain.tier <= wish.limit), None)
@@ -182,7 +182,7 @@ class NetworkTopologyAware(Plugin):
             for tier in sorted(set(tiers.tolist()))
         ]
 
-    def _may_hold(self, job: Job, sub_job: SubJob | None, wish: Wish, purpose: Purpose) -> Mask:
+    def _may_hold(self, job: Job, sub_job: SubJob | None, wish: TierLimit, purpose: Purpose) -> Mask:
         """The domains of an allowed tier that are large enough; where some of it lies already, all are."""
         is_allowed: Mask = self.tree.tier_of <= wish.limit
         if wish.memory:

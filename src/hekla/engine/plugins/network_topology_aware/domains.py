@@ -88,21 +88,21 @@ class Presence:
 
 
 @dataclass(frozen=True)
-class Wish:
+class TierLimit:
     """What a hard constraint comes to: the highest tier allowed, and the domain of what is placed."""
 
     limit: int
     memory: str
 
 
-def wish_of(job: Job, sub_job: SubJob | None) -> Wish | None:
+def wish_of(job: Job, sub_job: SubJob | None) -> TierLimit | None:
     """The constraint of the job, or of one part of it; None where nothing binds."""
     whose = job if sub_job is None else sub_job
     if not is_hard(whose.topology):
         return None
     assert whose.topology is not None
     assert whose.topology.highest_tier_allowed is not None
-    return Wish(whose.topology.highest_tier_allowed, whose.domain)
+    return TierLimit(whose.topology.highest_tier_allowed, whose.domain)
 
 
 def places_of(domains: Sequence[Domain]) -> Indices:

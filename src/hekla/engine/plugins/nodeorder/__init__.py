@@ -99,12 +99,12 @@ class NodeOrder(Plugin):
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
     def prefer_free_nodes(self, task: Task, states: NodeStates) -> Floats:
-        score = least_allocated(states.nonzero, task.weight.nonzero_column, self._capacity, states.rows)
+        score = least_allocated(states.nonzero, task.shape.nonzero_column, self._capacity, states.rows)
         return weighted(score, self.arguments.least_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)
     def prefer_full_nodes(self, task: Task, states: NodeStates) -> Floats:
-        score = most_allocated(states.nonzero, task.weight.nonzero_column, self._capacity, states.rows)
+        score = most_allocated(states.nonzero, task.shape.nonzero_column, self._capacity, states.rows)
         return weighted(score, self.arguments.most_requested)
 
     @answers(BATCH_NODE_ORDER, Scope.LEDGER)

@@ -19,7 +19,7 @@ EXACT_IN_FLOATS = 2**46
 
 
 @dataclass(frozen=True, eq=False)
-class Capacity:
+class NodeCapacity:
     """What nodes have of a few resources, and in which columns of a ledger those stand."""
 
     places: tuple[int, ...]
@@ -38,14 +38,14 @@ class Capacity:
     is_small: bool
 
 
-def capacity_of(allocatable: Amounts, places: Sequence[int]) -> Capacity:
+def capacity_of(allocatable: Amounts, places: Sequence[int]) -> NodeCapacity:
     """allocatable: (N, R)"""
     amounts = np.ascontiguousarray(allocatable[:, list(places)].T)
     counted = np.count_nonzero(amounts, axis=0)
     is_everywhere = (counted == len(places)).all()
     is_loner = counted < 2
     divisors = np.maximum(amounts, 1).astype(np.float64)
-    return Capacity(
+    return NodeCapacity(
         tuple(places),
         amounts,
         divisors,
@@ -66,19 +66,19 @@ def _pairs(present: Mask) -> Iterator[tuple[int, int, Mask]]:
 # Of the nodes in these rows: held: (P, rows)   asked: (P, 1)   ->   (rows,)
 
 
-def least_allocated(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
+def least_allocated(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """The part of each resource that would stay free, in percent, on average."""
     free: Amounts = picked(has.amounts, rows) - held
     np.subtract(free, asked, out=free)
     return _mean_percent(np.maximum(free, 0, out=free), has, rows)
 
 
-def most_allocated(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
+def most_allocated(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """The part of each resource that would be in use, in percent, on average."""
     return _mean_percent(np.minimum(held + asked, picked(has.amounts, rows)), has, rows)
 
 
-def _mean_percent(amounts: Amounts, has: Capacity, rows: Rows) -> Floats:
+def _mean_percent(amounts: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """Which part of the capacity that is, in whole percent, rounded down, and the mean of these as well.
 
     What a node does not have is not counted, and adds nothing.
@@ -94,7 +94,7 @@ def _mean_percent(amounts: Amounts, has: Capacity, rows: Rows) -> Floats:
     return np.floor(mean, out=mean)
 
 
-def balanced_allocation(held: Amounts, asked: Amounts, has: Capacity, rows: Rows) -> Floats:
+def balanced_allocation(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """Whether the task makes the use of resources more even (up to 100) or less (down to 50)."""
     halves = np.empty((len(held), 2, held.shape[1]))
     doubled = picked(has.doubled, rows)
@@ -111,7 +111,7 @@ def balanced_allocation(held: Amounts, asked: Amounts, has: Capacity, rows: Rows
     return np.floor(score, out=score)
 
 
-def unevenness(halves: Floats, has: Capacity, rows: Rows) -> Floats:
+def unevenness(halves: Floats, has: NodeCapacity, rows: Rows) -> Floats:
     """The standard deviation of two or three shares, over the resources that a node has.
 
     Shares are given by halves: halving is exact, and of two shares half their distance is what is wanted.

@@ -46,7 +46,7 @@ NO_POLICY = ("", "none")
 MAX_NODE_SCORE = 100
 
 
-class Wish(NamedTuple):
+class CpuWish(NamedTuple):
     """The policy a Guaranteed pod insists on, and the whole CPUs each of its containers asks for."""
 
     policy: str
@@ -120,7 +120,7 @@ class NumaAware(Plugin):
 
     def on_open(self) -> None:
         self._cpus_of_row: dict[int, NodeCpus] = {}
-        self._wishes: dict[str, Wish | None] = {}
+        self._wishes: dict[str, CpuWish | None] = {}
         self._holdings: Holdings[tuple[int, tuple[CpuSet, ...]]] = Holdings()
         self._numa_nodes = RowMemory(self.session, self._numa_nodes_needed)
         self._read_topologies()
@@ -155,7 +155,7 @@ class NumaAware(Plugin):
         matters = any(wish is not None and (wish.insists or self._cpus_of_row) for wish in wishes)
         return () if matters else (PREDICATE, BATCH_NODE_ORDER)
 
-    def distinguishes(self, task: Task) -> Wish | None:
+    def distinguishes(self, task: Task) -> CpuWish | None:
         return self._wish_of(task)
 
     # Answers
@@ -202,7 +202,7 @@ class NumaAware(Plugin):
         cpus = assign(node.topology, node.policy, node.free & ~node.reserved, wish.cpus)
         return NOT_ADMITTED if cpus is None else Verdict(cpus=cpus)
 
-    def _wish_of(self, task: Task) -> Wish | None:
+    def _wish_of(self, task: Task) -> CpuWish | None:
         if task.uid not in self._wishes:
             self._wishes[task.uid] = wish_of(task)
         return self._wishes[task.uid]
@@ -246,7 +246,7 @@ class NumaAware(Plugin):
         assignments = self.assignments
         for task in self.session.tasks:
             if task.status is Status.BINDING and task.uid in assignments:
-                self.session.story.of_job(
+                self.session.trace.of_job(
                     task.job, f"{task.name} gets {assignments[task.uid]}", speaker=self.name
                 )
 
@@ -265,7 +265,7 @@ def cpus_of(manifest: Numatopology, topology: CpuTopology) -> NodeCpus:
     )
 
 
-def wish_of(task: Task) -> Wish | None:
+def wish_of(task: Task) -> CpuWish | None:
     """What the task wants of a node's CPUs; None where it gets none of its own."""
     try:
         if not is_guaranteed(task.pod):
@@ -273,10 +273,10 @@ def wish_of(task: Task) -> Wish | None:
     except InputError:  # a limit that is no quantity; requests were read before
         return None
     policy = task.pod.metadata.annotations.get(NUMA_POLICY, "")
-    return Wish(policy, tuple(whole_cpus(container.resources) for container in task.pod.spec.containers))
+    return CpuWish(policy, tuple(whole_cpus(container.resources) for container in task.pod.spec.containers))
 
 
-def _mismatch(wish: Wish, node: NodeCpus | None) -> Verdict | None:
+def _mismatch(wish: CpuWish, node: NodeCpus | None) -> Verdict | None:
     """Why a node cannot serve a task that insists on a policy."""
     if node is None:
         return NO_NUMA_INFO

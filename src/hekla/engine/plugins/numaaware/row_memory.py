@@ -14,7 +14,7 @@ from hekla.engine.plugins.class_memory import ClassMemory
 
 
 @dataclass
-class Kept:
+class KeptNumbers:
     """The numbers, and how much of the journal they know of."""
 
     numbers: Counts
@@ -37,6 +37,6 @@ class RowMemory:
         kept.seen = journal.now
         return kept.numbers
 
-    def _all_rows(self, task: Task) -> Kept:
+    def _all_rows(self, task: Task) -> KeptNumbers:
         numbers = np.array([self._work_out(task, row) for row in range(len(self._nodes))], dtype=np.int64)
-        return Kept(numbers, self._nodes.journal.now)
+        return KeptNumbers(numbers, self._nodes.journal.now)

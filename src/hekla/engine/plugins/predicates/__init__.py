@@ -158,7 +158,7 @@ class Predicates(Plugin):
     # Events: what is promised counts at once, what is being evicted no longer does
 
     def on_allocate(self, task: Task) -> str | None:
-        if task.node == NOWHERE:  # it ran on a node that nobody knows
+        if task.node == NOWHERE:  # it ran on a node that is not known
             return None
         if self._binding is not None:
             self._binding.take(task, task.node)

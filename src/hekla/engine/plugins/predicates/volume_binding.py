@@ -35,7 +35,7 @@ UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
 @dataclass
-class Plan:
+class VolumePlan:
     """For every node at once: which claims get which volume there, and which would be made."""
 
     works: Mask
@@ -126,9 +126,9 @@ class VolumeBinding:
             for claim in taken.claims:
                 del self._node_of_claim[claim]
 
-    def _plan(self, claims: Sequence[PersistentVolumeClaim]) -> Plan:
+    def _plan(self, claims: Sequence[PersistentVolumeClaim]) -> VolumePlan:
         """How the claims that wait for a task would be served, node by node but all nodes at once."""
-        plan = Plan(self._everywhere())
+        plan = VolumePlan(self._everywhere())
         given_to_others: dict[str, Mask] = {}
         waiting = [claim for claim in claims if self._storage.binding_of(claim) is Binding.WAITS]
         for claim in sorted(waiting, key=lambda claim: storage_size(claim.spec.resources.requests)):

@@ -31,7 +31,7 @@ from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task, wanted_of
 from hekla.engine.plugins.proportion.accounts import (
     SMALLEST,
-    Account,
+    QueueAccount,
     bounds_of_queues,
     divide,
     not_above,
@@ -97,7 +97,7 @@ class Proportion(Plugin):
         if not account.is_overused:
             return False
         if not self.session.is_quiet:
-            self.session.story.of_queue(queue.name, self._over_its_share(account), speaker=self.name)
+            self.session.trace.of_queue(queue.name, self._over_its_share(account), speaker=self.name)
         return True
 
     @answers(ALLOCATABLE)
@@ -109,7 +109,7 @@ class Proportion(Plugin):
         account = self.accounts[queue.name]
         if not queue.is_open:
             return 0
-        return how_many(account.held, account.deserved, task.weight.wanted, count)
+        return how_many(account.held, account.deserved, task.shape.wanted, count)
 
     @answers(SIMULATE_ALLOCATABLE)
     def would_stay_within_its_part(self, queue: Queue, task: Task) -> bool:
@@ -124,7 +124,7 @@ class Proportion(Plugin):
 
     def _is_open(self, queue: Queue, job: str) -> bool:
         if not queue.is_open:
-            self.session.story.of_job(job, f'queue "{queue.name}" is not open', speaker=self.name)
+            self.session.trace.of_job(job, f'queue "{queue.name}" is not open', speaker=self.name)
         return queue.is_open
 
     def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
@@ -132,7 +132,7 @@ class Proportion(Plugin):
         if how_many(account.held, account.deserved, wanted_of(asked, self.pods), 1):
             return True
         beyond = short_of(self.session, account.allocated + asked, np.array(account.deserved), asked)
-        self.session.story.of_job(
+        self.session.trace.of_job(
             job, f'queue "{queue.name}" would go beyond what it deserves: {beyond}', speaker=self.name
         )
         return False
@@ -166,7 +166,7 @@ class Proportion(Plugin):
         if within(wanted, limit, asked, self.pods):
             return Vote.PERMIT
         beyond = short_of(self.session, wanted, limit, asked)
-        self.session.story.of_job(
+        self.session.trace.of_job(
             job.uid, f'queue "{job.queue}" would go beyond its limit: {beyond}', speaker=self.name
         )
         return Vote.REJECT
@@ -179,7 +179,7 @@ class Proportion(Plugin):
     def on_allocate(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)
         if job is not None:
-            self.accounts[job.queue].hold(task.weight.amounts)
+            self.accounts[job.queue].hold(task.shape.amounts)
 
     def on_allocate_all(self, tasks: Sequence[Task]) -> None:
         job = self.session.jobs.get(tasks[0].job)
@@ -198,7 +198,7 @@ class Proportion(Plugin):
     def queue_figures(self) -> Mapping[str, QueueFigures]:
         return {name: self._figures_of(account) for name, account in self.accounts.items()}
 
-    def _figures_of(self, account: Account) -> QueueFigures:
+    def _figures_of(self, account: QueueAccount) -> QueueFigures:
         axis, bounds = self.session.axis, account.bounds
         return QueueFigures(
             allocated=amounts_by_name(axis, account.held),
@@ -211,7 +211,7 @@ class Proportion(Plugin):
             is_overused=account.is_overused,
         )
 
-    def _over_its_share(self, account: Account) -> str:
+    def _over_its_share(self, account: QueueAccount) -> str:
         spell, names = self.session.spell, self.session.axis.names
         parts = ", ".join(
             f"{name} {spell(name, account.held[at])} of {spell(name, account.deserved[at])}"

@@ -40,7 +40,7 @@ class Bounds:
 
 
 @dataclass(eq=False)
-class Account:
+class QueueAccount:
     """One queue's numbers, each (R,); plain ones where they are asked for at every turn."""
 
     queue: Queue
@@ -107,8 +107,8 @@ def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amou
     return Bounds(guarantee, capability, limit, ceiling, floor=guarantee.astype(np.float64).tolist())
 
 
-def open_account(queue: Queue, bounds: Bounds, quiescent: Sums) -> Account:
-    return Account(
+def open_account(queue: Queue, bounds: Bounds, quiescent: Sums) -> QueueAccount:
+    return QueueAccount(
         queue,
         bounds,
         held=quiescent.held.tolist(),
@@ -129,7 +129,7 @@ def not_above(amounts: Sequence[float], limit: Sequence[float]) -> bool:
 class Portion:
     """What one queue is given while the cluster is divided, in plain numbers: small arrays are slow."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: QueueAccount) -> None:
         self.account = account
         self.weight = account.queue.weight
         self.given = [0.0] * len(account.request)
@@ -149,7 +149,7 @@ class Portion:
         return gains, not is_satisfied
 
 
-def divide(accounts: list[Account], total: Amounts, pods: int) -> None:
+def divide(accounts: list[QueueAccount], total: Amounts, pods: int) -> None:
     """Give every queue what it deserves: fill by weight, round by round, till nothing more is wanted.
 
     A queue keeps drawing by its weight until it is satisfied in every resource, and hands back

@@ -86,7 +86,7 @@ class TaskTopology(Plugin):
         try:
             affinity = read_affinity(job.pod_group.metadata.annotations, {role_of(task) for task in tasks})
         except InputError as error:
-            session.story.of_job(job.uid, f"task topology is ignored: {error}", speaker=self.name)
+            session.trace.of_job(job.uid, f"task topology is ignored: {error}", speaker=self.name)
             return
         if affinity is not None:
             self.buckets_of_job[job.uid] = JobBuckets(affinity, tasks, session.axis, len(session.nodes))

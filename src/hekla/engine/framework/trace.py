@@ -1,4 +1,4 @@
-"""Story: what happened to every job in a cycle and why, kept for `hekla explain`."""
+"""Trace: what happened to every job in a cycle and why, kept for `hekla explain`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Note:
 
 
 @dataclass
-class Story:
+class CycleTrace:
     """Notes by job and by queue; equal notes in a row are kept once."""
 
     jobs: dict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
@@ -49,8 +49,8 @@ class Story:
         self.jobs[job].append(Note(self.speaker, str(diagnosis), task, diagnosis))
 
 
-class Silence(Story):
-    """For cycles of which nobody will ask why: nothing is kept."""
+class NullTrace(CycleTrace):
+    """For cycles whose reasons are not read: nothing is kept."""
 
     def of_job(self, job: str, text: str, *, speaker: str = "") -> None:
         pass
