@@ -70,7 +70,7 @@ from hekla.engine.ledger.domains import Domain
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Code, Diagnosis, Refusal
 from hekla.engine.model.job import Job, SubJob
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import ALLOCATED_SET, Status
 from hekla.engine.model.task import Task
 
@@ -154,8 +154,8 @@ __all__ = [
     "Plugin",
     "Point",
     "Purpose",
-    "Queue",
     "QueueFigures",
+    "QueueInfo",
     "Refusal",
     "Resolve",
     "Rows",

@@ -17,7 +17,7 @@ from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.task import Task
 from hekla.objects import Pod
 from hekla.scheduler.cycle import CycleReport
-from hekla.testing import JobObjects, Role, Story, hypernode, job, node, pod, racks, sub_group
+from hekla.testing import JobObjects, PodRole, Story, hypernode, job, node, pod, racks, sub_group
 
 GANG = ("priority, gang",)
 FILTERED = ("priority, gang", "predicates")
@@ -112,7 +112,7 @@ def in_spine(
 
 def parts(count: int = 2, *, wish: tuple[str, int] | None = HARD, tasks: int = 1, **more: Any) -> JobObjects:
     """A job `a` whose parts `g0`, `g1`, ... all have to start, each in a domain of its own wish."""
-    roles = [Role(f"g{at}", tasks, shape={"labels": {"group": str(at)}}) for at in range(count)]
+    roles = [PodRole(f"g{at}", tasks, shape={"labels": {"group": str(at)}}) for at in range(count)]
     policy = sub_group("g", size=tasks, minimum=count, wish=wish)
     return job("a", **{"cpu": 1, "roles": roles, "sub_groups": [policy], **more})
 

@@ -16,7 +16,7 @@ from hekla.objects import LabelSelector, Node
 from hekla.objects.keys import ROLE_AFFINITY, ROLE_ANTI_AFFINITY
 from hekla.objects.node import ContainerImage
 from hekla.objects.pod import Affinity, TopologySpreadConstraint
-from hekla.testing import JobObjects, Role, Story, job, node, plugin, pod, queue
+from hekla.testing import JobObjects, PodRole, Story, job, node, plugin, pod, queue
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -316,7 +316,7 @@ def test_without_any_score_the_first_node_is_taken(story: Story) -> None:
     ids=["together, where they would be apart", "apart, where they would be together"],
 )
 def test_annotations_of_task_topology_bring_tasks(annotation: str, otherwise: str, nodes: list[str]) -> None:
-    roles, said = [Role("ps"), Role("worker")], {annotation: "ps,worker"}
+    roles, said = [PodRole("ps"), PodRole("worker")], {annotation: "ps,worker"}
     topology = plugin("task-topology", {"task-topology.weight": 10})
     story = Story(
         "a server and a worker",

@@ -33,7 +33,7 @@ from hekla.conf import PRESETS, read_conf
 from hekla.engine.framework.decisions import Evict, Nominate
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import PREEMPTABLE, VICTIM_QUEUE_ORDER, answers
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot
@@ -352,7 +352,7 @@ class FavouriteVictim(Plugin):
     favourite: ClassVar[str]
 
     @answers(VICTIM_QUEUE_ORDER)
-    def favourite_first(self, left: Queue, right: Queue, _preemptor: Queue) -> float:
+    def favourite_first(self, left: QueueInfo, right: QueueInfo, _preemptor: QueueInfo) -> float:
         return float(right.name == self.favourite) - float(left.name == self.favourite)
 
 

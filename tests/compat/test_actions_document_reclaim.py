@@ -28,16 +28,16 @@ from hekla.conf import PRESETS, read_conf
 from hekla.engine.framework.decisions import Evict
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import OVERUSED, VICTIM_TASKS, answers, declared
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN
-from hekla.testing import JobObjects, Role, Story, job, node, plugin, queue, session_of
+from hekla.testing import JobObjects, PodRole, Story, job, node, plugin, queue, session_of
 
 # 5. reclaim
 
-LENDING = (Role("kept", shape={"preemptable": False}), Role("lent"))
+LENDING = (PodRole("kept", shape={"preemptable": False}), PodRole("lent"))
 
 
 def borrower(**more: Any) -> JobObjects:
@@ -189,7 +189,7 @@ class OverusedQ1(Plugin):
     name = "overused-q1"
 
     @answers(OVERUSED)
-    def is_q1(self, queue: Queue) -> bool:
+    def is_q1(self, queue: QueueInfo) -> bool:
         return queue.name == "q1"
 
 

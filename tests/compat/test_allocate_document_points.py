@@ -42,7 +42,7 @@ from hekla.engine.model.task import Task
 from hekla.objects import Node, Pod
 from hekla.objects.pod import ContainerPort
 from hekla.scheduler.builtin import BUILTIN
-from hekla.testing import JobObjects, Role, Story, job, node, plugin, pod, sub_group
+from hekla.testing import JobObjects, PodRole, Story, job, node, plugin, pod, sub_group
 
 # The error cache
 
@@ -175,7 +175,7 @@ PARTS = replace(
     jobs=[
         job(
             "a",
-            roles=[Role(part, 2, shape={"labels": {"group": part}}) for part in ("x", "y")],
+            roles=[PodRole(part, 2, shape={"labels": {"group": part}}) for part in ("x", "y")],
             cpu=1,
             min_available=2,
             sub_groups=[sub_group("g", size=1, minimum=2)],

@@ -35,14 +35,14 @@ from hekla.engine.framework.plugin import Objection, Plugin
 from hekla.engine.framework.points import answers
 from hekla.engine.framework.registry import steps_of
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
 from hekla.server.metrics import Metrics
-from hekla.testing import JobObjects, Role, Story, conf_of, job, node, plugin, pod, queue, session_of
+from hekla.testing import JobObjects, PodRole, Story, conf_of, job, node, plugin, pod, queue, session_of
 
 # Overview
 
@@ -290,7 +290,7 @@ class Reversing(Plugin):
         self.sign = -1
 
     @answers(points.QUEUE_ORDER)
-    def queues_by_name(self, left: Queue, right: Queue) -> int:
+    def queues_by_name(self, left: QueueInfo, right: QueueInfo) -> int:
         return self.sign * (1 if left.name > right.name else -1)
 
     @answers(points.JOB_ORDER)
@@ -364,7 +364,7 @@ COLLECTED = [
     tale(
         "backfill-23",
         "of a job with all kinds of pods just those are taken that ask for nothing and wait for nothing",
-        [job("a", roles=[Role("w", 1, 0, ASKING), Role("g", 1, 0, {"gates": GATES}), Role("x")])],
+        [job("a", roles=[PodRole("w", 1, 0, ASKING), PodRole("g", 1, 0, {"gates": GATES}), PodRole("x")])],
         {"a": {"n1": 1}},
         actions="backfill",
         tiers=("predicates",),

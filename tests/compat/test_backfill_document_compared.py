@@ -17,7 +17,7 @@ from hekla.engine.framework.decisions import UpdatePodGroup
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.model.node import Shard
 from hekla.scheduler.loop import Loop
-from hekla.testing import Role, Story, conf_of, job, node, pod, queue, racks, sub_group, told
+from hekla.testing import PodRole, Story, conf_of, job, node, pod, queue, racks, sub_group, told
 
 # Compared with allocate
 
@@ -49,7 +49,7 @@ COMPARED = [
         [
             job(
                 "a",
-                roles=[Role("w", 3, 3, {"labels": {"group": "one"}})],
+                roles=[PodRole("w", 3, 3, {"labels": {"group": "one"}})],
                 sub_groups=[sub_group("g", size=3, minimum=1)],
             )
         ],

@@ -19,7 +19,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.node import Shard
 from hekla.objects import LabelSelector, Pod
 from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
-from hekla.testing import JobObjects, Role, Story, job, node, pod, racks, sub_group
+from hekla.testing import JobObjects, PodRole, Story, job, node, pod, racks, sub_group
 
 GANG = ("priority, gang", "predicates")
 RACKS = (*GANG, "network-topology-aware")
@@ -162,7 +162,7 @@ STORIES = [
         [
             job(
                 "a",
-                roles=[Role("small", 2, 0, {"cpu": 1}), Role("big", 1, 1, {"cpu": 2})],
+                roles=[PodRole("small", 2, 0, {"cpu": 1}), PodRole("big", 1, 1, {"cpu": 2})],
                 task_priorities=[HIGH, HIGH, LOW],
                 min_available=1,
             )
@@ -174,7 +174,12 @@ STORIES = [
         "a job takes from jobs of lower priority as well",
         [
             job("first", tasks=2, cpu=2, priority=HIGH, node_selector=SSD),
-            job("b", roles=[Role("x", 1, 0, {"node_selector": SSD}), Role("y")], cpu=2, priority=HIGH - 1),
+            job(
+                "b",
+                roles=[PodRole("x", 1, 0, {"node_selector": SSD}), PodRole("y")],
+                cpu=2,
+                priority=HIGH - 1,
+            ),
             job("low", tasks=2, cpu=2, priority=LOW),
         ],
         {"first": "pending", "b": {"n1": 1, "n2": 1}, "low": "pending"},
@@ -265,7 +270,7 @@ def test_a_node_that_does_without_victims_is_selected_before_one_of_a_higher_sco
     story = cycle(
         "",
         job("a", tasks=3, cpu=2, node_selector=SPECIAL),
-        job("b", roles=[Role("x", 1, 0, {"node_selector": SSD}), Role("y")], cpu=2),
+        job("b", roles=[PodRole("x", 1, 0, {"node_selector": SSD}), PodRole("y")], cpu=2),
         nodes=[node("n1", cpu=2, labels=SSD | SPECIAL), node("n2", cpu=2), node("n3", cpu=2, labels=SPECIAL)],
     )
     outcome = advised(story, scoring(points.NODE_ORDER, 0, 0, 1)).play()
@@ -331,7 +336,7 @@ def test_of_nodes_with_room_those_of_the_own_shard_come_first() -> None:
     outcome = cycle(
         "",
         job("a", tasks=2, cpu=2, node_selector=SSD),
-        job("b", roles=[Role("x", 1, 0, {"node_selector": SSD}), Role("y")], cpu=2),
+        job("b", roles=[PodRole("x", 1, 0, {"node_selector": SSD}), PodRole("y")], cpu=2),
         nodes=[node("n2", cpu=2), node("n1", cpu=2), node("n3", cpu=2, labels=SSD)],
         shard=Shard("soft", frozenset({"n1", "n3"})),
     ).play()

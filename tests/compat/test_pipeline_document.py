@@ -33,7 +33,7 @@ from hekla.engine.framework.points import (
 )
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import take_snapshot
@@ -167,7 +167,7 @@ class Reversed(Plugin):
     name = "reversed"
 
     @answers(QUEUE_ORDER)
-    def last_queue_first(self, left: Queue, right: Queue) -> float:
+    def last_queue_first(self, left: QueueInfo, right: QueueInfo) -> float:
         return (left.name < right.name) - (left.name > right.name)
 
     @answers(JOB_ORDER)
@@ -184,7 +184,7 @@ class FewestAdmitted(Plugin):
         self.admitted: dict[str, int] = {}
 
     @answers(QUEUE_ORDER)
-    def fewest_first(self, left: Queue, right: Queue) -> float:
+    def fewest_first(self, left: QueueInfo, right: QueueInfo) -> float:
         return float(self.admitted.get(left.name, 0) - self.admitted.get(right.name, 0))
 
     @answers(JOB_ENQUEUED)

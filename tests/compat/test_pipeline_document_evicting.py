@@ -31,7 +31,7 @@ from hekla.engine.framework.points import (
     answers,
 )
 from hekla.engine.framework.registry import steps_of
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing import JobObjects, Story, job, node, plugin, pod, queue
@@ -49,7 +49,7 @@ class Unwilling(Plugin):
     name = "unwilling"
 
     @answers(PREEMPTIVE)
-    def never(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+    def never(self, queue: QueueInfo, tasks: Sequence[Task]) -> bool:
         return False
 
 

@@ -29,9 +29,9 @@ from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.job import Job, SubJob
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
-from hekla.testing import JobObjects, Role, Story, hypernode, job, node, pod, racks, sub_group
+from hekla.testing import JobObjects, PodRole, Story, hypernode, job, node, pod, racks, sub_group
 
 GANG = ("priority, gang",)
 ASKING_EACH_TIME = ("priority, gang, outspoken",)
@@ -55,7 +55,7 @@ class Full(Plugin):
     name = "full"
 
     @answers(OVERUSED)
-    def by_name(self, queue: Queue) -> bool:
+    def by_name(self, queue: QueueInfo) -> bool:
         return queue.name == "full"
 
 
@@ -203,7 +203,7 @@ class Outspoken(Plugin):
         self.refuses = np.array([node.labels.get(LABEL) == "refuses" for node in nodes], dtype=np.bool_)
 
     @answers(ALLOCATABLE)
-    def unless_its_queue_is_against_it(self, queue: Queue, task: Task) -> bool:
+    def unless_its_queue_is_against_it(self, queue: QueueInfo, task: Task) -> bool:
         return task.pod.metadata.labels.get(LABEL) != "not allocatable"
 
     @answers(PRE_PREDICATE)
@@ -302,7 +302,7 @@ def test_placing_stops_as_soon_as_the_job_may_start_and_other_jobs_come_before_t
 
 @holds("pipeline-28")
 def test_each_part_of_a_job_gets_what_it_needs_before_one_gets_more() -> None:
-    roles = [Role(part, 2, shape={"labels": {"group": part}}) for part in "xy"]
+    roles = [PodRole(part, 2, shape={"labels": {"group": part}}) for part in "xy"]
     parts = job("a", roles=roles, cpu=1, min_available=2, sub_groups=[sub_group("parts", size=1, minimum=2)])
     assert binds(Story("room for two", [node("n1", cpu=2)], [parts], tiers=GANG)) == [
         ("a-x-0", "n1"),
@@ -513,7 +513,7 @@ def test_domains(story: Story) -> None:
 
 @holds("pipeline-33", "pipeline-35")
 def test_domains_are_tried_and_undone_and_the_best_try_is_made_again_and_committed() -> None:
-    roles = [Role(part, 1, shape={"labels": {"group": part}}) for part in "xy"]
+    roles = [PodRole(part, 1, shape={"labels": {"group": part}}) for part in "xy"]
     story = Story(
         "a job that is tried in both racks",
         NETWORK["nodes"],

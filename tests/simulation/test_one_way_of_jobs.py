@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster
-from hekla.cluster.embedded import SimulationOptions as EmbeddedOptions
+from hekla.cluster.embedded import Options as EmbeddedOptions
 from hekla.cluster.export import as_data, listed
 from hekla.conf import BUILT_IN_DEFAULT
 from hekla.insight.forecast import Sampling, forecast

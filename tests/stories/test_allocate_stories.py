@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hekla.engine.framework.decisions import Tell
-from hekla.testing import Role, Story, job, node, pod, queue
+from hekla.testing import PodRole, Story, job, node, pod, queue
 
 GANG = ("priority, gang",)
 QUEUES = ("priority, gang", "proportion")
@@ -213,7 +213,7 @@ STORIES = [
         jobs=[
             job(
                 "train",
-                roles=[Role("ps", 1, 1, {"cpu": 8}), Role("worker", 3, 1, {"cpu": 1})],
+                roles=[PodRole("ps", 1, 1, {"cpu": 8}), PodRole("worker", 3, 1, {"cpu": 1})],
                 min_available=2,
             )
         ],

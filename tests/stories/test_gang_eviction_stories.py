@@ -8,7 +8,7 @@ import pytest
 
 from hekla.engine.framework.decisions import Evict, Nominate
 from hekla.objects.keys import PREEMPTABLE
-from hekla.testing import Role, Story, hypernode, job, node, pod, queue, racks, sub_group
+from hekla.testing import PodRole, Story, hypernode, job, node, pod, queue, racks, sub_group
 
 LOW, HIGH = 1, 10
 GANG = ("priority, gang, conformance",)
@@ -64,8 +64,8 @@ def evicted(*names: str) -> dict[str, object]:
     return {"b": {"evicted": list(names)}, "a": {"pipelined": {"n1": 1}}}
 
 
-TWO_ROLES = [Role("ps", 1, 1), Role("worker", 2, 1)]
-TWO_GROUPS = [Role(f"g{at}", 2, 0, {"labels": {"group": str(at)}}) for at in (0, 1)]
+TWO_ROLES = [PodRole("ps", 1, 1), PodRole("worker", 2, 1)]
+TWO_GROUPS = [PodRole(f"g{at}", 2, 0, {"labels": {"group": str(at)}}) for at in (0, 1)]
 GROUPS = [sub_group("g", size=2, minimum=1)]
 
 STORIES = [

@@ -7,9 +7,9 @@ import pytest
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import ALLOCATABLE, answers
 from hekla.engine.framework.statement import Statement
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
-from hekla.testing import JobObjects, Role, Story, job, node, plugin, pod, queue
+from hekla.testing import JobObjects, PodRole, Story, job, node, plugin, pod, queue
 
 SPREAD = ("priority, gang", "drf, predicates, proportion, nodeorder")
 PACK = ("priority, gang", "predicates, binpack")
@@ -85,7 +85,7 @@ STORIES = [
         jobs=[
             job(
                 "j",
-                roles=[Role("a", 1, 1, {"cpu": 2}), Role("b", 9, 6, {"cpu": 1})],
+                roles=[PodRole("a", 1, 1, {"cpu": 2}), PodRole("b", 9, 6, {"cpu": 1})],
                 min_available=7,
                 memory="1Gi",
             )
@@ -173,7 +173,7 @@ class Counting(Plugin):
         self.asked = 0
 
     @answers(ALLOCATABLE)
-    def allows_six(self, queue: Queue, task: Task) -> bool:
+    def allows_six(self, queue: QueueInfo, task: Task) -> bool:
         self.asked += 1
         return self.asked <= 6
 

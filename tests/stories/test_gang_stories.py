@@ -7,14 +7,14 @@ import pytest
 from hekla.engine.framework.decisions import UpdatePodGroup
 from hekla.engine.framework.points import JOB_VALID
 from hekla.objects.scheduling import SubGroupPolicy
-from hekla.testing import Role, Story, job, node, plugin, pod, session_of
+from hekla.testing import PodRole, Story, job, node, plugin, pod, session_of
 
 GANG = ("gang",)
-ROLES = [Role("ps", 1, 1, {"cpu": 1}), Role("worker", 3, 2, {"cpu": 1})]
+ROLES = [PodRole("ps", 1, 1, {"cpu": 1}), PodRole("worker", 3, 2, {"cpu": 1})]
 # The server, for which there is no room, is tried when the agents alone make up the gang's minimum.
 SERVER_LAST = job(
     "train",
-    roles=[Role("agent", 3, 2, {"cpu": 1}), Role("server", 1, 1, {"cpu": 9})],
+    roles=[PodRole("agent", 3, 2, {"cpu": 1}), PodRole("server", 1, 1, {"cpu": 9})],
     min_available=3,
     task_priorities=[1, 1, 1, 0],
 )
@@ -123,7 +123,7 @@ def test_of_five_running_tasks_with_a_minimum_of_three_the_first_two_may_go() ->
     [
         (job("a", tasks=2, cpu=1, min_available=3), "NotEnoughTasks"),
         (job("a", tasks=3, cpu=1, failed=1), "NotEnoughTasks"),
-        (job("a", roles=[Role("ps", 0, 1), Role("w", 3, 1)], cpu=1), "NotEnoughPodsOfTask"),
+        (job("a", roles=[PodRole("ps", 0, 1), PodRole("w", 3, 1)], cpu=1), "NotEnoughPodsOfTask"),
         (
             job(
                 "a",

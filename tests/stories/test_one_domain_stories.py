@@ -9,7 +9,19 @@ import pytest
 
 from hekla.engine.framework.decisions import UpdatePodGroup
 from hekla.engine.framework.explain import explain
-from hekla.testing import JobObjects, Role, Story, hypernode, job, node, plugin, pod, queue, racks, sub_group
+from hekla.testing import (
+    JobObjects,
+    PodRole,
+    Story,
+    hypernode,
+    job,
+    node,
+    plugin,
+    pod,
+    queue,
+    racks,
+    sub_group,
+)
 
 TIERS = ("priority, gang, conformance, proportion", "predicates, network-topology-aware")
 NETWORK = ("priority, gang", "predicates, network-topology-aware")
@@ -77,7 +89,7 @@ STORIES = [
         "nor the sub-jobs of a job, each of which wants a rack of its own",
         job(
             "pipe",
-            roles=[Role("w", 2)],
+            roles=[PodRole("w", 2)],
             cpu=2,
             min_available=2,
             sub_groups=[sub_group("stage", by=["volcano.sh/task-spec"], size=2, minimum=1, wish=("hard", 1))],

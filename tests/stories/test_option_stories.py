@@ -9,9 +9,9 @@ import pytest
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import JOB_ENQUEUED, QUEUE_ORDER, answers
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.errors import ConfError
-from hekla.testing import Role, Story, job, node, plugin, pod, racks, sub_group
+from hekla.testing import PodRole, Story, job, node, plugin, pod, racks, sub_group
 
 LOW, HIGH = 1, 10
 ALONE = [node("n1", cpu=2)]
@@ -34,7 +34,7 @@ class TakingTurns(Plugin):
         self.admitted: dict[str, int] = {}
 
     @answers(QUEUE_ORDER)
-    def fewer_first(self, left: Queue, right: Queue) -> float:
+    def fewer_first(self, left: QueueInfo, right: QueueInfo) -> float:
         return float(self.admitted.get(left.name, 0) - self.admitted.get(right.name, 0))
 
     @answers(JOB_ENQUEUED)
@@ -147,7 +147,7 @@ PARTS = Story(
         pod("old", on="n1", cpu=5),
         job(
             "a",
-            roles=[Role(f"g{at}", 1, 0, {"labels": {"group": str(at)}}) for at in (0, 1)],
+            roles=[PodRole(f"g{at}", 1, 0, {"labels": {"group": str(at)}}) for at in (0, 1)],
             cpu=1,
             topology=("hard", 1),
             sub_groups=[sub_group("g", size=1, minimum=2)],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hekla.engine.ledger.axis import Axis
-from hekla.engine.model.queue import Queue, queue_of
+from hekla.engine.model.queue import QueueInfo, queue_of
 from hekla.engine.plugins.proportion.accounts import Bounds, QueueAccount, divide
 from hekla.engine.plugins.queues import capability_of
 from hekla.testing import Story, job, node, plugin, pod, queue
@@ -29,7 +29,7 @@ def account(
     most = np.array([*(limit or [float(LOTS)] * len(request)), float(LOTS)])
     least = np.array([*(guarantee or [0] * len(request)), 0], dtype=np.int64)
     return QueueAccount(
-        queue=Queue("q", weight, is_open=True, is_reclaimable=True, created=0.0),
+        queue=QueueInfo("q", weight, is_open=True, is_reclaimable=True, created=0.0),
         bounds=Bounds(least, most, most, ceiling=most.tolist(), floor=least.astype(np.float64).tolist()),
         held=zero.tolist(),
         request=np.array([*request, 0], dtype=np.int64),

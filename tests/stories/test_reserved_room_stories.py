@@ -14,7 +14,7 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.model.node import Shard
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.testing import Role, Story, job, node, pod, queue
+from hekla.testing import PodRole, Story, job, node, pod, queue
 
 GANG = ("priority, gang", "predicates")
 HOLD = {"allocate": {"unreadyPolicy": "hold"}}
@@ -277,7 +277,7 @@ def test_places_are_given_back_where_a_plugin_objects_to_the_taker() -> None:
         job("a", tasks=5, cpu=1),
         job(
             "b",
-            roles=[Role("x", 1), Role("y", 1, shape={"node_selector": {"disk": "ssd"}})],
+            roles=[PodRole("x", 1), PodRole("y", 1, shape={"node_selector": {"disk": "ssd"}})],
             cpu=2,
             min_available=1,
         ),

@@ -8,7 +8,7 @@ import pytest
 
 from hekla.engine.framework.decisions import Bind
 from hekla.objects.scheduling import SubGroupPolicy
-from hekla.testing import JobObjects, Role, Story, hypernode, job, node, pod, racks, sub_group
+from hekla.testing import JobObjects, PodRole, Story, hypernode, job, node, pod, racks, sub_group
 
 TIERS = ("priority, gang", "predicates, network-topology-aware")
 NAMES = ("n1", "n2", "n3", "n4")
@@ -21,7 +21,7 @@ def parts(
     *policies: SubGroupPolicy, sizes: Sequence[int] = (2, 2), cpu: int = 2, **wishes: object
 ) -> JobObjects:
     """A job `a` with tasks `a-g0-0`, ...: those of one part have the same label."""
-    roles = [Role(f"g{at}", size, 0, {"labels": {"group": str(at)}}) for at, size in enumerate(sizes)]
+    roles = [PodRole(f"g{at}", size, 0, {"labels": {"group": str(at)}}) for at, size in enumerate(sizes)]
     return job("a", roles=roles, cpu=cpu, sub_groups=policies, **wishes)
 
 
@@ -82,7 +82,7 @@ WHERE = {
             pod("old", on="n2", cpu=1),
             job(
                 "a",
-                roles=[Role("g0", 2, 0, {"labels": {"group": "0"}}), Role("free", 1)],
+                roles=[PodRole("g0", 2, 0, {"labels": {"group": "0"}}), PodRole("free", 1)],
                 cpu=2,
                 sub_groups=[sub_group("g", size=2, minimum=1, wish=HARD)],
             ),
@@ -95,8 +95,8 @@ WHERE = {
             job(
                 "a",
                 roles=[
-                    Role("in", 2, 0, {"labels": {"group": "0", "kind": "gpu"}}),
-                    Role("out", 1, 0, {"labels": {"group": "0", "kind": "cpu"}}),
+                    PodRole("in", 2, 0, {"labels": {"group": "0", "kind": "gpu"}}),
+                    PodRole("out", 1, 0, {"labels": {"group": "0", "kind": "cpu"}}),
                 ],
                 cpu=2,
                 sub_groups=[sub_group("g", size=2, minimum=1, wish=HARD, labels={"kind": "gpu"})],
@@ -129,8 +129,8 @@ def test_parts_that_are_needed_come_before_the_others() -> None:
     needed = job(
         "a",
         roles=[
-            Role("b", 2, 0, {"labels": {"extra": "0"}}),
-            Role("g", 2, 0, {"labels": {"group": "0"}}),
+            PodRole("b", 2, 0, {"labels": {"extra": "0"}}),
+            PodRole("g", 2, 0, {"labels": {"group": "0"}}),
         ],
         cpu=2,
         min_available=2,

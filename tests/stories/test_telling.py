@@ -6,14 +6,14 @@ import pytest
 
 from hekla.errors import ConfError
 from hekla.objects import Taint
-from hekla.testing import Role, Story, job, node, pod, queue, stamped
+from hekla.testing import PodRole, Story, job, node, pod, queue, stamped
 
 
 def test_a_job_names_its_pods_by_number_or_by_role() -> None:
     plain = job("train", tasks=2, best_effort=1, cpu=1)
     assert [p.metadata.name for p in plain.pods] == ["train-0", "train-1", "train-2"]
     assert [bool(p.spec.containers[0].resources.requests) for p in plain.pods] == [True, True, False]
-    roles = job("train", roles=[Role("ps"), Role("worker", 2)], cpu=1)
+    roles = job("train", roles=[PodRole("ps"), PodRole("worker", 2)], cpu=1)
     assert [p.metadata.name for p in roles.pods] == ["train-ps-0", "train-worker-0", "train-worker-1"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hekla.engine.framework.decisions import Bind, OpenGate, Tell
 from hekla.engine.framework.explain import explain
-from hekla.testing import JobObjects, Role, Story, hypernode, job, node, plugin, pod, racks, sub_group
+from hekla.testing import JobObjects, PodRole, Story, hypernode, job, node, plugin, pod, racks, sub_group
 
 TIERS = ("priority, gang", "predicates, network-topology-aware")
 NAMES = ("n1", "n2", "n3", "n4")
@@ -322,7 +322,7 @@ def test_a_rack_where_a_job_is_promised_room_in_two_rounds_scores_twice() -> Non
     """As in Volcano. The large task stops the first round; the last one follows in a second."""
     names = [f"r{at}" for at in range(20)]
     leaving = [pod(f"old-{name}", on=name, cpu="500m", is_leaving=True) for name in names]
-    group = job("a", tasks=0, roles=[Role("w", 0, 2)], min_available=2, topology=HARD).pod_group
+    group = job("a", tasks=0, roles=[PodRole("w", 0, 2)], min_available=2, topology=HARD).pod_group
     sizes = (1, 1, 2, 1)
     pods = [pod(f"a-w-{at}", job="a", role="w", cpu=cpu) for at, cpu in enumerate(sizes)]
     story = Story(
@@ -340,7 +340,7 @@ def test_a_rack_where_a_job_is_promised_room_in_two_rounds_scores_twice() -> Non
 
 def of_parts(*parts: str) -> JobObjects:
     """A job of parts of two tasks each, each part in a rack and the whole in a spine."""
-    roles = [Role(part, 2, shape={"labels": {"group": part}}) for part in parts]
+    roles = [PodRole(part, 2, shape={"labels": {"group": part}}) for part in parts]
     policy = sub_group("parts", size=2, minimum=len(parts), wish=HARD)
     return job("a", roles=roles, cpu=1, topology=HARD_2, sub_groups=[policy])
 
@@ -355,7 +355,7 @@ def test_each_part_goes_to_the_fullest_rack_that_will_do() -> None:
 
 
 def test_a_rack_in_which_a_part_failed_next_to_another_is_tried_again_without_it() -> None:
-    roles = [Role(part, 1, shape={"labels": {"group": part}}) for part in "xy"]
+    roles = [PodRole(part, 1, shape={"labels": {"group": part}}) for part in "xy"]
     parts = job("a", roles=roles, cpu=2, topology=HARD_2, sub_groups=[sub_group("g", minimum=2, wish=HARD)])
     story = Story(
         "two parts that do not fit into the first rack together",

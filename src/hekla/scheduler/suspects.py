@@ -11,13 +11,11 @@ from traceback import walk_tb
 from types import FrameType
 
 from hekla.engine.model.job import Job
-from hekla.engine.model.node import Node
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.node import NodeInfo
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 from hekla.errors import BrokenPromise, HeklaError
-from hekla.objects import Manifest, Pod, PodGroup
-from hekla.objects import Node as NodeManifest
-from hekla.objects import Queue as QueueManifest
+from hekla.objects import Manifest, Node, Pod, PodGroup, Queue
 from hekla.objects.keys import GROUP_NAME
 
 Suspect = tuple[type[Manifest], str]
@@ -59,10 +57,10 @@ def _named_by(value: object) -> Iterator[Suspect]:
             yield from _of_pod(value)
         case Job():
             yield PodGroup, value.uid
-        case Queue():
-            yield QueueManifest, value.name
-        case Node():
-            yield NodeManifest, value.name
+        case QueueInfo():
+            yield Queue, value.name
+        case NodeInfo():
+            yield Node, value.name
         case Manifest():
             yield type(value), value.key
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hekla.testing.builders import (
     JobObjects,
-    Role,
+    PodRole,
     job,
     node,
     priority_class,
@@ -22,7 +22,7 @@ from hekla.testing.story import Story, conf_of, plugin, session_of, told
 
 __all__ = [
     "JobObjects",
-    "Role",
+    "PodRole",
     "Shape",
     "Story",
     "check_plugin",
@@ -41,3 +41,9 @@ __all__ = [
     "sub_group",
     "told",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Role":
+        raise ImportError('"Role" is PodRole now')
+    raise AttributeError(f'module "hekla.testing" has no attribute "{name}"')

@@ -11,7 +11,7 @@ import numpy as np
 from hekla.engine.framework.points import ALLOCATABLE, HEADROOM, QUEUE_ORDER, Scope
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.states import SupposedStates
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.testing.answers import (
@@ -129,7 +129,7 @@ def broken_keys(session: Session) -> Iterator[str]:
         yield from _misplaced(session, queues)
 
 
-def _misplaced(session: Session, queues: Sequence[Queue]) -> Iterator[str]:
+def _misplaced(session: Session, queues: Sequence[QueueInfo]) -> Iterator[str]:
     for left, right in permutations(queues, 2):
         orders = (compare(left, right) for compare in session.answers_to(QUEUE_ORDER))
         order = next(filter(None, orders), 0)
@@ -138,5 +138,5 @@ def _misplaced(session: Session, queues: Sequence[Queue]) -> Iterator[str]:
             yield f'queues "{left.name}" and "{right.name}" compare as {order}, by key {mine}, {theirs}'
 
 
-def _key(session: Session, queue: Queue) -> list[Any]:
+def _key(session: Session, queue: QueueInfo) -> list[Any]:
     return [key(queue) for key in session.queue_keys or ()]

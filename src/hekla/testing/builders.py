@@ -27,7 +27,7 @@ from hekla.testing.pods import GPU, Shape, metadata, pod
 
 
 @dataclass(frozen=True)
-class Role:
+class PodRole:
     """Tasks of a job that are alike; `minimum` of them must be there for the job to start."""
 
     name: str
@@ -117,7 +117,7 @@ def job(
     *,
     tasks: int = 1,
     best_effort: int = 0,
-    roles: Sequence[Role] = (),
+    roles: Sequence[PodRole] = (),
     min_available: int | None = None,
     min_resources: ResourceList | None = None,
     queue: str = "default",
@@ -204,7 +204,7 @@ def _states(
 
 
 def _named(
-    name: str, tasks: int, best_effort: int, roles: Sequence[Role], shape: Shape
+    name: str, tasks: int, best_effort: int, roles: Sequence[PodRole], shape: Shape
 ) -> Iterator[tuple[str, str, Shape]]:
     """Pod name, role and shape of every task."""
     for role in roles:

@@ -12,7 +12,7 @@ from hekla.engine.ledger.arrays import Rows
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.objects import Manifest, Node, Toleration
-from hekla.testing.builders import Role, job, node, queue
+from hekla.testing.builders import PodRole, job, node, queue
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def mixed() -> Sample:
             *job("filler", tasks=1, cpu=1, running={"full": 1}, min_available=1).objects,
             *job(
                 "train",
-                roles=[Role("ps", 1, 1, {"cpu": 1}), Role("worker", 3, 2, {"cpu": 1, "gpu": 1})],
+                roles=[PodRole("ps", 1, 1, {"cpu": 1}), PodRole("worker", 3, 2, {"cpu": 1, "gpu": 1})],
                 min_available=3,
                 tolerations=[gpu_taint],
                 queue="prod",

@@ -21,7 +21,7 @@ from hekla.objects import HyperNode, Manifest, Node, Pod, Queue, Toleration
 from hekla.objects.keys import QUEUE_ALLOCATION_GATE
 from hekla.objects.meta import ResourceList
 from hekla.objects.scheduling import SubGroupPolicy
-from hekla.testing.builders import JobObjects, Role, job, node, queue
+from hekla.testing.builders import JobObjects, PodRole, job, node, queue
 from hekla.testing.conf_strategies import confs
 from hekla.testing.network import Wish, hypernode, sub_group
 from hekla.testing.pods import Shape, pod, stamped
@@ -92,14 +92,14 @@ def _gang(draw: DrawFn, name: str, hosts: list[str], most_tasks: int) -> JobObje
     )
 
 
-def _roles(draw: DrawFn, count: int) -> list[Role]:
+def _roles(draw: DrawFn, count: int) -> list[PodRole]:
     if draw(st.booleans()):
         return []
     first = draw(st.integers(1, count - 1))
     bigger: Shape = {"cpu": 2} if draw(st.booleans()) else {}
     return [
-        Role("a", first, draw(st.integers(0, first)), bigger),
-        Role("b", count - first, draw(st.integers(0, count - first))),
+        PodRole("a", first, draw(st.integers(0, first)), bigger),
+        PodRole("b", count - first, draw(st.integers(0, count - first))),
     ]
 
 

@@ -28,7 +28,7 @@ from hekla.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, open_session, run_cycle
 from hekla.testing import surroundings
-from hekla.testing.builders import Role, job, node, priority_class
+from hekla.testing.builders import PodRole, job, node, priority_class
 from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import BEGINNING, Shape, pod, stamped
 
@@ -186,7 +186,7 @@ def _add_job(draw: DrawFn, site: Site, name: str) -> None:
         name,
         tasks=0,
         min_available=minimum,
-        roles=[Role("w", 0, draw(st.integers(0, 2)))] if kind.has_roles else (),
+        roles=[PodRole("w", 0, draw(st.integers(0, 2)))] if kind.has_roles else (),
         min_resources=draw(st.sampled_from(minimums)),
         queue=draw(st.sampled_from(tuple(site.queues))),
         priority=draw(st.sampled_from((None, *PRIORITIES))),

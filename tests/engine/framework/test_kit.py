@@ -33,7 +33,7 @@ from hekla.engine.ledger.arrays import Floats, Mask, Rows
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 from hekla.engine.plugins import BUILTIN_PLUGINS
 from hekla.testing import check_plugin
@@ -270,7 +270,7 @@ class Forgetful(Plugin):
         self.placed += 1
 
     @answers(OVERUSED)
-    def has_had_enough(self, queue: Queue) -> bool:
+    def has_had_enough(self, queue: QueueInfo) -> bool:
         return self.placed > 0
 
 
@@ -288,11 +288,11 @@ class Boasting(Plugin):
     name = "boasting"
 
     @answers(ALLOCATABLE)
-    def takes_nothing(self, queue: Queue, task: Task) -> bool:
+    def takes_nothing(self, queue: QueueInfo, task: Task) -> bool:
         return False
 
     @answers(HEADROOM)
-    def takes_everything(self, queue: Queue, task: Task, count: int) -> int:
+    def takes_everything(self, queue: QueueInfo, task: Task, count: int) -> int:
         return count
 
 
@@ -411,11 +411,11 @@ class Backward(Plugin):
     name = "backward"
 
     @answers(QUEUE_ORDER)
-    def by_weight(self, left: Queue, right: Queue) -> float:
+    def by_weight(self, left: QueueInfo, right: QueueInfo) -> float:
         return right.weight - left.weight
 
     @as_key(by_weight)
-    def weight(self, queue: Queue) -> int:
+    def weight(self, queue: QueueInfo) -> int:
         return queue.weight
 
 
@@ -434,11 +434,11 @@ class Envious(Plugin):
         self.placed -= 1
 
     @answers(QUEUE_ORDER)
-    def by_weight(self, left: Queue, right: Queue) -> float:
+    def by_weight(self, left: QueueInfo, right: QueueInfo) -> float:
         return left.weight - right.weight
 
     @as_key(by_weight)
-    def weight(self, queue: Queue) -> int:
+    def weight(self, queue: QueueInfo) -> int:
         return queue.weight + self.placed
 
 

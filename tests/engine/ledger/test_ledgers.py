@@ -10,7 +10,7 @@ from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.labels import LabelColumn, NodeLabels
 from hekla.engine.model.status import Status
 from hekla.errors import BrokenPromise
-from hekla.testing import Role, job, node, pod, session_of
+from hekla.testing import PodRole, job, node, pod, session_of
 
 
 def row_of_numbers(session: Session) -> tuple[int, ...]:
@@ -109,7 +109,7 @@ def test_a_fit_looks_at_cpu_and_memory_and_whatever_the_task_mentions() -> None:
     session = session_of(
         node("plain", cpu=2),
         node("gpu", cpu=2, gpu=1),
-        job("a", roles=[Role("r", 1, 0, {"cpu": 1}), Role("g", 1, 0, {"gpu": 1})]),
+        job("a", roles=[PodRole("r", 1, 0, {"cpu": 1}), PodRole("g", 1, 0, {"gpu": 1})]),
         pod("hog", on="gpu", cpu=3),
     )
     plain, gpu, _ = session.tasks

@@ -11,7 +11,7 @@ from hekla.engine.model.status import Status
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects.meta import LabelSelector
 from hekla.objects.scheduling import SubGroupPolicy
-from hekla.testing import JobObjects, Role, job, node, pod, queue
+from hekla.testing import JobObjects, PodRole, job, node, pod, queue
 
 REFUSED = Diagnosis(1)
 
@@ -56,16 +56,16 @@ class TestGoingOnAfterAFailure:
         assert may_continue(written)
 
     def test_where_roles_add_up_to_more_than_the_minimum_the_other_roles_must_suffice(self) -> None:
-        roles = [Role("ps", 2, 2, {"cpu": 1}), Role("w", 3, 3, {"cpu": 1})]
+        roles = [PodRole("ps", 2, 2, {"cpu": 1}), PodRole("w", 3, 3, {"cpu": 1})]
         assert may_continue(failing(read(job("a", roles=roles, min_available=3)), "a-ps-0"))
         assert not may_continue(failing(read(job("a", roles=roles, min_available=4)), "a-ps-0"))
 
     def test_a_role_that_failed_below_its_minimum_stops_the_job(self) -> None:
-        roles = [Role("ps", 1, 1, {"cpu": 1}), Role("w", 3, 1, {"cpu": 1})]
+        roles = [PodRole("ps", 1, 1, {"cpu": 1}), PodRole("w", 3, 1, {"cpu": 1})]
         assert not may_continue(failing(read(job("a", roles=roles, min_available=2)), "a-ps-0"))
 
     def test_a_role_that_has_its_minimum_may_fail(self) -> None:
-        roles = [Role("w", 3, 1, {"cpu": 1}), Role("x", 1, 0, {"cpu": 1})]
+        roles = [PodRole("w", 3, 1, {"cpu": 1}), PodRole("x", 1, 0, {"cpu": 1})]
         written = read(job("a", roles=roles, min_available=2, running={"n1": 1}))
         assert may_continue(failing(written, "a-w-1"))
 
@@ -118,12 +118,12 @@ class TestRoster:
 class TestRoles:
     """Minimums per role."""
 
-    ROLES = (Role("ps", 1, 1, {"cpu": 1}), Role("w", 3, 2, {"cpu": 1}))
+    ROLES = (PodRole("ps", 1, 1, {"cpu": 1}), PodRole("w", 3, 2, {"cpu": 1}))
 
     def test_they_bind_only_where_the_gangs_minimum_leaves_room_for_them(self) -> None:
         assert read(job("a", roles=self.ROLES, min_available=3)).checks_roles
         assert not read(job("a", roles=self.ROLES, min_available=2)).checks_roles
-        assert not read(job("a", roles=[Role("w", 3)], min_available=3)).checks_roles
+        assert not read(job("a", roles=[PodRole("w", 3)], min_available=3)).checks_roles
 
     def test_valid_ready_and_pipelined_count_different_tasks(self) -> None:
         written = read(job("a", roles=self.ROLES, min_available=3, cpu=1))
@@ -142,9 +142,9 @@ class TestRoles:
 
     def test_a_gang_that_runs_without_one_of_its_roles_does_not_run_whole(self) -> None:
         running = {"n1": 3}
-        assert read(job("a", roles=[Role("w", 3, 1, {"cpu": 1})], running=running)).runs_whole
+        assert read(job("a", roles=[PodRole("w", 3, 1, {"cpu": 1})], running=running)).runs_whole
         assert not read(
-            job("a", roles=[Role("ps", 0, 1), Role("w", 3, 1, {"cpu": 1})], running=running)
+            job("a", roles=[PodRole("ps", 0, 1), PodRole("w", 3, 1, {"cpu": 1})], running=running)
         ).runs_whole
 
     def test_failed_pods_make_a_role_invalid(self) -> None:

@@ -18,7 +18,7 @@ from hekla.engine.plugins.task_topology import Rank, TaskTopology
 from hekla.engine.plugins.task_topology.buckets import read_affinity
 from hekla.errors import InputError
 from hekla.objects.keys import ROLE_AFFINITY, ROLE_ANTI_AFFINITY, ROLE_ORDER
-from hekla.testing import JobObjects, Role, Story, check_plugin, job, node, queue, session_of
+from hekla.testing import JobObjects, PodRole, Story, check_plugin, job, node, queue, session_of
 from hekla.testing import plugin as entry
 from hekla.testing.samples import Sample
 
@@ -29,7 +29,7 @@ def training(
     topology: Mapping[str, str] = EXAMPLE, name: str = "train", ps: int = 2, worker: int = 4, **rest: Any
 ) -> JobObjects:
     """Parameter servers and workers, a core each; the job of the specification's worked example."""
-    roles = [Role("ps", ps), Role("worker", worker)]
+    roles = [PodRole("ps", ps), PodRole("worker", worker)]
     return job(name, roles=roles, cpu=1, min_available=1, annotations=topology, **rest)
 
 
@@ -93,7 +93,7 @@ class TestBuckets:
         assert stage.buckets() == [["worker-0"], ["ps-0"]]
 
     def test_a_bigger_task_makes_a_heavier_bucket(self) -> None:
-        roles = [Role("ps", 2), Role("big", 1, shape={"memory": "4Gi"}), Role("small", 2)]
+        roles = [PodRole("ps", 2), PodRole("big", 1, shape={"memory": "4Gi"}), PodRole("small", 2)]
         notes = {ROLE_ANTI_AFFINITY: "ps", ROLE_AFFINITY: "ps,big;ps,small", ROLE_ORDER: "ps,big,small"}
         stage = Stage(job("train", roles=roles, cpu=1, annotations=notes))
         assert stage.buckets() == [["ps-0", "big-0"], ["ps-1", "small-0", "small-1"]]
@@ -278,7 +278,7 @@ def test_every_task_is_in_one_bucket_and_scores_agree_with_a_plain_loop(data: st
         if (drawn := data.draw(groups))
     }
     shapes = [
-        Role(role, data.draw(st.integers(1, 3)), shape={"cpu": data.draw(st.integers(1, 3))})
+        PodRole(role, data.draw(st.integers(1, 3)), shape={"cpu": data.draw(st.integers(1, 3))})
         for role in roles
     ]
     nodes = [node(f"n{at}", cpu=data.draw(st.integers(1, 6))) for at in range(3)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hekla.conf import read_conf, without_effect
-from hekla.engine.model.node import Node, node_of
+from hekla.engine.model.node import NodeInfo, node_of
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint
 from hekla.objects.keys import CPU_USAGE, MEMORY_USAGE, USAGE_AT
@@ -20,7 +20,7 @@ from hekla.testing import node
 NOW = 1000.0
 
 
-def noted(name: str = "n1", **notes: str) -> Node:
+def noted(name: str = "n1", **notes: str) -> NodeInfo:
     keys = {"cpu": CPU_USAGE, "memory": MEMORY_USAGE, "at": USAGE_AT}
     return node_of(node(name, annotations={keys[key]: text for key, text in notes.items()}))
 

@@ -35,7 +35,7 @@ from hekla.engine.framework.statement import Operation, Statement
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.model.job import Job, SubJob
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task, flag
 from hekla.lazy import lazy
@@ -82,13 +82,13 @@ class GangReclaim(Action):
     Arguments = GangEvictionArguments
 
     def run(self, session: Session) -> None:
-        def by_queue(reclaimer: Queue, left: Bundle, right: Bundle) -> bool | None:
+        def by_queue(reclaimer: QueueInfo, left: Bundle, right: Bundle) -> bool | None:
             if left.job.queue == right.job.queue:
                 return None
             mine, theirs = session.queues[left.job.queue], session.queues[right.job.queue]
             return victim_queue_goes_first(session, mine, theirs, reclaimer)
 
-        def is_victim(reclaimer: Queue, task: Task, job: Job) -> bool:
+        def is_victim(reclaimer: QueueInfo, task: Task, job: Job) -> bool:
             is_other = task.status is Status.RUNNING and job.queue != reclaimer.name
             return is_other and session.queues[job.queue].is_reclaimable
 

@@ -34,7 +34,7 @@ from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.ledger.nodes import covers
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
@@ -71,14 +71,14 @@ class Reclaim(Action):
                 reclamation.reclaim_for(starving[queue.name].pop())
 
 
-def queues_with_work(session: Session, starving: Collection[str]) -> list[Queue]:
+def queues_with_work(session: Session, starving: Collection[str]) -> list[QueueInfo]:
     """The queues that have an eligible job, in the order of their first ones.
 
     Those without a starving job only take part in comparisons, of which one queue alone needs none.
     """
     if len(starving) <= 1:
         return [session.queues[name] for name in starving]
-    found: dict[str, Queue] = {}
+    found: dict[str, QueueInfo] = {}
     for job in session.all_jobs:
         if job.queue not in found and session.is_eligible(job):
             found[job.queue] = session.queues[job.queue]
@@ -88,7 +88,7 @@ def queues_with_work(session: Session, starving: Collection[str]) -> list[Queue]
 class Reclamation:
     """Taking room back for one queue."""
 
-    def __init__(self, session: Session, arguments: ReclaimArguments, queue: Queue) -> None:
+    def __init__(self, session: Session, arguments: ReclaimArguments, queue: QueueInfo) -> None:
         self.session = session
         self.arguments = arguments
         self.queue = queue

@@ -28,7 +28,7 @@ from hekla.engine.framework.session import Session, VictimPoint
 from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
@@ -58,7 +58,7 @@ def starving_jobs(session: Session, jobs: Iterable[Job]) -> dict[str, Heap[Job]]
     return by_queue
 
 
-def starving_queues(session: Session, jobs: Iterable[Job]) -> Iterator[tuple[Queue, Heap[Job]]]:
+def starving_queues(session: Session, jobs: Iterable[Job]) -> Iterator[tuple[QueueInfo, Heap[Job]]]:
     """The queues in order, each with those of its jobs."""
     starving = starving_jobs(session, jobs)
     queues = queues_in_order(session, (session.queues[name] for name in starving))

@@ -11,19 +11,19 @@ from hekla.engine.framework import points
 from hekla.engine.framework.heap import Heap, KeyedHeap
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 
 
-def queue_goes_first(session: Session, left: Queue, right: Queue) -> bool:
+def queue_goes_first(session: Session, left: QueueInfo, right: QueueInfo) -> bool:
     return comparison_of_queues(session)(left, right)
 
 
-def comparison_of_queues(session: Session) -> Callable[[Queue, Queue], bool]:
+def comparison_of_queues(session: Session) -> Callable[[QueueInfo, QueueInfo], bool]:
     """The same for many comparisons."""
-    answers: list[Callable[[Queue, Queue], float]] = session.answers_to(points.QUEUE_ORDER)
+    answers: list[Callable[[QueueInfo, QueueInfo], float]] = session.answers_to(points.QUEUE_ORDER)
 
-    def goes_first(left: Queue, right: Queue) -> bool:
+    def goes_first(left: QueueInfo, right: QueueInfo) -> bool:
         for compare in answers:
             if order := compare(left, right):
                 return order < 0
@@ -65,7 +65,7 @@ def _goes_first(left: Task, mine: tuple[Any, ...], right: Task, theirs: tuple[An
     return (left.created, left.uid) < (right.created, right.uid)
 
 
-def queues_in_order(session: Session, queues: Iterable[Queue] = ()) -> Heap[Queue]:
+def queues_in_order(session: Session, queues: Iterable[QueueInfo] = ()) -> Heap[QueueInfo]:
     return Heap(comparison_of_queues(session), queues)
 
 
@@ -96,7 +96,7 @@ class FairOrder:
         return KeyedHeap(self._session.job_key) if self._in_peace else jobs_in_order(self._session)
 
 
-def _line_of_queues(session: Session, *, in_peace: bool) -> Heap[Queue] | KeyedHeap[Queue]:
+def _line_of_queues(session: Session, *, in_peace: bool) -> Heap[QueueInfo] | KeyedHeap[QueueInfo]:
     """Where only what happens to a queue moves its key, keys stand still while queues wait for their turn."""
     keys = session.queue_keys if session.shortcuts.memory else None
     if keys is None or not in_peace:
@@ -230,7 +230,9 @@ def victims_in_order(session: Session, victims: Sequence[Task], preemptor: Task)
     return Heap(goes_first, victims)
 
 
-def victim_queue_goes_first(session: Session, left: Queue, right: Queue, preemptor: Queue) -> bool:
+def victim_queue_goes_first(
+    session: Session, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo
+) -> bool:
     order = session.ask(points.VICTIM_QUEUE_ORDER, left, right, preemptor)
     return bool(order < 0) if order else not queue_goes_first(session, left, right)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hekla.engine.ledger.arrays import Floats, Mask
     from hekla.engine.ledger.domain_tree import Domain
     from hekla.engine.model.job import Job, SubJob
-    from hekla.engine.model.queue import Queue
+    from hekla.engine.model.queue import QueueInfo
 
 Q = ParamSpec("Q")
 A = TypeVar("A")
@@ -130,10 +130,10 @@ TASK_ORDER: Point[[Task], Any, tuple[Any, ...]] = Point(
 SUB_JOB_ORDER: Point[[SubJob], Any, tuple[Any, ...]] = Point(
     "sub-job order", "What is the sub-job's sort key?", _ORDER, sort_key, ("enabledSubJobOrder",)
 )
-QUEUE_ORDER: Point[[Queue, Queue], float, float] = Point(
+QUEUE_ORDER: Point[[QueueInfo, QueueInfo], float, float] = Point(
     "queue order", "Which of two queues goes first?", _ORDER, first_nonzero, ("enableQueueOrder",)
 )
-VICTIM_QUEUE_ORDER: Point[[Queue, Queue, Queue], float, float] = Point(
+VICTIM_QUEUE_ORDER: Point[[QueueInfo, QueueInfo, QueueInfo], float, float] = Point(
     "victim queue order", "Which of two queues gives up tasks first?", _ORDER, first_nonzero
 )
 JOB_VALID: Point[[Job], Objection | None, Objection | None] = Point(
@@ -168,20 +168,20 @@ SUB_JOB_PIPELINED: Point[[Job, SubJob], Vote, bool] = Point(
     vote,
     ("enabledSubJobPipelined",),
 )
-OVERUSED: Point[[Queue], bool, bool] = Point(
+OVERUSED: Point[[QueueInfo], bool, bool] = Point(
     "overused", "Has the queue had its share already?", "one yes is enough", some, ("enabledOverused",)
 )
-ALLOCATABLE: Point[[Queue, Task], bool, bool] = Point(
+ALLOCATABLE: Point[[QueueInfo, Task], bool, bool] = Point(
     "allocatable", "May the queue take the task?", _ALL, every, ("enabledAllocatable",)
 )
-HEADROOM: Point[[Queue, Task, int], int, int] = Point(
+HEADROOM: Point[[QueueInfo, Task, int], int, int] = Point(
     "headroom",
     "How many of so many tasks like this may the queue take, one after another?",
     "the least of all answers; asked where every plugin that answers allocatable has one",
     least,
     ("enabledAllocatable",),
 )
-PREEMPTIVE: Point[[Queue, Sequence[Task]], bool, bool] = Point(
+PREEMPTIVE: Point[[QueueInfo, Sequence[Task]], bool, bool] = Point(
     "preemptive",
     "May the queue take room from other queues for these tasks?",
     _ALL,
@@ -246,7 +246,7 @@ BATCH_NODE_ORDER: Point[..., Any, None] = Point(
 BEST_NODE: Point[[Task, Floats, Mask], int | None, int | None] = Point(
     "best node", "Which node, given the scores?", "the first answer wins", first_given, ("enableBestNode",)
 )
-SIMULATE_ALLOCATABLE: Point[[Queue, Task], bool, bool] = Point(
+SIMULATE_ALLOCATABLE: Point[[QueueInfo, Task], bool, bool] = Point(
     "simulate allocatable", "Would the queue take the task?", _ALL, every, ("enabledAllocatable",)
 )
 SIMULATE_ADD: Point[[Task, Task], None, None] = Point(

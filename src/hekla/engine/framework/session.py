@@ -33,7 +33,7 @@ from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.ledger.pods import PodLedger
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import INQUEUE, Job, SubJob
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.resources import PODS, is_whole
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
@@ -81,7 +81,7 @@ class Session:
         if not is_quiet:
             self.attention.activate_backlog()
         self.jobs: dict[str, Job] = snapshot.jobs
-        self.queues: dict[str, Queue] = snapshot.queues
+        self.queues: dict[str, QueueInfo] = snapshot.queues
         self.tasks: TaskIndex = snapshot.tasks
         self.quiescent: Quiescent = self.attention.quiescent
         self.axis: Axis = snapshot.state.axis
@@ -183,7 +183,7 @@ class Session:
         return bool(self.dispatch.handlers(point))
 
     @lazy
-    def queue_keys(self) -> list[Callable[[Queue], Any]] | None:
+    def queue_keys(self) -> list[Callable[[QueueInfo], Any]] | None:
         """What queues are ordered by, where all who have a say can tell it as keys."""
         asked = self.dispatch.handlers(points.QUEUE_ORDER)
         forms = [(one.plugin, getattr(one.answer, "as_key", "")) for one in asked]
@@ -296,17 +296,17 @@ class Session:
     def is_enqueueable(self, job: Job) -> bool:
         return self.dispatch[points.JOB_ENQUEUEABLE](job)
 
-    def is_overused(self, queue: Queue) -> bool:
+    def is_overused(self, queue: QueueInfo) -> bool:
         return self.dispatch[points.OVERUSED](queue)
 
-    def is_allocatable(self, queue: Queue, task: Task) -> bool:
+    def is_allocatable(self, queue: QueueInfo, task: Task) -> bool:
         return self.dispatch[points.ALLOCATABLE](queue, task)
 
-    def headroom(self, queue: Queue, task: Task, count: int) -> int:
+    def headroom(self, queue: QueueInfo, task: Task, count: int) -> int:
         """How many of so many tasks like this the queue may take, one after another."""
         return min(count, self.dispatch[points.HEADROOM](queue, task, count))
 
-    def is_preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
+    def is_preemptive(self, queue: QueueInfo, tasks: list[Task]) -> bool:
         return self.dispatch[points.PREEMPTIVE](queue, tasks)
 
     def objection_to(self, task: Task) -> Objection | None:
@@ -358,7 +358,7 @@ class Session:
         tiers = [[partial(name, one) for one in tier] for tier in self.dispatch.tiers(points.VICTIM_TASKS)]
         return [(task, ", ".join(named_by[task.uid])) for task in united_victims(tiers)(running)]
 
-    def would_be_allocatable(self, queue: Queue, task: Task) -> bool:
+    def would_be_allocatable(self, queue: QueueInfo, task: Task) -> bool:
         """The same as `is_allocatable`, while tasks are supposed to be gone."""
         return self.dispatch[points.SIMULATE_ALLOCATABLE](queue, task)
 

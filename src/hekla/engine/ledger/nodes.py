@@ -26,7 +26,7 @@ from hekla.engine.ledger.arrays import (
 )
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.labels import NodeLabels
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.errors import BrokenPromise
@@ -68,7 +68,7 @@ class Journal:
 class NodeLedger:
     """One row per node, in snapshot order; `future` is what will be idle once releases are done."""
 
-    def __init__(self, nodes: Sequence[Node], axis: Axis) -> None:
+    def __init__(self, nodes: Sequence[NodeInfo], axis: Axis) -> None:
         count = len(nodes)
         self.axis = axis
         self.nodes = list(nodes)
@@ -89,13 +89,13 @@ class NodeLedger:
 
     # Facts
 
-    def derived(self, make: Callable[[Sequence[Node]], Thing]) -> Thing:
+    def derived(self, make: Callable[[Sequence[NodeInfo]], Thing]) -> Thing:
         """What follows from the node objects alone, made once and kept until one of them changes."""
         if make not in self._derived:
             self._derived[make] = make(self.nodes)
         return cast("Thing", self._derived[make])
 
-    def replace(self, nodes: Mapping[int, Node]) -> None:
+    def replace(self, nodes: Mapping[int, NodeInfo]) -> None:
         """Nodes look different now, by row; what is on them stays."""
         for row, node in nodes.items():
             self.nodes[row] = node
@@ -106,7 +106,7 @@ class NodeLedger:
         self._learn()
         self._sum_up()
 
-    def lay_anew(self, nodes: Sequence[Node], rows: Indices) -> list[Task]:
+    def lay_anew(self, nodes: Sequence[NodeInfo], rows: Indices) -> list[Task]:
         """These are the nodes from now on; `rows` says where each stood before, or NOWHERE.
 
         Tasks on nodes that are gone are handed back, on no row.

@@ -24,7 +24,7 @@ from hekla.engine.ledger.arrays import (
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.nodes import FEW, NodeLedger
 from hekla.engine.ledger.tally import Tally, Thing
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.task import NOWHERE, Task
 
 Weigh = Callable[[Task], int]
@@ -59,7 +59,7 @@ class PodLedger:
             self._derived[key] = make(self.allocatable, places)
         return cast("Made", self._derived[key])
 
-    def replace(self, nodes: Mapping[int, Node]) -> None:
+    def replace(self, nodes: Mapping[int, NodeInfo]) -> None:
         """Nodes look different now, by row; what is on them stays."""
         self._derived.clear()
         for row, node in nodes.items():

@@ -19,7 +19,7 @@ OVERSUBSCRIBED = {CPU: OVERSUBSCRIBED_CPU, MEMORY: OVERSUBSCRIBED_MEMORY}
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class NodeInfo:
     """`allocatable` includes what may be oversubscribed; `promised` is the kubelet's own figure."""
 
     name: str
@@ -34,13 +34,13 @@ class Node:
         return self.promised.get(PODS, 0)
 
 
-def node_of(source: manifest.Node, csi_node: CSINode | None = None) -> Node:
+def node_of(source: manifest.Node, csi_node: CSINode | None = None) -> NodeInfo:
     """The machine, with the volumes that can be attached to it."""
     # An API server fills in what a node can give from what it has, where only the latter is said.
     promised = read_resources(source.status.allocatable or source.status.capacity)
     extra = oversubscription(source.metadata.annotations)
     volumes = offered_attachments(csi_node)
-    return Node(
+    return NodeInfo(
         name=source.metadata.name,
         allocatable={**add(promised, extra), **volumes},
         capacity={**add(read_resources(source.status.capacity), extra), **volumes},

@@ -13,7 +13,7 @@ DEFAULT_QUEUE = "default"
 
 
 @dataclass(eq=False, slots=True)
-class Queue:
+class QueueInfo:
     """What the manifest says, in canonical units."""
 
     name: str
@@ -33,10 +33,10 @@ class Queue:
         return f"Queue({self.name})"
 
 
-def queue_of(source: manifest.Queue) -> Queue:
+def queue_of(source: manifest.Queue) -> QueueInfo:
     """The queue that a manifest comes to; a state that is not written yet means Open."""
     spec = source.spec
-    return Queue(
+    return QueueInfo(
         name=source.metadata.name,
         weight=spec.weight,
         is_open=source.status.state in ("", "Open"),

@@ -28,7 +28,7 @@ from hekla.engine.framework.points import (
 )
 from hekla.engine.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.queues import largest_part
 from hekla.engine.state.live import LiveState
@@ -90,7 +90,7 @@ class Drf(Plugin):
         return share
 
     @answers(QUEUE_ORDER)
-    def poorest_branch_first(self, left: Queue, right: Queue) -> float:
+    def poorest_branch_first(self, left: QueueInfo, right: QueueInfo) -> float:
         assert self.tree is not None
         return self.tree.compare(left.name, right.name)
 
@@ -178,7 +178,7 @@ class ShareTree:
             request += vector
         path[-1].children[f"job {job.uid}"] = Branch(job=job.uid, request=request)
 
-    def _grow(self, queue: Queue) -> list[Branch]:
+    def _grow(self, queue: QueueInfo) -> list[Branch]:
         names = queue.annotations.get(HIERARCHY, "").split("/")
         weights = queue.annotations.get(HIERARCHY_WEIGHTS, "").split("/")
         path = [self._root]

@@ -19,7 +19,7 @@ from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.labels import ABSENT
 from hekla.engine.model.diagnosis import Code, Refusal
-from hekla.engine.model.queue import ROOT, Queue
+from hekla.engine.model.queue import ROOT, QueueInfo
 from hekla.engine.model.resources import read_resources
 from hekla.engine.model.status import ALLOCATED_SET
 from hekla.engine.model.task import Task
@@ -165,17 +165,17 @@ class NodeGroup(Plugin):
         job = self.session.jobs.get(task.job)
         return None if job is None else job.queue
 
-    def _wishes_of(self, queue: Queue) -> GroupPreference:
+    def _wishes_of(self, queue: QueueInfo) -> GroupPreference:
         family = self._ancestry(queue) if self.hierarchical else iter((queue,))
         found = next((found for one in family if (found := affinity_of(one)) is not None), QueueAffinity())
         return GroupPreference(
             found.node_group_affinity or NO_GROUPS, found.node_group_anti_affinity or NO_GROUPS
         )
 
-    def _ancestry(self, queue: Queue) -> Iterator[Queue]:
+    def _ancestry(self, queue: QueueInfo) -> Iterator[QueueInfo]:
         """The queue, its parent, and so on; a circle ends where it closes."""
         seen: set[str] = set()
-        above: Queue | None = queue
+        above: QueueInfo | None = queue
         while above is not None and above.name not in seen:
             yield above
             seen.add(above.name)
@@ -185,11 +185,11 @@ class NodeGroup(Plugin):
         return [Refusal(reason, np.ones(len(self.session.nodes), dtype=np.bool_), code)]
 
 
-def affinity_of(queue: Queue) -> QueueAffinity | None:
+def affinity_of(queue: QueueInfo) -> QueueAffinity | None:
     return None if queue.manifest is None else queue.manifest.spec.affinity
 
 
-def limits_of(queue: Queue, axis: Axis) -> Limits | None:
+def limits_of(queue: QueueInfo, axis: Axis) -> Limits | None:
     """What a queue may hold per group, as its annotation says; None where that cannot be read."""
     try:
         by_group = msgspec.json.decode(

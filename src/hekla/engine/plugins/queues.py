@@ -15,7 +15,7 @@ from hekla.engine.framework.messages import shortage
 from hekla.engine.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import ROOT, Queue
+from hekla.engine.model.queue import ROOT, QueueInfo
 from hekla.engine.model.resources import PODS
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ def every_queue_alone(queues: Iterable[str]) -> QueueTree:
     return _tree(dict.fromkeys(queues, ""))
 
 
-def tree_of(queues: Mapping[str, Queue]) -> QueueTree:
+def tree_of(queues: Mapping[str, QueueInfo]) -> QueueTree:
     """The tree that queues without a fault make up."""
     return _tree(_parents(queues))
 
 
-def _parents(queues: Mapping[str, Queue]) -> dict[str, str]:
+def _parents(queues: Mapping[str, QueueInfo]) -> dict[str, str]:
     """A queue that names no parent is a child of the root."""
     return {name: "" if name == ROOT else queue.parent or ROOT for name, queue in queues.items()}
 
@@ -96,7 +96,7 @@ def _way_up(name: str, parent_of: Mapping[str, str]) -> Iterator[str]:
         name = parent_of[name]
 
 
-def fault_of(queues: Mapping[str, Queue], jobs: Iterable[Job]) -> str:
+def fault_of(queues: Mapping[str, QueueInfo], jobs: Iterable[Job]) -> str:
     """Why these queues are no tree that these jobs can wait in; empty where they are."""
     if ROOT not in queues:
         return f'there is no queue "{ROOT}"'

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import VICTIM_TASKS, AnyPoint, answers
-from hekla.engine.model.node import Node, NodeLoad
+from hekla.engine.model.node import NodeInfo, NodeLoad
 from hekla.engine.model.requests import is_guaranteed
 from hekla.engine.model.resources import CPU, MEMORY
 from hekla.engine.model.task import Task
@@ -127,7 +127,7 @@ class Rescheduling(Plugin):
         busy = [place for place in others if place.is_over(thresholds.target)]
         return quiet, busy
 
-    def _place(self, row: int, node: Node) -> Place:
+    def _place(self, row: int, node: NodeInfo) -> Place:
         # As in Volcano, a node that is not measured looks idle.
         load = self.session.snapshot.load.get(node.name, UNMEASURED)
         return Place(row, node, {CPU: load.cpu, MEMORY: load.memory})
@@ -138,7 +138,7 @@ class Place:
     """A node and what is in use there, in percent."""
 
     row: int
-    node: Node
+    node: NodeInfo
     use: dict[str, float]
 
     def is_quiet(self, low: Percent) -> bool:

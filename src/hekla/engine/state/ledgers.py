@@ -9,7 +9,7 @@ import numpy as np
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.ledger.pods import PodLedger
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.status import TERMINATED_SET
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.objects.complaint import Complaint
@@ -28,7 +28,7 @@ class Ledgers:
         self.nodes.widen(axis)
         self.pods.widen(axis)
 
-    def change(self, changed: Mapping[str, Node | None], order: Collection[str]) -> list[Task]:
+    def change(self, changed: Mapping[str, NodeInfo | None], order: Collection[str]) -> list[Task]:
         """Nodes are new, different or gone; the tasks that this leaves without a node or gives one."""
         row_of = self.nodes.row_of
         altered = {row_of[name]: node for name, node in changed.items() if node and name in row_of}
@@ -39,13 +39,13 @@ class Ledgers:
         self.pods.replace(altered)
         return []
 
-    def _are_made_anew(self, altered: Mapping[int, Node]) -> bool:
+    def _are_made_anew(self, altered: Mapping[int, NodeInfo]) -> bool:
         known = self.nodes.nodes
         return any(
             node.manifest.metadata.uid != known[row].manifest.metadata.uid for row, node in altered.items()
         )
 
-    def _lay_anew(self, changed: Mapping[str, Node | None], order: Collection[str]) -> list[Task]:
+    def _lay_anew(self, changed: Mapping[str, NodeInfo | None], order: Collection[str]) -> list[Task]:
         known = {node.name: node for node in self.nodes.nodes}
         nodes = [node for name in order if (node := changed.get(name, known.get(name))) is not None]
         rows = np.array([self.nodes.row_of.get(node.name, NOWHERE) for node in nodes], dtype=np.intp)

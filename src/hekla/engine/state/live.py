@@ -16,7 +16,7 @@ from hekla.engine.ledger.domain_tree import DomainTree
 from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.ledger.pods import PodLedger
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import DEFAULT_QUEUE, Queue
+from hekla.engine.model.queue import DEFAULT_QUEUE, QueueInfo
 from hekla.engine.model.status import Status, status_of
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.engine.state.attention import Attention
@@ -46,7 +46,7 @@ class LiveState:
         self.most_resources = most_resources
         """Beyond so many, those that no object speaks of any more lose their columns."""
         self.axis = Axis()
-        self.queues: dict[str, Queue] = {}
+        self.queues: dict[str, QueueInfo] = {}
         self.index = JobIndex()
         self.tasks: TaskIndex = self.index.tasks
         self.ledgers = Ledgers(self.axis)

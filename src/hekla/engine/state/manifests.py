@@ -9,14 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeVar, cast
 
 from hekla.engine.model.job import Job, job_of
-from hekla.engine.model.node import Node, node_of
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.node import NodeInfo, node_of
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.requests import STORAGE, VolumeRequests, has_claims
 from hekla.engine.model.task import Task, moved_on, task_of, twin_of
 from hekla.engine.state.index import JobIndex
 from hekla.errors import said_by
-from hekla.objects import CSINode, Manifest, Pod, PodGroup, PriorityClass
-from hekla.objects import Node as NodeManifest
+from hekla.objects import CSINode, Manifest, Node, Pod, PodGroup, PriorityClass
 from hekla.objects.complaint import Complaint
 
 M = TypeVar("M", bound=Manifest)
@@ -137,17 +136,17 @@ class Reader:
 
     # Nodes
 
-    def nodes(self, noted: Noted) -> dict[str, Node | None]:
+    def nodes(self, noted: Noted) -> dict[str, NodeInfo | None]:
         """Nodes that are new, different or gone, and those whose drivers are."""
-        known = self._manifests.all_of(NodeManifest)
+        known = self._manifests.all_of(Node)
         limited = {name: known[name] for name in noted.get(CSINode, {}) if name in known}
-        nodes = self.read(NodeManifest, {**noted.get(NodeManifest, {}), **limited}, self._node_of)
+        nodes = self.read(Node, {**noted.get(Node, {}), **limited}, self._node_of)
         for name, node in nodes.items():
             if node is not None and not node.promised:
-                self.complain(NodeManifest, name, "status.allocatable: missing; nothing can be placed there")
+                self.complain(Node, name, "status.allocatable: missing; nothing can be placed there")
         return nodes
 
-    def _node_of(self, manifest: NodeManifest) -> Node:
+    def _node_of(self, manifest: Node) -> NodeInfo:
         return node_of(manifest, self._manifests.find(CSINode, manifest.metadata.name))
 
     # Jobs
@@ -162,7 +161,7 @@ class Reader:
         groups = self._manifests.all_of(PodGroup)
         return self.jobs({key: groups[key] for key in (*asking, *left_out) if key in groups})
 
-    def has_queue(self, job: Job, queues: Mapping[str, Queue]) -> bool:
+    def has_queue(self, job: Job, queues: Mapping[str, QueueInfo]) -> bool:
         if job.queue in queues:
             return True
         known = ", ".join(sorted(queues)) or "none"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from hekla.engine.model.job import Job
-from hekla.engine.model.node import Node, NodeLoad, Shard
-from hekla.engine.model.queue import DEFAULT_QUEUE, Queue
+from hekla.engine.model.node import NodeInfo, NodeLoad, Shard
+from hekla.engine.model.queue import DEFAULT_QUEUE, QueueInfo
 from hekla.engine.state.index import TaskIndex
 from hekla.engine.state.live import LiveState
 from hekla.objects import Manifest
@@ -31,11 +31,11 @@ class Snapshot:
     complaints: list[Complaint] = field(default_factory=list)
 
     @property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[NodeInfo]:
         return self.state.nodes.nodes
 
     @property
-    def queues(self) -> dict[str, Queue]:
+    def queues(self) -> dict[str, QueueInfo]:
         return self.state.queues
 
     @property

@@ -9,14 +9,12 @@ from weakref import WeakValueDictionary
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.model.benefit import benefit_of
 from hekla.engine.model.job import Job
-from hekla.engine.model.node import Node
-from hekla.engine.model.queue import Queue, queue_of
+from hekla.engine.model.node import NodeInfo
+from hekla.engine.model.queue import QueueInfo, queue_of
 from hekla.engine.model.status import ALLOCATED_SET, Status, status_of
 from hekla.engine.model.task import NOWHERE, RequestShape, Task, has_only_moved
 from hekla.engine.state.manifests import Changes, Noted, Reader
-from hekla.objects import CSINode, HyperNode, Pod, PodGroup, PriorityClass
-from hekla.objects import Node as NodeManifest
-from hekla.objects import Queue as QueueManifest
+from hekla.objects import CSINode, HyperNode, Node, Pod, PodGroup, PriorityClass, Queue
 from hekla.objects.complaint import Complaint
 
 if TYPE_CHECKING:
@@ -70,12 +68,12 @@ class TakingIn:
         if PriorityClass in noted:
             state.attention.change(*[job.uid for job in reader.learn_priorities()])
         nodes = reader.nodes(noted)
-        queues = reader.read(QueueManifest, noted.get(QueueManifest, {}), queue_of)
+        queues = reader.read(Queue, noted.get(Queue, {}), queue_of)
         jobs = reader.jobs(noted.get(PodGroup, {}))
         tasks = reader.tasks(noted, followed)
         self._widen(resources_in(nodes, queues, jobs, tasks))
         if nodes:
-            moved_tasks = state.ledgers.change(nodes, state.manifests[NodeManifest])
+            moved_tasks = state.ledgers.change(nodes, state.manifests[Node])
             state.attention.change(*[task.job for task in moved_tasks])
         if queues and (moved := self._take_in_queues(queues)):
             jobs = {**reader.jobs_again(moved), **jobs}
@@ -84,14 +82,14 @@ class TakingIn:
 
     def _forget_derived(self, noted: Noted) -> None:
         state = self._state
-        if NodeManifest in noted or HyperNode in noted:
+        if Node in noted or HyperNode in noted:
             state.kept_tree = None
         if HyperNode in noted:
             # Whether the tier that a job names is known may have changed, and that is told.
             for job in state.jobs.values():
                 if job.has_topology:
                     state.attention.outdate(job.uid)
-        if NodeManifest in noted or CSINode in noted or QueueManifest in noted:
+        if Node in noted or CSINode in noted or Queue in noted:
             state.kept_derived.clear()
 
     def _widen(self, names: set[str]) -> None:
@@ -126,11 +124,11 @@ class TakingIn:
             self._shapes[key] = shape
         task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
 
-    def _take_in_queues(self, changed: Mapping[str, Queue | None]) -> set[str]:
+    def _take_in_queues(self, changed: Mapping[str, QueueInfo | None]) -> set[str]:
         """The names of queues that came or went."""
         state = self._state
         known = {**state.queues, **changed}
-        names = [name for name in state.manifests[QueueManifest] if known.get(name) is not None]
+        names = [name for name in state.manifests[Queue] if known.get(name) is not None]
         before, state.queues = state.queues, {name: queue for name in names if (queue := known[name])}
         return before.keys() ^ state.queues.keys()
 
@@ -170,8 +168,8 @@ class TakingIn:
 
 
 def resources_in(
-    nodes: Mapping[str, Node | None],
-    queues: Mapping[str, Queue | None],
+    nodes: Mapping[str, NodeInfo | None],
+    queues: Mapping[str, QueueInfo | None],
     jobs: Mapping[str, Job | None],
     tasks: Mapping[str, Task | None],
 ) -> set[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
-from hekla.engine.model.node import Node, NodeLoad
+from hekla.engine.model.node import NodeInfo, NodeLoad
 from hekla.engine.state.snapshot import Snapshot
 from hekla.errors import InputError
 from hekla.objects.complaint import Complaint, did_you_mean, quoted, spoken
@@ -38,7 +38,7 @@ LARGEST_FIGURE = 1e12
 
 
 def read_load(
-    settings: Settings, nodes: Collection[Node], now: float, complaints: list[Complaint] | None = None
+    settings: Settings, nodes: Collection[NodeInfo], now: float, complaints: list[Complaint] | None = None
 ) -> Load:
     """The load of the nodes that is known; raises InputError where the source cannot be read.
 
@@ -53,7 +53,7 @@ def read_load(
     return source(settings, nodes, now, [] if complaints is None else complaints)
 
 
-def _annotations(_: Settings, nodes: Collection[Node], now: float, complaints: list[Complaint]) -> Load:
+def _annotations(_: Settings, nodes: Collection[NodeInfo], now: float, complaints: list[Complaint]) -> Load:
     load: Load = {}
     for node in nodes:
         try:
@@ -66,11 +66,13 @@ def _annotations(_: Settings, nodes: Collection[Node], now: float, complaints: l
     return load
 
 
-def _file(settings: Settings, _: Collection[Node], now: float, _complaints: list[Complaint]) -> Load:
+def _file(settings: Settings, _: Collection[NodeInfo], now: float, _complaints: list[Complaint]) -> Load:
     return from_file(_address(settings), now)
 
 
-def _prometheus(settings: Settings, nodes: Collection[Node], now: float, complaints: list[Complaint]) -> Load:
+def _prometheus(
+    settings: Settings, nodes: Collection[NodeInfo], now: float, complaints: list[Complaint]
+) -> Load:
     source = Prometheus(
         _address(settings),
         timeout=seconds_of(settings, "timeout"),
@@ -85,7 +87,7 @@ def _prometheus(settings: Settings, nodes: Collection[Node], now: float, complai
     return load
 
 
-SOURCES: Mapping[str, Callable[[Settings, Collection[Node], float, list[Complaint]], Load]] = {
+SOURCES: Mapping[str, Callable[[Settings, Collection[NodeInfo], float, list[Complaint]], Load]] = {
     ANNOTATIONS: _annotations,
     FILE: _file,
     PROMETHEUS: _prometheus,
@@ -101,7 +103,7 @@ class LoadCache:
         self._load: Load = {}
         self._read_at: float | None = None
 
-    def read(self, nodes: Collection[Node], now: float, complaints: list[Complaint]) -> Load:
+    def read(self, nodes: Collection[NodeInfo], now: float, complaints: list[Complaint]) -> Load:
         if self._is_due(now):
             self._read_at = now
             try:
@@ -129,7 +131,7 @@ def seconds_of(settings: Settings, key: str) -> float:
     return USUAL_SECONDS[key] if seconds is None else seconds
 
 
-def from_annotations(node: Node, now: float) -> NodeLoad | None:
+def from_annotations(node: NodeInfo, now: float) -> NodeLoad | None:
     """What the node's annotations say, in percent; None where they say nothing.
 
     Without `hekla.dev/usage-at` (seconds since 1970) the figures are of this moment.

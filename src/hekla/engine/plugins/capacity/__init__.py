@@ -29,7 +29,7 @@ from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.capacity.entitlements import Claim, Excess, flat_entitlements, tree_entitlements
 from hekla.engine.plugins.queues import (
@@ -112,7 +112,7 @@ class Capacity(Plugin):
     # Orders
 
     @answers(QUEUE_ORDER)
-    def furthest_below_what_it_deserves_first(self, left: Queue, right: Queue) -> float:
+    def furthest_below_what_it_deserves_first(self, left: QueueInfo, right: QueueInfo) -> float:
         """Of queues in different branches the branches are compared where they part."""
         if left.priority != right.priority:
             return right.priority - left.priority
@@ -126,7 +126,7 @@ class Capacity(Plugin):
         return -1.0 if keys[0] < keys[1] else float(keys[0] > keys[1])
 
     @answers(VICTIM_QUEUE_ORDER)
-    def closest_relatives_first(self, left: Queue, right: Queue, preemptor: Queue) -> float:
+    def closest_relatives_first(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
         row_of = self.tree.row_of
         mine, theirs = (
             self.tree.kinship(row_of[queue.name], row_of[preemptor.name]) for queue in (left, right)
@@ -136,11 +136,11 @@ class Capacity(Plugin):
     # Room
 
     @answers(ALLOCATABLE)
-    def stays_within_its_limit(self, queue: Queue, task: Task) -> bool:
+    def stays_within_its_limit(self, queue: QueueInfo, task: Task) -> bool:
         return self._agrees(task.job, closed(queue) or self._too_much(queue, task.vector))
 
     @answers(HEADROOM)
-    def how_many_stay_within_its_limit(self, queue: Queue, task: Task, count: int) -> int:
+    def how_many_stay_within_its_limit(self, queue: QueueInfo, task: Task, count: int) -> int:
         """The queue and all above it must have room for them."""
         if closed(queue) or self._no_place_in(queue):
             return 0
@@ -150,11 +150,11 @@ class Capacity(Plugin):
         return count
 
     @answers(SIMULATE_ALLOCATABLE)
-    def would_stay_within_its_limit(self, queue: Queue, task: Task) -> bool:
+    def would_stay_within_its_limit(self, queue: QueueInfo, task: Task) -> bool:
         return self._agrees(task.job, self._too_much(queue, task.vector))
 
     @answers(PREEMPTIVE)
-    def may_claim_what_it_deserves(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+    def may_claim_what_it_deserves(self, queue: QueueInfo, tasks: Sequence[Task]) -> bool:
         """It, or an ancestor near enough, would hold no more than it deserves of something it asks for."""
         asked: Amounts = np.asarray(sum(task.vector for task in tasks))
         row = self.tree.row_of[queue.name]
@@ -189,12 +189,12 @@ class Capacity(Plugin):
     def _broken(self) -> str:
         return f"the queues are no tree, so nothing is given out: {self.fault}" if self.fault else ""
 
-    def _no_place_in(self, queue: Queue) -> str:
+    def _no_place_in(self, queue: QueueInfo) -> str:
         if not self.tree.is_leaf[self.tree.row_of[queue.name]]:
             return f'queue "{queue.name}" has child queues, and only those take jobs'
         return self._broken()
 
-    def _too_much(self, queue: Queue, asked: Amounts) -> str:
+    def _too_much(self, queue: QueueInfo, asked: Amounts) -> str:
         path = self.tree.paths[self.tree.row_of[queue.name]]
         return self._no_place_in(queue) or self._beyond_limit(path, self.allocated[path] + asked, asked)
 
@@ -288,7 +288,7 @@ class Capacity(Plugin):
         )
 
 
-def closed(queue: Queue) -> str:
+def closed(queue: QueueInfo) -> str:
     return "" if queue.is_open else f'queue "{queue.name}" is not open'
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Counts, Mask, Rows
 from hekla.engine.model.diagnosis import Refusal
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
 from hekla.objects.keys import GPU_INDEX, GPU_MEMORY, GPU_NUMBER, GPU_UNHEALTHY
@@ -138,14 +138,14 @@ def limit(container: Container, resource: str) -> int:
         return 0
 
 
-def card_ids(node: Node) -> list[int]:
+def card_ids(node: NodeInfo) -> list[int]:
     """The ids of the healthy cards."""
     unhealthy = read_ids(node.manifest.metadata.annotations.get(GPU_UNHEALTHY, ""))
     number = node.capacity.get(GPU_NUMBER, 0) // 1000
     return [at for at in range(min(number, MOST_CARDS)) if at not in unhealthy]
 
 
-def memory_per_card(node: Node) -> int:
+def memory_per_card(node: NodeInfo) -> int:
     number = node.capacity.get(GPU_NUMBER, 0) // 1000
     return node.capacity.get(GPU_MEMORY, 0) // 1000 // number if number else 0
 

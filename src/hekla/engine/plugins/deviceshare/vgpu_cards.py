@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.task import Task
 from hekla.errors import InputError
 from hekla.objects.keys import (
@@ -184,7 +184,7 @@ def demand_of(container: Container) -> CardDemand | None:
     )
 
 
-def cards_of(node: Node) -> list[VirtualCard]:
+def cards_of(node: NodeInfo) -> list[VirtualCard]:
     """The cards that a node registers; raises InputError where the annotation cannot be read."""
     text = node.manifest.metadata.annotations.get(VGPU_REGISTER, "")
     if ":" not in text or not all(

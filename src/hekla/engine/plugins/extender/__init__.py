@@ -35,7 +35,7 @@ from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.extender.messages import (
     CallFailed,
@@ -243,7 +243,7 @@ class Extender(Plugin):
         self._call_or(self.arguments.enqueued, {"job": job_document(self.session, job)}, Nothing())
 
     @answers(points.OVERUSED)
-    def has_had_its_share(self, queue: Queue) -> bool:
+    def has_had_its_share(self, queue: QueueInfo) -> bool:
         usual = Overused(not self.arguments.ignorable)
         return self._call_or(self.arguments.overused, {"queue": queue_document(queue)}, usual).overused
 

@@ -23,7 +23,7 @@ import msgspec
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.engine.model.task import Task
 from hekla.errors import HeklaError
@@ -130,7 +130,7 @@ def job_document(session: Session, job: Job) -> Document:
     }
 
 
-def queue_document(queue: Queue) -> Document:
+def queue_document(queue: QueueInfo) -> Document:
     return {"UID": queue.name, "Name": queue.name, "Weight": queue.weight, "Queue": queue.manifest}
 
 

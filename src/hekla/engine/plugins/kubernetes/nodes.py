@@ -8,7 +8,7 @@ import numpy as np
 
 from hekla.engine.ledger.arrays import Counts, Mask, all_of
 from hekla.engine.ledger.labels import LabelColumn, NodeLabels
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.task import Task
 from hekla.lazy import lazy
 from hekla.objects.node import Taint
@@ -157,7 +157,7 @@ def spelled(taint: Taint) -> str:
 class NodeTaints:
     """The taints of all nodes, as a few distinct sets and the number of each node's set."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[NodeInfo]) -> None:
         number_of: dict[tuple[Taint, ...], int] = {}
         numbers = [number_of.setdefault(node.manifest.spec.taints, len(number_of)) for node in nodes]
         self._sets = list(number_of)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Counts, Floats, Mask
-from hekla.engine.model.node import Node
+from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.class_memory import ClassMemory
 from hekla.engine.plugins.kubernetes.pod_affinity import (
@@ -89,7 +89,7 @@ def stretched(raw: Counts, among: Mask) -> Floats | None:
 class NodeImages:
     """Which images are on which nodes."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[NodeInfo]) -> None:
         self._count = len(nodes)
         self._size_of: dict[str, int] = {}
         self._rows_of: dict[str, list[int]] = {}

@@ -26,7 +26,7 @@ from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.demand import elastic, less_gated, minimum_of, sum_of, waiting_demand
 from hekla.engine.model.job import Job
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task, wanted_of
 from hekla.engine.plugins.proportion.accounts import (
@@ -81,18 +81,18 @@ class Proportion(Plugin):
             account.inqueue += waiting
 
     @answers(QUEUE_ORDER)
-    def furthest_below_its_part_first(self, left: Queue, right: Queue) -> float:
+    def furthest_below_its_part_first(self, left: QueueInfo, right: QueueInfo) -> float:
         if left.priority != right.priority:
             return right.priority - left.priority
         mine, theirs = self.accounts[left.name].share, self.accounts[right.name].share
         return (mine > theirs) - (mine < theirs)
 
     @as_key(furthest_below_its_part_first)
-    def part_it_holds(self, queue: Queue) -> tuple[int, float]:
+    def part_it_holds(self, queue: QueueInfo) -> tuple[int, float]:
         return -queue.priority, self.accounts[queue.name].share
 
     @answers(OVERUSED)
-    def has_all_it_deserves(self, queue: Queue) -> bool:
+    def has_all_it_deserves(self, queue: QueueInfo) -> bool:
         account = self.accounts[queue.name]
         if not account.is_overused:
             return False
@@ -101,33 +101,33 @@ class Proportion(Plugin):
         return True
 
     @answers(ALLOCATABLE)
-    def stays_within_its_part(self, queue: Queue, task: Task) -> bool:
+    def stays_within_its_part(self, queue: QueueInfo, task: Task) -> bool:
         return self._is_open(queue, task.job) and self._may_take(queue, task.vector, task.job)
 
     @answers(HEADROOM)
-    def how_many_stay_within_its_part(self, queue: Queue, task: Task, count: int) -> int:
+    def how_many_stay_within_its_part(self, queue: QueueInfo, task: Task, count: int) -> int:
         account = self.accounts[queue.name]
         if not queue.is_open:
             return 0
         return how_many(account.held, account.deserved, task.shape.wanted, count)
 
     @answers(SIMULATE_ALLOCATABLE)
-    def would_stay_within_its_part(self, queue: Queue, task: Task) -> bool:
+    def would_stay_within_its_part(self, queue: QueueInfo, task: Task) -> bool:
         return self._may_take(queue, task.vector, task.job)
 
     @answers(PREEMPTIVE)
-    def may_claim_its_part(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+    def may_claim_its_part(self, queue: QueueInfo, tasks: Sequence[Task]) -> bool:
         asked, job = tasks[0].vector, tasks[0].job
         for task in tasks[1:]:
             asked = asked + task.vector
         return self._is_open(queue, job) and self._may_take(queue, asked, job)
 
-    def _is_open(self, queue: Queue, job: str) -> bool:
+    def _is_open(self, queue: QueueInfo, job: str) -> bool:
         if not queue.is_open:
             self.session.trace.of_job(job, f'queue "{queue.name}" is not open', speaker=self.name)
         return queue.is_open
 
-    def _may_take(self, queue: Queue, asked: Amounts, job: str) -> bool:
+    def _may_take(self, queue: QueueInfo, asked: Amounts, job: str) -> bool:
         account = self.accounts[queue.name]
         if how_many(account.held, account.deserved, wanted_of(asked, self.pods), 1):
             return True

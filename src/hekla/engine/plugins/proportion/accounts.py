@@ -11,7 +11,7 @@ import numpy as np
 
 from hekla.engine.ledger.arrays import Amounts, Floats
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
-from hekla.engine.model.queue import Queue
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.plugins.queues import (
     UNLIMITED,
     beside_guarantees,
@@ -43,7 +43,7 @@ class Bounds:
 class QueueAccount:
     """One queue's numbers, each (R,); plain ones where they are asked for at every turn."""
 
-    queue: Queue
+    queue: QueueInfo
     bounds: Bounds
     held: list[int]
     request: Amounts
@@ -92,7 +92,9 @@ def bounds_of_queues(state: LiveState) -> dict[str, Bounds]:
     }
 
 
-def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amounts, axis: Axis) -> Bounds:
+def bounds_of(
+    queue: QueueInfo, guarantee: Amounts, guaranteed: Amounts, total: Amounts, axis: Axis
+) -> Bounds:
     limit = beside_guarantees(total, guaranteed, guarantee)
     capability = capability_of(axis.vector(queue.capability), axis.named(queue.capability))
     if queue.capability:
@@ -107,7 +109,7 @@ def bounds_of(queue: Queue, guarantee: Amounts, guaranteed: Amounts, total: Amou
     return Bounds(guarantee, capability, limit, ceiling, floor=guarantee.astype(np.float64).tolist())
 
 
-def open_account(queue: Queue, bounds: Bounds, quiescent: Sums) -> QueueAccount:
+def open_account(queue: QueueInfo, bounds: Bounds, quiescent: Sums) -> QueueAccount:
     return QueueAccount(
         queue,
         bounds,
