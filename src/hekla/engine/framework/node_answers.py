@@ -73,6 +73,8 @@ class NodeAnswers:
             sorted_by_scope(group) for _, group in groupby(filters, key=lambda handler: handler.plugin.name)
         ]
         """By plugin."""
+        self.row_filters = [ask for plugin in self.filters for ask in plugin.by_row]
+        self.filters_anew = [ask for plugin in self.filters for ask in plugin.anew]
         reduces = dispatch.handlers(NODE_ORDER_REDUCE)
         reducing = list(dict.fromkeys(one.plugin for one in reduces))
         scores = _concerning(dispatch.handlers(NODE_ORDER), task)

@@ -103,23 +103,20 @@ class TaskClass:
             is_open = np.ones(len(fits_now), dtype=np.bool_)
         else:
             is_open = self._allowed[states.rows].copy()
-        for plugin in answers.filters:
-            for ask in plugin.by_row:
-                for refusal in ask(task, states) or ():
-                    is_open &= ~refusal.nodes
-        order, batch = [
-            _at(static, states.rows) + total([ask(task, states) for ask in part.by_row])
-            for static, part in zip(self._static, (answers.order, answers.batch), strict=True)
-        ]
+        for ask in answers.row_filters:
+            for refusal in ask(task, states) or ():
+                is_open &= ~refusal.nodes
+        order, batch = (_at(static, states.rows) for static in self._static)
+        order = order + total([score(task, states) for score in answers.order.by_row])
+        batch = batch + total([score(task, states) for score in answers.batch.by_row])
         return Evaluation(fits_now, fits_later, is_open, order, batch)
 
     def open_to(self, task: Task) -> Mask:
         """Nodes that no filter refuses just now, whatever their room; do not change the mask."""
         is_open = self.is_open
-        for plugin in self._answers.filters:
-            for ask in plugin.anew:
-                for refusal in ask(task) or ():
-                    is_open = is_open & ~refusal.nodes
+        for ask in self._answers.filters_anew:
+            for refusal in ask(task) or ():
+                is_open = is_open & ~refusal.nodes
         return is_open
 
     def scores_of(self, task: Task, among: Mask) -> Floats:
@@ -139,7 +136,7 @@ class TaskClass:
         """Nodes that an eviction might open; do not change the mask."""
         nodes, pods, seen = self._session.nodes, self._session.pods, self._curable_seen
         self._curable_seen = nodes.journal.now
-        if seen < 0 or any(plugin.anew for plugin in self._answers.filters):
+        if seen < 0 or self._answers.filters_anew:
             self._curable = self._curable_in(NodeStates(nodes, pods), task)
         elif seen != nodes.journal.now and len(rows := nodes.journal.since(seen)):
             self._curable[rows] = self._curable_in(NodeStates(nodes, pods, rows), task)
