@@ -112,7 +112,7 @@ def _advice(eviction: Eviction, tiers: Mapping[int, Sequence[str]]) -> str:
     if len(sparing) <= 2 and len(tiers) > 1:
         ways.append("put them into one tier" + (f", {listed(others, 'and')} first" if others else ""))
     elif len(sparing) <= 2:
-        ways.append(f"put {listed(others, 'and')} before the others")
+        ways.append(f"put {listed(others, 'and')} before the other plugins")
     if eviction.has_mode:
         ways.append(f"set victimMode: intersectAll for {eviction.action}")
     return ", or ".join(ways) or "leave one of them out"

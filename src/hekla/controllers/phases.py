@@ -157,16 +157,16 @@ def end_when_gone(_job: VolcanoJob, status: JobStatus) -> JobStatus:
 
 
 class Scope(Enum):
-    """Whom an action kills."""
+    """Which pods an action kills."""
 
-    NOBODY = auto()
+    NONE = auto()
     TARGETS = auto()
-    EVERYBODY = auto()
+    ALL = auto()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How an action is carried out: whom it kills, what it spares, and the rule that comes after."""
+    """How an action is carried out: which pods it kills, what it spares, and the rule that comes after."""
 
     scope: Scope
     rule: Rule
@@ -177,30 +177,30 @@ def plan_for(job: VolcanoJob, action: str, *, resume_is_retry: bool = True) -> P
     """The row and column of the table: what the action means in the Job's phase."""
     phase = phase_of(job.status)
     if action == Action.RESUME and phase in (Phase.ABORTING, Phase.ABORTED):
-        return Plan(Scope.EVERYBODY, restart if resume_is_retry else resume_for_free)
+        return Plan(Scope.ALL, restart if resume_is_retry else resume_for_free)
     if phase in END_OF:
-        return Plan(Scope.EVERYBODY, end_when_gone)
+        return Plan(Scope.ALL, end_when_gone)
     if phase in FINISHED or phase == Phase.ABORTED:
-        return Plan(Scope.EVERYBODY, keep)
+        return Plan(Scope.ALL, keep)
     if action in WAY_OUT:
-        # Volcano forgets these while a Job restarts; whoever wants a Job stopped means it then, too.
-        return Plan(Scope.EVERYBODY, enter(WAY_OUT[Action(action)]))
+        # Volcano forgets these while a Job restarts; a user who wants a Job stopped means it then, too.
+        return Plan(Scope.ALL, enter(WAY_OUT[Action(action)]))
     if phase == Phase.RESTARTING:
         return _plan_while_restarting(job, action)
     if action == Action.RESTART:
-        return Plan(Scope.EVERYBODY, restart, spares_finished=is_last_retry(job))
+        return Plan(Scope.ALL, restart, spares_finished=is_last_retry(job))
     if action in TARGETED:
         return Plan(Scope.TARGETS, restart)
     rule = start_when_enough_run if phase == Phase.PENDING else finish_when_all_ended
-    return Plan(Scope.NOBODY, rule)
+    return Plan(Scope.NONE, rule)
 
 
 def _plan_while_restarting(job: VolcanoJob, action: str) -> Plan:
     if action == Action.SYNC:
-        return Plan(Scope.NOBODY, queue_again_when_gone)
+        return Plan(Scope.NONE, queue_again_when_gone)
     if action in TARGETED:
         return Plan(Scope.TARGETS, queue_again_when_gone)
-    return Plan(Scope.EVERYBODY, queue_again_when_gone, spares_finished=is_last_retry(job))
+    return Plan(Scope.ALL, queue_again_when_gone, spares_finished=is_last_retry(job))
 
 
 def counted(status: JobStatus, pods: Iterable[Pod], terminating: int) -> JobStatus:

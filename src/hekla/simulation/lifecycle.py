@@ -68,7 +68,7 @@ class PodLifecycle:
 
     @property
     def heed_everything(self) -> bool:
-        """Whether somebody waits for whatever happens next, or the configuration does."""
+        """Whether a job waits for any event, or the configuration acts on every one."""
         return bool(self._restless) or self._is_watchful
 
     def stir(self) -> None:
@@ -140,7 +140,7 @@ class PodLifecycle:
     # Decisions
 
     def begin_decisions(self) -> None:
-        """A cycle has seen what the one before it started: whoever runs by now is known to."""
+        """A cycle has seen what the one before it started: pods that run by now are known to."""
         self._unconfirmed.clear()
         now = self._agenda.moment
         scheduled = Condition(type="PodScheduled", status="True", last_transition_time=now)
@@ -204,7 +204,7 @@ class PodLifecycle:
                 self._make_pods(job)
 
     def confirm(self) -> None:
-        """Write what a cycle would have written that was left out because nobody waited."""
+        """Write what a cycle would have written that was left out because no job waited."""
         for job in self._unconfirmed:
             if job.group is not None and self.jobs.get(job.key) is job and job.running:
                 status = replace(job.group.status, phase=RUNNING, running=job.running, succeeded=job.done)

@@ -31,10 +31,10 @@ from hekla.simulation.workloads import NodeDrains, NodeFails, NodesAdded, Submis
 M = TypeVar("M", bound=Manifest)
 
 WATCHFUL_ACTIONS = frozenset({"shuffle"})
-"""Actions that move running pods although nobody waits."""
+"""Actions that move running pods although no job waits."""
 
 PLACING_ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
-"""Actions that evict nothing. Beside others a quiet cycle leaves out a few nominations, which move starts."""
+"""Actions that evict nothing. Beside one that does, a quiet cycle misses nominations, which moves starts."""
 
 TIMELY_PLUGINS = frozenset({"cdp", "rescheduling", "sla", "tdm", "usage"})
 """Plugins that change their minds although nothing has happened."""
@@ -56,7 +56,7 @@ class Progress:
 
 
 class Stopped(Exception):
-    """Somebody asked the simulation to end."""
+    """The simulation was asked to end."""
 
 
 class Simulation:
@@ -302,7 +302,7 @@ def simulate(
 
 
 def _nap(conf: Conf, options: Options) -> float:
-    """How long nobody is asked while nothing happens: some plugins change their minds with time alone."""
+    """The longest time without a cycle: answers of some plugins change with time alone."""
     acts_on_time = any(entry.name in TIMELY_PLUGINS for entry in conf.plugins)
     return min(options.longest_nap, NAP * options.period if acts_on_time else math.inf)
 

@@ -40,7 +40,7 @@ class Found:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """What comes first: a start at once, nobody's loss, a small change."""
+        """What comes first: a start at once, no lost pods, a small change."""
         trial = self.trial
         return (
             trial.start is not Start.NOW,
@@ -189,7 +189,7 @@ def joined(first: Change | None, second: Change) -> Change:
 
 
 MINIMUM_COST = 0.5
-"""A smaller minimum gives up less than pods do: the others may still come later."""
+"""A smaller minimum gives up less than pods do: the other pods may still come later."""
 
 _GI, _MI = 1024**3, 1024**2
 

@@ -1,4 +1,4 @@
-"""Room: what was free on which node at chosen moments, and for whom that was enough.
+"""Room: what was free on which node at chosen moments, and which pods it was enough for.
 
 By amounts alone: taints, affinity and topology are not known to a run.
 """
@@ -23,7 +23,7 @@ SHAPES_IN_MIX = 16
 
 @dataclass(frozen=True)
 class BesideRoom:
-    """How long gangs waited for their first start while at least one of their pods had room somewhere."""
+    """How long gangs waited for their first start while at least one of their pods fitted some node."""
 
     seconds: Floats
     """(J,) per job; 0 for jobs whose gang is a single pod"""
@@ -82,7 +82,7 @@ def _fits_somewhere(run: Run, moments: Floats, shapes: Amounts, present: Mask) -
     return fits
 
 
-def splinters(run: Run, moments: Floats, *, comparisons: int = COMPARISONS) -> tuple[Floats, Floats]:
+def fragments(run: Run, moments: Floats, *, comparisons: int = COMPARISONS) -> tuple[Floats, Floats]:
     """(T, R) What was idle and of no use to a pod of the mix, and all that was idle, at these moments.
 
     The mix are the pods of the run: for each resource those that ask for it, each kind by its number. What

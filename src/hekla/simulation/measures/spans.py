@@ -160,7 +160,7 @@ class Chains:
 
 
 def chains(run: Run) -> Chains:
-    """The evictions that name whom they were for, ordered into chains."""
+    """The evictions that name the job they were for, ordered into chains."""
     pod_runs = run.pod_runs
     favours = np.flatnonzero(
         (pod_runs.ending == Ending.EVICTED) & (pod_runs.beneficiary >= 0) & (pod_runs.job >= 0)

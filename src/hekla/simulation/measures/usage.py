@@ -16,7 +16,7 @@ import numpy as np
 
 from hekla.engine.model.resources import PODS
 from hekla.errors import InputError
-from hekla.simulation.measures.room import splinters
+from hekla.simulation.measures.room import fragments
 from hekla.simulation.measures.spans import (
     Mask,
     Rows,
@@ -117,9 +117,9 @@ class UseSeries(Series):
 
 
 def use_over_time(run: Run, buckets: int = 400) -> UseSeries:
-    """What was used by each queue, what was there, and how much of the rest was in splinters."""
+    """What was used by each queue, the capacity, and how much of the idle rest was fragmented."""
     edges = edges_of(run, buckets)
-    stuck, idle = splinters(run, (edges[:-1] + edges[1:]) / 2)
+    stuck, idle = fragments(run, (edges[:-1] + edges[1:]) / 2)
     return UseSeries(edges, used_by_queue(run, edges), capacity(run, edges), ratio(stuck, idle, np.nan))
 
 
@@ -239,7 +239,7 @@ def equal_part(demand: Floats) -> Floats:
 def jain(values: Floats) -> Floats:
     """Jain's index along the last axis: 1 where all are equal, 1/n where one has everything.
 
-    NaNs do not take part. Where everybody has nothing all are equal; of nobody it is NaN.
+    NaNs do not take part. Where all values are 0 they are equal; of no values it is NaN.
     """
     taking_part = (~np.isnan(values)).sum(axis=-1)
     total, squares = np.nansum(values, axis=-1), np.nansum(values**2, axis=-1)
