@@ -1,4 +1,4 @@
-"""Sense: combinations that are well written and yet cannot do what their author hopes for.
+"""Sense: combinations that are well written and yet cannot have the effect they are meant for.
 
 Victims are agreed on tier by tier. The first tier that names one decides alone, so that a plugin is not
 heard where another tier decides; and inside a tier, where two plugins have no victim in common, the next

@@ -200,7 +200,7 @@ class JobController:
         job = world.job(request.job)
         if job is None or job.metadata.deletion_timestamp is not None:
             return []
-        self._timers.hear(request)
+        self._timers.drop_pointless(request)
         answer = answer_to(job, request)
         if answer.delay > timedelta(0):
             return self._wait(job, Timer(now + answer.delay, answer.action, request), answer.delay)

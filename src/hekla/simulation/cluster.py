@@ -171,7 +171,7 @@ class SimulatedCluster:
     def add(self, manifest: Manifest) -> None:
         """Add something that is neither a node nor work."""
         self._live.note(manifest)
-        self._lifecycle.stir()
+        self._lifecycle.mark_changed()
 
     def stamped(self, manifest: M) -> M:
         """The object with a creation time, later than those of all before it."""
@@ -278,7 +278,7 @@ class SimulatedCluster:
         self._lifecycle.lose_node(name)
         self._log.node_down(name, self.now)
         self._live.forget(node)
-        self._lifecycle.stir()
+        self._lifecycle.mark_changed()
 
     def repair_node(self, name: str) -> None:
         self._reasons_down[name] -= 1

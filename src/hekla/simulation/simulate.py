@@ -126,7 +126,7 @@ class Simulation:
         )
 
     def _set_up(self, objects: Sequence[Manifest], dice: Dice, remaining: Remaining) -> None:
-        # Queues have to pass admission; nodes and work have doors of their own.
+        # Queues have to pass admission; nodes and jobs are added elsewhere.
         others = [each for each in objects if not isinstance(each, Queue | Node | Pod | PodGroup)]
         if self._workload.are_manifests:
             self._queues = self._stamped_queues(_all_of(Queue, objects))

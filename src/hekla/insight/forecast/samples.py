@@ -40,7 +40,7 @@ WORTH_PROCESSES = 8.0
 """Seconds of work from which on it pays to start further processes."""
 
 OnSample = Callable[[int], None]
-"""Hears how many samples are done."""
+"""Called with how many samples are done."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ PARTS = 64
 """Steps in which numbers go down together, each by the same part of it."""
 
 OnTry = Callable[[int, str], None]
-"""Hears how many tries there were so far, and what is tried now."""
+"""Called with how many tries there were so far, and what is tried now."""
 
 
 @dataclass(frozen=True)

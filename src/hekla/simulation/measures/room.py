@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hekla.simulation.measures.spans import Mask, Rows, edges_of, ratio, settled, taken_in, totals
+from hekla.simulation.measures.spans import Mask, Rows, edges_of, ratio, taken_in, totals, until_end
 from hekla.simulation.run import Amounts, Floats, Run
 
 COMPARISONS = 60_000_000
@@ -48,7 +48,7 @@ def waited_beside_room(run: Run, moments: int = 500, *, comparisons: int = COMPA
     edges = edges_of(run, affordable(run, len(shapes), moments, comparisons))
     looked_at = (edges[:-1] + edges[1:]) / 2
     first = np.searchsorted(looked_at, jobs.submitted[gangs])
-    until = np.searchsorted(looked_at, settled(run, np.fmin(jobs.started, jobs.finished))[gangs])
+    until = np.searchsorted(looked_at, until_end(run, np.fmin(jobs.started, jobs.finished))[gangs])
     fits = _fits_somewhere(run, looked_at, run.shapes[shapes], _present(first, until, shape, len(edges)))
     before = np.vstack((np.zeros(len(shapes), np.int64), fits.cumsum(axis=0)))
     width = float(edges[1] - edges[0])
@@ -143,9 +143,9 @@ def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask, bool]]:
     free = np.ascontiguousarray(nodes.allocatable.T).copy()
     spans_up = np.zeros(len(nodes.names), np.int64)
     is_up = spans_up > 0
-    gone = _between(settled(run, pod_runs.ended), moments)
+    gone = _between(until_end(run, pod_runs.ended), moments)
     come = _between(pod_runs.began, moments)
-    down = _between(settled(run, nodes.service_ended), moments)
+    down = _between(until_end(run, nodes.service_ended), moments)
     up = _between(nodes.service_began, moments)
     for moment, (began, ended, rises, falls) in enumerate(zip(come, gone, up, down, strict=True)):
         if moment > 0 and not any(map(len, (began, ended, rises, falls))):

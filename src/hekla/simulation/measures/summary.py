@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.simulation.measures.room import fragments, waited_beside_room
-from hekla.simulation.measures.spans import Chains, chains, edges_of, settled, taken_in, totals
+from hekla.simulation.measures.spans import Chains, chains, edges_of, taken_in, totals, until_end
 from hekla.simulation.measures.usage import jain, shares_over_time
 from hekla.simulation.measures.waits import SIZES, Group, groupings, size_classes
 from hekla.simulation.measures.words import HOUR, PARTS, number, plain_amount
@@ -184,7 +184,7 @@ def _part(part: float, whole: float) -> float:
 def available_work(run: Run) -> Floats:
     """(R,) Amount-seconds of nodes in service."""
     nodes = run.nodes
-    seconds = np.maximum(settled(run, nodes.service_ended) - nodes.service_began, 0.0)
+    seconds = np.maximum(until_end(run, nodes.service_ended) - nodes.service_began, 0.0)
     return totals(nodes.service, seconds, len(nodes.names)) @ nodes.allocatable.astype(np.float64)
 
 
@@ -209,7 +209,7 @@ def lost_seconds(run: Run) -> Floats:
 
 
 def _lengths(run: Run) -> Floats:
-    return np.maximum(settled(run, run.pod_runs.ended) - run.pod_runs.began, 0.0)
+    return np.maximum(until_end(run, run.pod_runs.ended) - run.pod_runs.began, 0.0)
 
 
 def _work(run: Run, seconds: Floats) -> Floats:
