@@ -86,7 +86,7 @@ def plugins() -> Iterator[str]:
     """Every built-in plugin: what it wants, what it can be told, what it answers."""
     yield "# Plugins"
     yield (
-        "The plugins that come with hekla. A configuration seats them in tiers and gives them arguments, "
+        "The plugins that come with hekla. A configuration puts them into tiers and gives them arguments, "
         "see [configuration](configuration.md). Plugins of your own are added by `--plugin file.py:Class`, "
         "or by the entry point group `hekla.plugins` of an installed package."
     )

@@ -113,18 +113,19 @@ def forecast(
     conf: AnyConf = None,
     *,
     history: Sequence[Past] = (),
-    rolls: int = 100,
+    samples: int = 100,
     seed: int = 0,
     plugins: Plugins = (),
+    rolls: int | None = None,
     **options: Any,
 ) -> Forecast:
-    """When each job that waits in this state will start."""
+    """When each job that waits in this state will start; `rolls` is an older name of `samples`."""
     registry = registry_with(plugins)
     return forecast_starts(
         _objects(state),
         conf_of(conf, registry),
         history=history,
-        sampling=Sampling(rolls=rolls, seed=seed),
+        sampling=Sampling(rolls=samples if rolls is None else rolls, seed=seed),
         registry=registry,
         **options,
     )

@@ -217,7 +217,7 @@ def drag(page: Any, x: float, y: float, to_x: float, to_y: float) -> None:
     settle(page)
 
 
-def test_a_hundred_thousand_stints_are_drawn_in_less_than_a_tenth_of_a_second(
+def test_a_hundred_thousand_pod_runs_are_drawn_in_less_than_a_tenth_of_a_second(
     opened: Opener, large: Run
 ) -> None:
     assert len(large.pod_runs) > 100_000

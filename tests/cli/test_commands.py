@@ -154,7 +154,7 @@ def test_what_is_wrong_is_said_in_one_line(arguments: list[str], code: int, said
     assert "Traceback" not in told.stderr
 
 
-def test_explain_of_one_job_and_of_a_name_that_nobody_has(manifests: Path) -> None:
+def test_explain_of_one_job_and_of_an_unknown_name(manifests: Path) -> None:
     assert "nothing waits" in hekla("explain", manifests).stdout
     unknown = hekla("explain", manifests, "--job", "nobody")
     assert unknown.returncode == 1

@@ -46,7 +46,7 @@ def assert_harmless(told: Told) -> None:
 
 
 def evil_objects() -> list[Manifest]:
-    """Names, labels, taints, resources and messages that nobody has checked."""
+    """Names, labels, taints, resources and messages that are unchecked."""
     said = Condition(type=f"T{EVIL}", status="True", reason=f"R{EVIL}", message=f"M{EVIL}\nerror: forged")
     waiting = job(f"wait{EVIL}", tasks=2, cpu=99, queue=f"q{EVIL}", resources={f"example.com/r{EVIL}": 1})
     group = replace(waiting.pod_group, status=replace(waiting.pod_group.status, conditions=(said,)))

@@ -210,7 +210,7 @@ def test_priorities_come_from_their_class() -> None:
     assert told(embedded)[0].startswith('pod default/d: spec.priorityClassName: no priority class "absent"')
 
 
-def test_the_default_class_is_for_everybody() -> None:
+def test_the_default_class_is_for_every_pod() -> None:
     usual = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: usual}\n"
     embedded = cluster(usual + "value: 5\nglobalDefault: true\n", pod("a"))
     assert the_pod(embedded, "a").spec.priority == 5
@@ -231,10 +231,10 @@ def test_pods_of_other_schedulers_are_load_only_where_they_sit() -> None:
     assert snapshot.jobs == {}
 
 
-def test_a_pod_that_nobody_schedules_is_told() -> None:
+def test_a_pod_that_no_scheduler_takes_is_told() -> None:
     embedded = cluster("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n")
     assert told(embedded) == [
-        'pod default/p: spec.schedulerName: nobody schedules it; write "volcano" to have it scheduled'
+        'pod default/p: spec.schedulerName: names no scheduler; write "volcano" to have it scheduled'
     ]
 
 

@@ -31,7 +31,7 @@ class Sense:
 
 HIERARCHY = "drf with enableHierarchy cannot be used with proportion; remove one of them"
 SHARING = "capacity and proportion both divide the cluster between queues; remove one of them"
-NOBODY_STARVES = "no plugin can call a job starving; add gang, priority or tdm with enableJobStarving"
+NO_JOB_STARVES = "no plugin can call a job starving; add gang, priority or tdm with enableJobStarving"
 NO_PREEMPTABLE = (
     "no plugin can name victims; "
     "add priority, gang, conformance, drf, tdm, pdb, cdp or extender with enablePreemptable"
@@ -40,7 +40,7 @@ NO_RECLAIMABLE = (
     "no plugin can name victims; "
     "add gang, conformance, proportion, capacity, drf, pdb, cdp or extender with enableReclaimable"
 )
-NOBODY_MOVES = (
+NO_POD_MOVES = (
     "no plugin can name victims; add tdm (with a revocable zone) or rescheduling with enabledVictim"
 )
 NO_LOAD = (
@@ -134,15 +134,15 @@ SENSE = [
         "preempt, gangreclaim",
         ("{name: drf}, {name: conformance}",),
         told=(
-            f"1: actions: preempt can never preempt: {NOBODY_STARVES}",
-            f"1: actions: gangreclaim can never reclaim: {NOBODY_STARVES}",
+            f"1: actions: preempt can never preempt: {NO_JOB_STARVES}",
+            f"1: actions: gangreclaim can never reclaim: {NO_JOB_STARVES}",
         ),
     ),
     Sense(
-        "a plugin whose switch is off makes nobody starve",
+        "a plugin whose switch is off makes no job starve",
         "preempt",
         ("{name: gang, enableJobStarving: false}",),
-        told=(f"1: actions: preempt can never preempt: {NOBODY_STARVES}",),
+        told=(f"1: actions: preempt can never preempt: {NO_JOB_STARVES}",),
     ),
     Sense(
         "without anyone to name victims nothing is ever evicted",
@@ -166,7 +166,7 @@ SENSE = [
     ),
     Sense("one who starves and one who names victims is enough", "preempt", ("{name: tdm}",)),
     Sense(
-        "a gang action needs somebody to name victims, too",
+        "a gang action needs a plugin to name victims, too",
         "gangpreempt",
         ("{name: tdm}",),
         told=(
@@ -180,7 +180,7 @@ SENSE = [
         (f"{GANG_WITHOUT_VICTIMS}, {{name: extender, arguments: {{extender.preemptableVerb: p}}}}",),
     ),
     Sense(
-        "an extender without a verb names nobody",
+        "an extender without a verb names no victim",
         "preempt",
         (f"{GANG_WITHOUT_VICTIMS}, {{name: extender}}",),
         told=(f"1: actions: preempt can never preempt: {NO_PREEMPTABLE}",),
@@ -231,21 +231,21 @@ SENSE = [
         ),
     ),
     Sense(
-        "in one tier, a gang action goes wrong where one who spares nobody stands last",
+        "in one tier, a gang action goes wrong where a plugin that spares no pod stands last",
         "gangreclaim",
         ("{name: conformance}, {name: capacity}, {name: gang}",),
         told=(
             "3: tiers[0].plugins[0]: gangreclaim may evict pods that conformance (system pods) and capacity "
             "(queues within what they deserve) spare: conformance, capacity and gang in tiers[0] answer "
             "unified evictable, and where two of them have no victim in common, the next one starts afresh; "
-            "put gang before the others",
+            "put gang before the other plugins",
         ),
     ),
     Sense(
         "shuffle without anyone to name victims is told",
         "shuffle",
         ("{name: gang}, {name: tdm}, {name: pdb, enabledVictim: false}",),
-        told=(f"1: actions: shuffle can never move anything: {NOBODY_MOVES}",),
+        told=(f"1: actions: shuffle can never move anything: {NO_POD_MOVES}",),
     ),
     Sense(
         "shuffle with pdb moves every pod that no budget keeps, which is told",
@@ -309,7 +309,7 @@ SENSE = [
         more=RESERVED.format(""),
         told=(
             "5: configurations[0]: kubeBatchBackfillEnable gives nothing but places of jobs that wait for "
-            f"pods on their way out: no others are held; {HOLD_IT}",
+            f"pods on their way out: no other place is held; {HOLD_IT}",
         ),
     ),
     Sense(
@@ -340,7 +340,7 @@ SENSE = [
         more=RESERVED.format(""),
     ),
     Sense(
-        "a configuration nobody reads is told",
+        "a configuration no action reads is told",
         "allocate",
         more="configurations:\n- name: preempt\n",
         told=('5: configurations[0]: arguments for "preempt", which is not among the actions',),

@@ -135,7 +135,7 @@ class LittleCluster:
         self._change_pod(before, replace(before, status=replace(before.status, container_statuses=statuses)))
 
     def evict(self, name: str) -> None:
-        """Someone other than the controller deletes a pod."""
+        """A client other than the controller deletes a pod."""
         self._delete_pod(self.pods_by_key[f"default/{name}"])
         self.tell(list)
 

@@ -77,7 +77,7 @@ def test_a_pod_counts_init_containers_sidecars_and_overhead():
     assert usage_of(pod_level)["cpu"] == Decimal("2.25")
 
 
-def test_resources_nobody_knows_are_not_counted():
+def test_unknown_resources_are_not_counted():
     usage = usage_of(template({"hugepages-2Mi": "4Mi", "storage": 1, "kubernetes.io/x": 1}).spec)
     assert set(usage) == {"count/pods", "pods", "hugepages-2Mi", "requests.hugepages-2Mi"}
 

@@ -285,7 +285,7 @@ def test_a_task_waits_for_those_it_depends_on(iteration, done, starts):
     assert ("train-c-0" in cluster.pod_phases()) is starts
 
 
-def test_a_dependency_nobody_knows_is_never_ready():
+def test_an_unknown_dependency_is_never_ready():
     cluster = LittleCluster()
     cluster.submit(job("train", task("a", 1, depends_on=DependsOn(name=("ghost",)))))
     cluster.move_group("Inqueue")

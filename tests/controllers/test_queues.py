@@ -58,7 +58,7 @@ def test_a_queue_is_filled_in():
         ("half a gpu", {"capability": {"nvidia.com/gpu": "500m"}}, ["spec.capability[nvidia.com/gpu]"]),
         ("no quantity", {"deserved": {"cpu": "lots"}}, ["spec.deserved[cpu]"]),
         (
-            "a guarantee nobody deserves",
+            "a guarantee no queue deserves",
             {"guarantee": Guarantee(resource={"cpu": 1})},
             ["spec.deserved[cpu]"],
         ),
@@ -255,7 +255,7 @@ def test_a_sync_that_changes_nothing_says_nothing():
     assert sync_queue("q", known, {"q": 3}) == []
 
 
-def test_a_state_nobody_knows_is_told():
+def test_an_unknown_state_is_told():
     known = tree(queue("q", state="Ajar"))
     [event] = sync_queue("q", known, {})
     assert 'no queue state "Ajar"' in event.message

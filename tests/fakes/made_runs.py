@@ -178,7 +178,7 @@ def run_of(story, end, random, submitted, count, size, length, nodes, until, see
             requests=shapes[size] * count[:, None],
             shape=size.astype(np.int32),
         ),
-        pod_runs=stints_of(story),
+        pod_runs=pod_runs_of(story),
         nodes=nodes_of(nodes, end, submitted[-1]),
         samples=samples_of(end, len(queues), nodes),
         notes=["run times were taken from the trace, requests were rounded to whole GPUs"],
@@ -197,7 +197,7 @@ def column(values: dict[int, float], size: int, missing: float = np.nan) -> np.n
     return full
 
 
-def stints_of(story: Story) -> PodRuns:
+def pod_runs_of(story: Story) -> PodRuns:
     rows = sorted(story.pod_runs, key=lambda row: row[5])
     job, pod, shape, node, began, ended, ending, kept, beneficiary = (
         (np.array(part) for part in zip(*rows, strict=True)) if rows else (np.zeros(0) for _ in range(9))

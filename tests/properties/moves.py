@@ -18,7 +18,7 @@ EVICTABLE = (Status.BOUND, Status.RUNNING)
 
 @dataclass(frozen=True)
 class Move:
-    """A task by number, a node by number, and whether a waiting task is placed or only promised room."""
+    """A task by number, a node by number, and whether a waiting task is placed or only pipelined."""
 
     task: int
     node: int

@@ -144,7 +144,7 @@ def decided(cluster: RandomCluster, conf: Conf) -> list[Decision]:
 
 
 @given(clusters(places=CROWDED), confs(actions=EVICTING, always=("priority", "conformance")))
-def test_nobody_is_evicted_for_a_job_that_is_not_promised_the_room(
+def test_no_pod_is_evicted_for_a_job_that_is_not_promised_the_room(
     cluster: RandomCluster, conf: Conf
 ) -> None:
     report = cluster.cycle(conf)
@@ -191,7 +191,7 @@ def test_what_may_not_be_evicted_is_not(cluster: RandomCluster) -> None:
 
 
 @given(clusters(), confs(actions=PLACING))
-def test_placing_evicts_nobody(cluster: RandomCluster, conf: Conf) -> None:
+def test_placing_evicts_no_pod(cluster: RandomCluster, conf: Conf) -> None:
     assert not evictions(cluster.cycle(conf))
 
 

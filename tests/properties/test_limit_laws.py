@@ -1,4 +1,4 @@
-"""Queues never grow beyond what they may hold, whoever does the placing."""
+"""Queues never grow beyond what they may hold, whichever action does the placing."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def candidates(session: Session, point: Point, task: Task) -> list[Task]:
 
 
 def go_on(session: Session, initiator: Task, chosen: Sequence[int]) -> None:
-    """Other jobs lose tasks on other nodes, and the rest of the job is promised room."""
+    """Other jobs lose tasks on other nodes, and the rest of the job is pipelined."""
     statement = session.statement()
     leaving = [task for task in others_than(session, initiator.job) if task.node != 0]
     for at in {number % len(leaving) for number in chosen if leaving}:

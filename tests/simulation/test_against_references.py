@@ -41,11 +41,11 @@ QUEUES = tuple(Queue(metadata=ObjectMeta(name=name)) for name in ("q1", "q2"))
 CPUS = 4
 
 
-# A node, a queue, and whoever comes first
+# A node, a queue, and the job that comes first
 
 
 def first_come_first_served(jobs: Sequence[Submission]) -> dict[str, tuple[float, float]]:
-    """Each second, in order of arrival, whoever fits on the one node starts."""
+    """Each second, in order of arrival, every job that fits on the one node starts."""
     waiting = list(jobs)
     running: list[tuple[float, int]] = []
     times: dict[str, tuple[float, float]] = {}
@@ -76,7 +76,7 @@ arrivals = st.lists(
 
 @examples(0.8)
 @given(arrivals)
-def test_on_one_node_whoever_comes_first_and_fits_starts(rows):
+def test_on_one_node_the_first_job_that_fits_starts(rows):
     jobs = [
         job(f"j{i:02}", at, lasts, pods=pods, cpu=cpu)
         for i, (at, lasts, pods, cpu) in enumerate(sorted(rows))

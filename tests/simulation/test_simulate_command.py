@@ -144,7 +144,7 @@ def test_a_place_that_takes_no_results_is_told_before_anything_runs(work, option
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "-5s", "1e15", "999999999999h", "soon", "1d2d"])
 @pytest.mark.parametrize("option", ["--period", "--until", "--grace", "--start-seconds"])
-def test_a_span_that_nobody_means_is_a_wrong_call(work, option, value):
+def test_a_span_beyond_all_measure_is_a_wrong_call(work, option, value):
     result = called(work, f"{option}={value}")
     assert result.exit_code == 2
     assert f'"{value}" is' in result.stderr

@@ -178,7 +178,7 @@ STORIES = [
         expect={"a": {"n1": 1}},
     ),
     Story(
-        "without nodes everybody waits",
+        "without nodes every job waits",
         jobs=[job("a", tasks=2, cpu=1), job("b", best_effort=1, tasks=0)],
         expect={"a": "pending", "b": "pending"},
     ),

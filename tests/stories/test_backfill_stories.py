@@ -73,7 +73,7 @@ STORIES = [
         expect={"idle": {"n1": 2}},
     ),
     Story(
-        "each task is on its own: without gang one failure stops nobody",
+        "each task is on its own: without gang one failure stops no other task",
         nodes=[node("n1", cpu=1)],
         jobs=[job("a", tasks=0, best_effort=1), job("b", tasks=1, cpu=4)],
         tiers=("priority",),

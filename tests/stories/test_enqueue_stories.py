@@ -38,7 +38,7 @@ STORIES = [
         expect={"large": "Pending", "small": "Inqueue"},
     ),
     Story(
-        "without a plugin that votes everybody is admitted",
+        "without a plugin that votes every job is admitted",
         nodes=[node("n1", cpu=1)],
         jobs=[waiting("large", 900)],
         tiers=("gang",),

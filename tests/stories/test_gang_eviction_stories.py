@@ -72,7 +72,7 @@ STORIES = [
     WORKED_PREEMPT,
     replace(
         WORKED_PREEMPT,
-        title="where gangs may not be broken and spare tasks do not suffice, nobody goes",
+        title="where gangs may not be broken and spare tasks do not suffice, no task goes",
         configurations=SAFE_ONLY,
         expect={"b": "running", "c": "running", "a": "pending"},
     ),
@@ -146,7 +146,7 @@ STORIES = [
     ),
     Story("a bound task may be preempted too", **duel(tasks=1, bound={"n1": 1}), expect=evicted("b-0")),
     Story(
-        "idle room does not help where nobody can be evicted, as in Volcano",
+        "idle room does not help where no task can be evicted, as in Volcano",
         nodes=[node("n1", cpu=4)],
         jobs=[job("a", tasks=2, cpu=1, priority=HIGH)],
         tiers=GANG,

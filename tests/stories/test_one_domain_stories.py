@@ -305,7 +305,7 @@ def test_with_topology_jobs_preempt_evicts_inside_one_domain(wish: tuple[str, in
     assert story.play() == {"lo": {"evicted": ["lo-0", "lo-1"]}, "train": {"pipelined": {"n1": 2}}}
 
 
-def test_with_topology_jobs_preempt_evicts_nobody_for_a_gang_that_fits_no_domain() -> None:
+def test_with_topology_jobs_preempt_evicts_no_task_for_a_gang_that_fits_no_domain() -> None:
     assert preempting(takes_topology_jobs=True, tasks=3).play() == {"lo": "running", "train": "pending"}
 
 

@@ -214,7 +214,7 @@ CRITICAL = {"pod_priority_class": "system-node-critical"}
     ids=["preempt", "reclaim"],
 )
 def test_victim_mode(action: str, story: Story) -> None:
-    """By tiers the first that names somebody decides; otherwise the second tier spares system pods."""
+    """By tiers the first that names a task decides; otherwise the second tier spares system pods."""
     assert story.play() == EVICTED
     assert with_options(story, action, victimMode="tiers").play() == EVICTED
     assert with_options(story, action, victimMode="intersectAll").play() == UNTOUCHED

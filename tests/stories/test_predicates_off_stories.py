@@ -29,7 +29,7 @@ STORIES = [
     ),
     Story("nor is one of no size", nodes=ROOM, jobs=[job("a")], conf=BLIND, expect={"a": "pending"}),
     Story(
-        "nobody is evicted for a task that would not be placed",
+        "no pod is evicted for a task that would not be placed",
         nodes=[node("n1", cpu=4)],
         jobs=[
             job("low", cpu=4, running={"n1": 1}, min_available=0),

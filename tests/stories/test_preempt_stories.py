@@ -46,7 +46,7 @@ STORIES = [
         },
     ),
     Story(
-        "only the surplus of gangs may go; since that is not enough, nobody is evicted",
+        "only the surplus of gangs may go; since that is not enough, no task is evicted",
         **TWO_VICTIM_JOBS,
         tiers=SPARES_GANGS,
         expect={"b": "running", "c": "running", "a": "pending"},
@@ -77,7 +77,7 @@ STORIES = [
         expect=UNTOUCHED,
     ),
     Story(
-        "a task with policy Never preempts nobody",
+        "a task with policy Never preempts no task",
         nodes=[node("n1", cpu=1)],
         jobs=[
             job("low", tasks=1, cpu=1, running={"n1": 1}, priority=LOW),
@@ -87,7 +87,7 @@ STORIES = [
         expect=UNTOUCHED,
     ),
     Story(
-        "where nobody has an opinion on starving, nobody preempts",
+        "where no plugin has an opinion on starving, no job preempts",
         **duel(),
         tiers=("conformance",),
         expect=UNTOUCHED,
@@ -121,7 +121,7 @@ STORIES = [
         expect={"a": {"evicted": ["a-0"], "pipelined": {"n1": 1}}},
     ),
     Story(
-        "a task that asks for nothing evicts nobody who does",
+        "a task that asks for nothing evicts no task that does",
         nodes=[node("n1", cpu=1, pods=1)],
         jobs=[
             job("low", cpu=1, running={"n1": 1}, priority=LOW),

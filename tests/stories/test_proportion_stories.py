@@ -74,7 +74,7 @@ def test_weight_zero_gets_only_what_is_guaranteed() -> None:
     ]
 
 
-def test_nobody_deserves_what_the_cluster_does_not_have() -> None:
+def test_no_queue_deserves_what_the_cluster_does_not_have() -> None:
     assert divided([0], account([5000])) == [[0.0]]
 
 
@@ -194,7 +194,7 @@ ENQUEUE = [
         },
     ),
     Story(
-        "a closed queue admits nobody who asks",
+        "a closed queue admits no job that asks",
         nodes=[node("n1", cpu=8)],
         queues=[queue("default", state="Closed")],
         jobs=[job("a", tasks=1, cpu=1, phase="Pending", min_resources={"cpu": 1})],

@@ -99,7 +99,7 @@ STORIES = [
         **clash(ANY_VICTIM, UNTOUCHED, owner=borrower(queue="q1")),
     ),
     Story(
-        "a gang that cannot be completed evicts nobody",
+        "a gang that cannot be completed evicts no task",
         **clash((*ANY_VICTIM[:0], "priority, gang, conformance"), UNTOUCHED, taker=starving(tasks=3)),
     ),
     Story(

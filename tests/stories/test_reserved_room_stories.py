@@ -103,7 +103,7 @@ STORIES = [
         expect={"a": {"held": {"n1": 1}}, "b": "pending"},
     ),
     told(
-        "one that is only promised room gives nothing either",
+        "one that is only pipelined gives nothing either",
         pod("old", on="n1", cpu=2, is_leaving=True),
         job("a", tasks=2, cpu=1),
         job("b", cpu=2),
@@ -245,7 +245,7 @@ def test_reserved_room(story: Story) -> None:
     assert story.play() == story.expect
 
 
-def test_nobody_is_evicted_for_it() -> None:
+def test_no_task_is_evicted_for_it() -> None:
     story = told("a", holder(), job("b", cpu=2), expect={})
     assert not [d for d in story.cycle().decisions if isinstance(d, Evict)]
 

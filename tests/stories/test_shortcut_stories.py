@@ -126,7 +126,7 @@ def test_supposing_evictions_does_not_change_who_would_go_next() -> None:
 
 def test_without_gang_a_domain_too_small_for_all_takes_what_it_can() -> None:
     story = Story(
-        "nobody insists on the minimum",
+        "no plugin insists on the minimum",
         nodes=[node("n1", cpu=4)],
         jobs=[job("j", tasks=3, cpu=2, min_available=3, topology=("hard", 2))],
         actions="allocate",
@@ -182,10 +182,10 @@ def test_a_device_deserved_with_nought_is_no_measure_of_excess(gpus: dict[str, i
     assert [task.status.name for task in story.cycle().session.tasks if task.name == "ja-0"] == ["RUNNING"]
 
 
-def test_room_that_is_promised_to_others_is_not_taken_by_the_next_task_of_a_row() -> None:
+def test_room_that_is_promised_to_another_job_is_not_taken_by_the_next_task_of_a_row() -> None:
     """Four cores of n1 are idle, but preempt has promised two of them to another job."""
     story = Story(
-        "promised room",
+        "pipelined room",
         nodes=[node("n1", cpu=4), node("n2", cpu=1)],
         jobs=[
             job("waits", tasks=1, cpu=2, priority=5),

@@ -117,13 +117,13 @@ STORIES = [
         expect={"a": {"evicted": ["a-0", "a-1"]}, "b": {"evicted": ["b-0"]}},
     ),
     Story(
-        "the first tier that names anybody decides alone",
+        "the first tier that names a pod decides alone",
         **SPREAD,
         tiers=["other-mover", "mover"],
         expect={"a": {"evicted": ["a-1"]}, "b": "running"},
     ),
     Story(
-        "a plugin whose switch is off names nobody",
+        "a plugin whose switch is off names no pod",
         **SPREAD,
         tiers=[[plugin("mover", enabledVictim=False)]],
         expect={"a": "running", "b": "running"},
@@ -135,7 +135,7 @@ STORIES = [
         expect={"a": "running", "b": "running"},
     ),
     Story(
-        "a task evicted on a node that nobody knows makes no room on the nodes that we do know",
+        "a task evicted on an unknown node makes no room on the nodes that are known",
         nodes=[node("n1", cpu=2)],
         jobs=[
             pod("busy", on="n1", cpu=2),

@@ -70,7 +70,7 @@ WHERE = {
         ],
         {},
     ),
-    "a policy that names no labels gathers nobody, so its topology binds nobody, as in Volcano": (
+    "a policy that names no labels gathers no task, so its topology binds none, as in Volcano": (
         [
             pod("old", on="n1", cpu=2),
             parts(sub_group("g", by=(), size=2, wish=HARD), sizes=[3]),

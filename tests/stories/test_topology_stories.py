@@ -117,7 +117,7 @@ STORIES = [
         expect={"a": "pending"},
     ),
     Story(
-        "where nobody knows of domains, a wish for one has no effect",
+        "where no plugin knows of domains, a wish for one has no effect",
         nodes=machines(*NAMES),
         objects=TREE,
         tiers=("priority, gang", "predicates"),
@@ -160,7 +160,7 @@ BY_NAME = {
     "a tier may be called by its name": (("hard", "rack"), 4, {"n1": 2, "n2": 2}),
     "and binds as its number would": (("hard", "rack"), 5, "pending"),
     "the name of a higher tier allows more": (("hard", "row"), 5, {"n1": 2, "n2": 2, "n3": 1}),
-    "a name that nobody bears binds nothing, as in Volcano": (
+    "a name that no domain bears binds nothing, as in Volcano": (
         ("hard", "hall"),
         5,
         {"n1": 2, "n2": 2, "n3": 1},
@@ -178,7 +178,7 @@ def test_names_of_tiers(wish: tuple[str, str], tasks: int, expected: object) -> 
     assert by_name(wish, tasks).play() == {"a": expected}
 
 
-def test_a_name_that_nobody_bears_is_told() -> None:
+def test_a_name_that_no_domain_bears_is_told() -> None:
     session = by_name(("hard", "hall"), 5).cycle().session
     notes = [str(note) for note in session.trace.jobs["default/a"]]
     assert any('"hall"' in said for said in [*notes, *map(str, session.snapshot.complaints)])
@@ -289,13 +289,13 @@ def test_gates_are_opened_though_no_domain_has_room_for_the_gang() -> None:
 
 LEAVING = [
     Story(
-        "a rack that somebody is leaving is the fuller one and filled up",
+        "a rack that a task is leaving is the fuller one and filled up",
         **SPINE,
         jobs=[pod("leaves", on="n3", cpu=1, is_leaving=True), job("a", tasks=2, cpu=1, topology=HARD)],
         expect={"a": {"n3": 1, "n4": 1}},
     ),
     Story(
-        "a rack that would be overfull until somebody has left it comes after one that is free",
+        "a rack that would be overfull until a task has left it comes after one that is free",
         **SPINE,
         jobs=[pod("leaves", on="n3", cpu=2, is_leaving=True), job("a", tasks=4, cpu=1, topology=HARD)],
         expect={"a": {"n1": 2, "n2": 2}},

@@ -15,7 +15,7 @@ LOW, HIGH = 1, 10
 
 
 class Relenting(Plugin):
-    """Gives nobody up on the first node until the job has been promised something elsewhere."""
+    """Gives no task up on the first node until the job has been promised something elsewhere."""
 
     name = "relenting"
 
@@ -27,7 +27,7 @@ class Relenting(Plugin):
 
 
 class Unmoved(Plugin):
-    """Never gives anybody up, and counts how often it is asked about somebody."""
+    """Never gives a task up, and counts how often it is asked about one."""
 
     name = "unmoved"
     resolve = Resolve.FIRM

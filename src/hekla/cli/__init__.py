@@ -1,1 +1,1 @@
-"""The front door: parse, call, render."""
+"""The command line: parse, call, render."""

@@ -53,7 +53,7 @@ def snapshot(  # noqa: PLR0917 - one parameter per option
     With a configuration it becomes a scenario, else a List of manifests. Only what scheduling reads is
     written: no commands, environments or secrets. With --scramble, names of namespaces, pods, nodes, queues,
     jobs, images and labels are replaced, each by the same pseudonym everywhere, so that the file can be
-    shown to others and is decided in the same way. Resource names, devices and words of the configuration
+    shown outside and is decided in the same way. Resource names, devices and words of the configuration
     stay.
     """
 

@@ -119,7 +119,7 @@ class PluginEntry:
 
 @dataclass(frozen=True)
 class Tier:
-    """Plugins of equal standing; a tier is asked only when those before it left the question open."""
+    """Plugins that answer together; a tier is asked only when those before it left the question open."""
 
     plugins: tuple[PluginEntry, ...] = ()
 

@@ -43,12 +43,12 @@ BASIC = """\
 # Basic: admit jobs, place them as gangs, fill the gaps. Nothing is ever evicted.
 actions: "enqueue, allocate, backfill"
 tiers:
-# Who comes first, and when a job may start.
+# Which job comes first, and when it may start.
 - plugins:
   - name: priority
   - name: gang
   - name: conformance
-# How much may wait, who has had how much, and which node is best.
+# How much may wait, which queue has had how much, and which node is best.
 - plugins:
   - name: overcommit
   - name: drf

@@ -1,4 +1,4 @@
-"""Sense: combinations that are well written and yet cannot do what their author hopes for.
+"""Sense: combinations that are well written and yet cannot have the effect they are meant for.
 
 Victims are agreed on tier by tier. The first tier that names one decides alone, so that a plugin is not
 heard where another tier decides; and inside a tier, where two plugins have no victim in common, the next
@@ -112,7 +112,7 @@ def _advice(eviction: Eviction, tiers: Mapping[int, Sequence[str]]) -> str:
     if len(sparing) <= 2 and len(tiers) > 1:
         ways.append("put them into one tier" + (f", {listed(others, 'and')} first" if others else ""))
     elif len(sparing) <= 2:
-        ways.append(f"put {listed(others, 'and')} before the others")
+        ways.append(f"put {listed(others, 'and')} before the other plugins")
     if eviction.has_mode:
         ways.append(f"set victimMode: intersectAll for {eviction.action}")
     return ", or ".join(ways) or "leave one of them out"

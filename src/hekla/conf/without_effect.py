@@ -112,7 +112,7 @@ def _lack_of_room(context: Context, *, has_allocate: bool) -> str:
         return ""
     remedy = "set unreadyPolicy: hold for allocate, so that places of jobs that cannot start are held"
     if allocate.get("onPipelined", "keep") == "keep":
-        gives = "gives nothing but places of jobs that wait for pods on their way out: no others are held"
+        gives = "gives nothing but places of jobs that wait for pods on their way out: no other place is held"
     else:
         gives = "has nothing to give: nothing is held"
     return f"kubeBatchBackfillEnable {gives}; {remedy}"

@@ -1,6 +1,6 @@
 """What a controller wants done: plain values, carried out in the order given.
 
-Whoever carries them out assigns UIDs and times, and tells the controller of every change that follows
+The caller that carries them out assigns UIDs and times, and tells the controller of every change that follows
 before it hands over the next event.
 """
 

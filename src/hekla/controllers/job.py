@@ -1,7 +1,7 @@
 """The job controller: events of Jobs, pods and PodGroups in, commands out.
 
 Every method answers one event on the world of that moment. Carry the commands out, and report what they
-changed, before the next event is handed in. Nothing polls: whoever drives the controller calls `fire` once
+changed, before the next event is handed in. Nothing polls: the caller calls `fire` once
 `next_due` has come.
 """
 
@@ -129,7 +129,7 @@ class JobController:
     def command(
         self, world: World, job_key: str, action: str, now: datetime, uid: str = ""
     ) -> list[JobCommand]:
-        """Someone tells the Job what to do; what makes no sense is refused, and said."""
+        """A command for the Job; one that makes no sense is refused, and the refusal told."""
         job = world.job(job_key)
         if job is None:
             return []
@@ -200,7 +200,7 @@ class JobController:
         job = world.job(request.job)
         if job is None or job.metadata.deletion_timestamp is not None:
             return []
-        self._timers.hear(request)
+        self._timers.drop_pointless(request)
         answer = answer_to(job, request)
         if answer.delay > timedelta(0):
             return self._wait(job, Timer(now + answer.delay, answer.action, request), answer.delay)
@@ -223,7 +223,7 @@ class JobController:
         scene = scene_of(world, job, self._leaving_group_by_job.get(job.key, ""))
         options = self._options
         plan = plan_for(job, action, resume_is_retry=options.resume_is_retry)
-        if plan.scope is PodScope.NOBODY:
+        if plan.scope is PodScope.NONE:
             if obstacle := obstacle_to(world, job):
                 return [obstacle, *self._try_again(world, job, request, now)]
             commands = sync(world, scene, plan.rule, now, requests_from_limits=options.requests_from_limits)

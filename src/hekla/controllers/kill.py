@@ -31,7 +31,7 @@ def kill(
     commands: list[JobCommand] = [DeletePod(pod.key, pod.metadata.uid) for pod in victims]
     if status != scene.job.status:
         commands.append(PutJobStatus(scene.job.key, status))
-    if plan.scope is PodScope.EVERYBODY and scene.pod_group is not None:
+    if plan.scope is PodScope.ALL and scene.pod_group is not None:
         commands.append(DeletePodGroup(scene.pod_group.key))
     return commands
 
@@ -55,7 +55,7 @@ def partition_label(pod: Pod) -> str:
 
 def victims_of(plan: PhasePlan, targets: Sequence[Pod]) -> list[Pod]:
     """A whole-job kill may spare what has ended; a targeted one takes what was named."""
-    spared = _FINISHED_PODS if plan.scope is PodScope.EVERYBODY and plan.spares_finished else frozenset()
+    spared = _FINISHED_PODS if plan.scope is PodScope.ALL and plan.spares_finished else frozenset()
     return [pod for pod in targets if not is_terminating(pod) and pod.status.phase not in spared]
 
 
@@ -72,7 +72,7 @@ def status_after(
     terminating = sum(map(is_terminating, targets)) + len(victims)
     gone = {pod.key for pod in victims}
     staying = [pod for pod in scene.pods if pod.key not in gone and not is_terminating(pod)]
-    status = in_next_version(job.status) if plan.scope is PodScope.EVERYBODY else job.status
+    status = in_next_version(job.status) if plan.scope is PodScope.ALL else job.status
     status = plan.rule(job, counted(without_plugins(status), staying, terminating))
     # A new run starts from zero: what an earlier one has achieved must not make it Running.
     if zero_counters or phase_of(status) in (Phase.RESTARTING, Phase.PENDING):

@@ -157,16 +157,16 @@ def end_when_gone(_job: VolcanoJob, status: JobStatus) -> JobStatus:
 
 
 class PodScope(Enum):
-    """Whom an action kills."""
+    """Which pods an action kills."""
 
-    NOBODY = auto()
+    NONE = auto()
     TARGETS = auto()
-    EVERYBODY = auto()
+    ALL = auto()
 
 
 @dataclass(frozen=True)
 class PhasePlan:
-    """How an action is carried out: whom it kills, what it spares, and the rule that comes after."""
+    """How an action is carried out: which pods it kills, what it spares, and the rule that comes after."""
 
     scope: PodScope
     rule: Rule
@@ -177,30 +177,30 @@ def plan_for(job: VolcanoJob, action: str, *, resume_is_retry: bool = True) -> P
     """The row and column of the table: what the action means in the Job's phase."""
     phase = phase_of(job.status)
     if action == PolicyAction.RESUME and phase in (Phase.ABORTING, Phase.ABORTED):
-        return PhasePlan(PodScope.EVERYBODY, restart if resume_is_retry else resume_for_free)
+        return PhasePlan(PodScope.ALL, restart if resume_is_retry else resume_for_free)
     if phase in END_OF:
-        return PhasePlan(PodScope.EVERYBODY, end_when_gone)
+        return PhasePlan(PodScope.ALL, end_when_gone)
     if phase in FINISHED or phase == Phase.ABORTED:
-        return PhasePlan(PodScope.EVERYBODY, keep)
+        return PhasePlan(PodScope.ALL, keep)
     if action in WAY_OUT:
-        # Volcano forgets these while a Job restarts; whoever wants a Job stopped means it then, too.
-        return PhasePlan(PodScope.EVERYBODY, enter(WAY_OUT[PolicyAction(action)]))
+        # Volcano forgets these while a Job restarts; a user who wants a Job stopped means it then, too.
+        return PhasePlan(PodScope.ALL, enter(WAY_OUT[PolicyAction(action)]))
     if phase == Phase.RESTARTING:
         return _plan_while_restarting(job, action)
     if action == PolicyAction.RESTART:
-        return PhasePlan(PodScope.EVERYBODY, restart, spares_finished=is_last_retry(job))
+        return PhasePlan(PodScope.ALL, restart, spares_finished=is_last_retry(job))
     if action in TARGETED:
         return PhasePlan(PodScope.TARGETS, restart)
     rule = start_when_enough_run if phase == Phase.PENDING else finish_when_all_ended
-    return PhasePlan(PodScope.NOBODY, rule)
+    return PhasePlan(PodScope.NONE, rule)
 
 
 def _plan_while_restarting(job: VolcanoJob, action: str) -> PhasePlan:
     if action == PolicyAction.SYNC:
-        return PhasePlan(PodScope.NOBODY, queue_again_when_gone)
+        return PhasePlan(PodScope.NONE, queue_again_when_gone)
     if action in TARGETED:
         return PhasePlan(PodScope.TARGETS, queue_again_when_gone)
-    return PhasePlan(PodScope.EVERYBODY, queue_again_when_gone, spares_finished=is_last_retry(job))
+    return PhasePlan(PodScope.ALL, queue_again_when_gone, spares_finished=is_last_retry(job))
 
 
 def counted(status: JobStatus, pods: Iterable[Pod], terminating: int) -> JobStatus:

@@ -103,7 +103,7 @@ def _owners(pod: Pod) -> tuple[OwnerReference, ...]:
 
 
 def topology_in(annotations: Annotations) -> NetworkTopology | None:
-    """The topology that annotations ask for; a mode nobody knows is hard, a tier that is none is left out."""
+    """The topology that annotations ask for; an unknown mode is hard, a tier that is none is left out."""
     mode, tier = annotations.get(keys.TOPOLOGY_MODE), annotations.get(keys.TOPOLOGY_TIER)
     if mode is None and tier is None:
         return None

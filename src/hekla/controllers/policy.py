@@ -51,7 +51,7 @@ INTERNAL = frozenset({Event.OUT_OF_SYNC, Event.COMMAND_ISSUED, Event.POD_RUNNING
 
 @dataclass(frozen=True)
 class PolicyRequest:
-    """One thing that happened, and to whom."""
+    """One thing that happened, and to which task or pod."""
 
     job: str
     event: Event

@@ -1,4 +1,4 @@
-"""The tree of queues: who stands above whom, and which queues take work."""
+"""The tree of queues: which queue is the parent of which, and which take work."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def request_of_pod(pod: Pod, event: Event) -> PolicyRequest:
 
 
 def exit_code_of(pod: Pod) -> int | None:
-    """The exit code of the first container; the others do not count. As in Volcano."""
+    """The exit code of the first container; other containers do not count. As in Volcano."""
     for status in pod.status.container_statuses[:1]:
         if status.state.terminated is not None:
             return status.state.terminated.exit_code

@@ -67,7 +67,7 @@ def sync(
         status = stamped(in_phase(status, Phase.PENDING), now)
     if gives_up(job):
         # A PodGroup made now would be deleted in the next pass.
-        return settled(job, rule(job, status), now)
+        return status_changes(job, rule(job, status), now)
     if phase_of(status) == Phase.PENDING:
         status, claims = with_belongings(world, job, status)
         commands += claims
@@ -79,7 +79,7 @@ def sync(
         commands += layout.commands()
         status = counted(status, layout.counted, len(layout.terminating) + len(layout.surplus))
         status = replace(status, min_available=job.spec.min_available)
-    return [*commands, *settled(job, rule(job, status), now)]
+    return [*commands, *status_changes(job, rule(job, status), now)]
 
 
 def gives_up(job: VolcanoJob) -> bool:
@@ -187,7 +187,7 @@ def _lay_out_pod(layout: Layout, pod: Pod) -> None:
         layout.surplus.append(pod)
 
 
-def settled(job: VolcanoJob, status: JobStatus, now: datetime) -> list[JobCommand]:
+def status_changes(job: VolcanoJob, status: JobStatus, now: datetime) -> list[JobCommand]:
     if status == job.status:
         return []
     return [PutJobStatus(job.key, stamped(status, now))]

@@ -49,7 +49,7 @@ class Timers:
     def forget_job(self, job_key: str) -> None:
         self._drop(timer for timer in self._by_pod.values() if timer.request.job == job_key)
 
-    def hear(self, request: PolicyRequest) -> None:
+    def drop_pointless(self, request: PolicyRequest) -> None:
         """Drop the timer that an event of its pod makes pointless."""
         waiting = self._by_pod.get((request.job, request.pod))
         if request.pod and waiting is not None and is_pointless(waiting, request):

@@ -65,5 +65,5 @@ def is_terminating(pod: Pod) -> bool:
 
 
 def is_marked(pod: Pod) -> bool:
-    """Whether the controller deletes the pod itself, so that nobody is to answer."""
+    """Whether the controller deletes the pod itself, so that no policy applies to it."""
     return pod.metadata.annotations.get(keys.OUT_OF_SYNC) == "true"

@@ -1,4 +1,4 @@
-"""JSON as text: what decoders pass over in silence, or give up at.
+"""JSON as text: what decoders pass over silently, or give up at.
 
 They keep the last of two values under one key, stop at a lone half of a surrogate pair, and recurse. All of
 this is looked at here token by token, and only where a decoder has failed or something is amiss.

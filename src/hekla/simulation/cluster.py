@@ -31,7 +31,7 @@ from hekla.simulation.workloads import Submission
 M = TypeVar("M", bound=Manifest)
 
 PATIENCE = 86_400.0
-"""How long after the last event somebody who waits is still looked at."""
+"""How long after the last event there are still cycles for jobs that wait."""
 
 
 class SimulatedCluster:
@@ -39,7 +39,7 @@ class SimulatedCluster:
 
     `make_job` makes a job of a submission, or gives none where the cluster would not take it in.
     `is_watchful` says that the configuration acts on running pods by itself: every change calls for a cycle.
-    While somebody waits there is a cycle after every `nap` at the latest, up to a day after the last event.
+    While a job waits there is a cycle after every `nap` at the latest, up to a day after the last event.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SimulatedCluster:
         self._upcoming = next(arrivals, None)
         self._followers: dict[str, list[Submission]] = {}
         self._ended: dict[str, float] = {}
-        """When jobs ended that others may follow."""
+        """When jobs ended that other jobs may follow."""
         self._nodes: dict[str, Node] = {}
         """Those that are up."""
         self._known_nodes: dict[str, Node] = {}
@@ -103,7 +103,7 @@ class SimulatedCluster:
         return snapshot_of(self._live)
 
     def apply(self, decisions: Sequence[Decision]) -> None:
-        """Carry out what a cycle decided. What it tells people about pods is not kept: nobody reads it."""
+        """Carry out what a cycle decided. What it tells people about pods is not kept: nothing reads it."""
         self._lifecycle.begin_decisions()
         for decision in decisions:
             carry_out = self._hands.get(type(decision))
@@ -129,7 +129,7 @@ class SimulatedCluster:
         return None if due is None else self._start + max(due, self.now * (1 + self._options.precision))
 
     def _next_news(self) -> float | None:
-        """When there is something to decide on; what nobody waits for happens on the way."""
+        """When there is something to decide on; what no job waits for happens on the way."""
         while (due := self._next_due()) is not None and due <= self._options.until:
             if self._lifecycle.heed_everything:
                 break
@@ -171,7 +171,7 @@ class SimulatedCluster:
     def add(self, manifest: Manifest) -> None:
         """Add something that is neither a node nor work."""
         self._live.note(manifest)
-        self._lifecycle.stir()
+        self._lifecycle.mark_changed()
 
     def stamped(self, manifest: M) -> M:
         """The object with a creation time, later than those of all before it."""
@@ -278,7 +278,7 @@ class SimulatedCluster:
         self._lifecycle.lose_node(name)
         self._log.node_down(name, self.now)
         self._live.forget(node)
-        self._lifecycle.stir()
+        self._lifecycle.mark_changed()
 
     def repair_node(self, name: str) -> None:
         self._reasons_down[name] -= 1

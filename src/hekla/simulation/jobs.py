@@ -97,7 +97,7 @@ class SimJob:
 
     @property
     def waits_for_tasks(self) -> bool:
-        """Whether some of its pods are made only once others run or are done."""
+        """Whether some of its pods are made only once other pods run or are done."""
         return self.manifest is not None and any(task.depends_on for task in self.manifest.spec.tasks)
 
     @property
@@ -107,7 +107,7 @@ class SimJob:
 
 
 Remaining = Callable[[Pod, PodGroup | None], float]
-"""How long a pod still runs; infinite where nobody knows."""
+"""How long a pod still runs; infinite where it is unknown."""
 
 
 GRACE_SECONDS = 30.0

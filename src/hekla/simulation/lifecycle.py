@@ -25,7 +25,7 @@ from hekla.simulation.workloads import Restart
 
 
 class PodLifecycle:
-    """The jobs that are there. `on_close` hears of each that is over.
+    """The jobs that are there. `on_close` is called with each that is over.
 
     `is_watchful` says that the configuration acts on running pods by itself: every change is news.
     """
@@ -59,19 +59,19 @@ class PodLifecycle:
         self._pods: dict[str, SimPod] = {}
         self._job_by_group: dict[str, SimJob] = {}
         self._running = PodStatus(phase="Running")
-        """How all pods fare that the latest cycle has started."""
+        """The status of all pods that the latest cycle has started."""
         self._ending: dict[SimJob, None] = {}
-        self._restless = 0
+        self._active_pods = 0
         """Pods that wait or leave."""
         self._unconfirmed: dict[SimJob, None] = {}
         """Jobs that were started by the last cycle; the next one finds that they run."""
 
     @property
     def heed_everything(self) -> bool:
-        """Whether somebody waits for whatever happens next, or the configuration does."""
-        return bool(self._restless) or self._is_watchful
+        """Whether a job waits for any event, or the configuration acts on every one."""
+        return bool(self._active_pods) or self._is_watchful
 
-    def stir(self) -> None:
+    def mark_changed(self) -> None:
         self.has_news = True
 
     def _free(self) -> None:
@@ -86,16 +86,16 @@ class PodLifecycle:
             self._live.note(job.group)
         for pod in job.pods:
             if pod.doing is Doing.NOT_MADE:
-                self._restless += 1
+                self._active_pods += 1
                 continue
             self._pods[pod.manifest.key] = pod
             self._live.note(pod.manifest)
             if pod.doing is Doing.RUNNING:
                 self._begin(pod, pod.node)
             elif pod.doing is Doing.WAITING:
-                self._restless += 1
+                self._active_pods += 1
         self._make_pods(job)
-        self.stir()
+        self.mark_changed()
 
     # What a Job's controller does
 
@@ -126,7 +126,7 @@ class PodLifecycle:
         pod.doing = Doing.WAITING
         self._pods[pod.manifest.key] = pod
         self._live.note(pod.manifest)
-        self.stir()
+        self.mark_changed()
 
     def _renew_group(self, job: SimJob) -> None:
         """A Job that starts again gives its place in the queue up and asks anew."""
@@ -135,12 +135,12 @@ class PodLifecycle:
         fresh = replace(job.group.metadata, creation_timestamp=self._agenda.stamp())
         job.group = replace(job.group, metadata=fresh, status=PodGroupStatus())
         self._live.note(job.group)
-        self.stir()
+        self.mark_changed()
 
     # Decisions
 
     def begin_decisions(self) -> None:
-        """A cycle has seen what the one before it started: whoever runs by now is known to."""
+        """A cycle has seen what the one before it started: pods that run by now are known to."""
         self._unconfirmed.clear()
         now = self._agenda.moment
         scheduled = Condition(type="PodScheduled", status="True", last_transition_time=now)
@@ -152,7 +152,7 @@ class PodLifecycle:
         spec = replace(pod.spec, node_name=decision.node)
         pod.manifest = Pod(metadata=pod.manifest.metadata, spec=spec, status=self._running)
         self._live.note(pod.manifest)
-        self._restless -= 1
+        self._active_pods -= 1
         self._begin(pod, decision.node)
         self._unconfirmed[pod.job] = None
 
@@ -173,7 +173,7 @@ class PodLifecycle:
             status = replace(pod.manifest.status, nominated_node_name=decision.node)
             pod.manifest = replace(pod.manifest, status=status)
             self._live.note(pod.manifest)
-            self.stir()
+            self.mark_changed()
 
     def open_gate(self, decision: OpenGate) -> None:
         pod = self._pods.get(decision.pod)
@@ -182,7 +182,7 @@ class PodLifecycle:
         pod.manifest = conditions.ungated(pod.manifest)
         pod.spec = replace(pod.manifest.spec, node_name="")
         self._live.note(pod.manifest)
-        self.stir()
+        self.mark_changed()
 
     def update_group(self, decision: UpdatePodGroup) -> None:
         job = self._job_by_group.get(decision.pod_group)
@@ -204,7 +204,7 @@ class PodLifecycle:
                 self._make_pods(job)
 
     def confirm(self) -> None:
-        """Write what a cycle would have written that was left out because nobody waited."""
+        """Write what a cycle would have written that was left out because no job waited."""
         for job in self._unconfirmed:
             if job.group is not None and self.jobs.get(job.key) is job and job.running:
                 status = replace(job.group.status, phase=RUNNING, running=job.running, succeeded=job.done)
@@ -269,7 +269,7 @@ class PodLifecycle:
                 ending = pod.leaves_as if pod.doing is Doing.LEAVING else Ending.STOPPED
                 self._leave(pod, ending, self._kept(pod))
             elif pod.doing in (Doing.WAITING, Doing.NOT_MADE):
-                self._restless -= 1
+                self._active_pods -= 1
             if pod.is_made:
                 del self._pods[pod.manifest.key]
                 if not stays:
@@ -341,7 +341,7 @@ class PodLifecycle:
         self._start_leaving(pod, Ending.EVICTED, reason)
         pod.beneficiary = beneficiary
         self._answer_loss(pod.job)
-        self.stir()
+        self.mark_changed()
 
     def _start_leaving(self, pod: SimPod, ending: Ending, reason: str) -> None:
         """The pod stops working now and is gone after its grace period."""
@@ -350,7 +350,7 @@ class PodLifecycle:
         pod.worked = self._worked(pod)
         pod.doing = Doing.LEAVING
         pod.job.running -= 1
-        self._restless += 1
+        self._active_pods += 1
         grace = self._grace_of(pod)
         meta = replace(
             pod.manifest.metadata,
@@ -379,7 +379,7 @@ class PodLifecycle:
         """The pod waits under its old name, as one that was made just now."""
         self._live.forget(pod.manifest)
         pod.generation += 1
-        self._restless += 1
+        self._active_pods += 1
         if not pod.job.has_controller:
             self._make(pod)
             return
@@ -391,7 +391,7 @@ class PodLifecycle:
         self._live.forget(pod.manifest)
         del self._pods[pod.manifest.key]
         pod.doing = Doing.NOT_MADE
-        self.stir()
+        self.mark_changed()
 
     # PodRuns
 
@@ -404,7 +404,7 @@ class PodLifecycle:
         if pod.doing is Doing.RUNNING:
             pod.job.running -= 1
         elif pod.doing is Doing.LEAVING:
-            self._restless -= 1
+            self._active_pods -= 1
 
     def _enter_pod_run(self, pod: SimPod, ending: Ending, kept: float) -> None:
         beneficiary = self._job_by_group.get(pod.beneficiary)

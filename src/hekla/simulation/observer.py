@@ -73,7 +73,7 @@ class Observer:
                 self._heed_pod(before, after)
 
     def _meet(self, group: PodGroup) -> Watched:
-        """The job of a PodGroup; one that was there before under its name is the same."""
+        """The job of a PodGroup; one known before under its name is the same."""
         owners = group.metadata.owner_references
         name = next((owner.name for owner in owners if owner.kind == "Job"), group.metadata.name)
         key = f"{group.metadata.namespace}/{name}"

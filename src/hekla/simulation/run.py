@@ -70,9 +70,9 @@ class Jobs:
     """When as many pods ran as its gang needs, for the first time."""
     finished: Floats
     run_seconds: Floats
-    """How long its pods work, undisturbed: the longest of its roles."""
+    """How long its pods work if nothing interrupts them: the longest of its roles."""
     estimate: Floats
-    """How long the user said; NaN where nobody did."""
+    """The user's estimate; NaN without one."""
     pods: Numbers
     minimum: Numbers
     evictions: Numbers

@@ -31,13 +31,11 @@ from hekla.simulation.workloads import NodeDrains, NodeFails, NodesAdded, Submis
 M = TypeVar("M", bound=Manifest)
 
 WATCHFUL_ACTIONS = frozenset({"shuffle"})
-"""Actions that move running pods although nobody waits."""
+"""Actions that move running pods although no job waits."""
 
 PLACING_ACTIONS = frozenset({"enqueue", "allocate", "backfill"})
-"""Actions that evict nothing. Beside others a quiet cycle leaves out a few nominations, which move starts."""
+"""Actions that evict nothing. Beside one that does, a quiet cycle misses nominations, which moves starts."""
 
-TIMELY_PLUGINS = frozenset({"cdp", "rescheduling", "sla", "tdm", "usage"})
-"""Plugins that change their minds although nothing has happened."""
 NAP = 30
 """Periods."""
 
@@ -56,7 +54,7 @@ class Progress:
 
 
 class Stopped(Exception):
-    """Somebody asked the simulation to end."""
+    """The simulation was asked to end."""
 
 
 class Simulation:
@@ -99,7 +97,7 @@ class Simulation:
             start=START,
             is_watchful=bool(WATCHFUL_ACTIONS.intersection(conf.actions)),
             keeps_groups=workload.are_manifests,
-            nap=_nap(conf, self._options),
+            nap=_nap(conf, registry, self._options),
         )
         if nodes and any(isinstance(manifest, Node) for manifest in objects):
             self._log.notes["the nodes of the workload are left out: others are given"] = None
@@ -126,7 +124,7 @@ class Simulation:
         )
 
     def _set_up(self, objects: Sequence[Manifest], dice: Dice, remaining: Remaining) -> None:
-        # Queues have to pass admission; nodes and work have doors of their own.
+        # Queues have to pass admission; nodes and jobs are added elsewhere.
         others = [each for each in objects if not isinstance(each, Queue | Node | Pod | PodGroup)]
         if self._workload.are_manifests:
             self._queues = self._stamped_queues(_all_of(Queue, objects))
@@ -301,9 +299,9 @@ def simulate(
     return simulation.run(on_progress, is_stopped)
 
 
-def _nap(conf: Conf, options: SimulationOptions) -> float:
-    """How long nobody is asked while nothing happens: some plugins change their minds with time alone."""
-    acts_on_time = any(entry.name in TIMELY_PLUGINS for entry in conf.plugins)
+def _nap(conf: Conf, registry: Registry, options: SimulationOptions) -> float:
+    """The longest time without a cycle: answers of some plugins change with time alone."""
+    acts_on_time = registry.declaring(conf, lambda plugin: plugin.acts_on_time)
     return min(options.longest_nap, NAP * options.period if acts_on_time else math.inf)
 
 

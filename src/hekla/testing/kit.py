@@ -199,7 +199,7 @@ def check_rows(trial: PluginTrial) -> None:
 
 
 def check_classes(trial: PluginTrial) -> None:
-    """An answer of scope CLASS or CANDIDATES does not depend on who is where."""
+    """An answer of scope CLASS or CANDIDATES does not depend on which pod is where."""
     session, lasting = trial.session(), (Scope.CLASS, Scope.CANDIDATES)
     before = {str(a): a for a in asked_about_nodes(session) if a.scope in lasting}
     for task, row, status in placements(session):

@@ -115,7 +115,7 @@ REFUSED = [
         "spec.tasks[0].partitionPolicy",
     ),
     ("a minimum above all replicas", (task("w", 1),), {"min_available": 2}, "spec.minAvailable"),
-    ("a plugin nobody knows", (task("w", 1),), {"plugins": {"magic": ()}}, "spec.plugins.magic"),
+    ("an unknown plugin", (task("w", 1),), {"plugins": {"magic": ()}}, "spec.plugins.magic"),
     (
         "a volume without a claim",
         (task("w", 1),),
@@ -190,9 +190,9 @@ POLICIES = [
     ),
     ("neither event nor exit code", (LifecyclePolicy(action="AbortJob"),), "neither"),
     ("an internal event", (policy("PodRunning", "AbortJob"),), 'no event "PodRunning"'),
-    ("an action nobody knows", (policy("PodFailed", "Dance"),), 'no action "Dance"'),
+    ("an unknown action", (policy("PodFailed", "Dance"),), 'no action "Dance"'),
     (
-        "an exit code with an action nobody knows",
+        "an exit code with an unknown action",
         (LifecyclePolicy(exit_code=3, action="Dance"),),
         'no action "Dance"',
     ),

@@ -54,7 +54,7 @@ LENT = [
 
 FLAT_STORIES = [
     Story(
-        "a queue borrows what nobody uses, up to its capability",
+        "a queue borrows what no queue uses, up to its capability",
         nodes=[node("n1", cpu=10)],
         queues=[queue("q1", deserved=cores(2), capability=cores(3))],
         jobs=[job("eager", tasks=5, cpu=1, min_available=1, queue="q1")],
@@ -182,14 +182,14 @@ ADMISSIONS = [
         expect={"of-q1": "Running", "more": "Inqueue"},
     ),
     Story(
-        "a device that the cluster does not have is admitted for nobody",
+        "a device that the cluster does not have is admitted for no job",
         nodes=[node("n1", cpu=8)],
         queues=[queue("q1", deserved={GPU: 2})],
         jobs=[job("dreams", gpu=1, min_resources={GPU: 1}, queue="q1", phase="Pending")],
         expect={"dreams": "Pending"},
     ),
     Story(
-        "a closed queue admits nobody who names a minimum",
+        "a closed queue admits no job that names a minimum",
         nodes=[node("n1", cpu=8)],
         queues=[queue("q1", state="Closed")],
         jobs=[job("late", cpu=1, min_resources=cores(1), queue="q1", phase="Pending")],
@@ -373,7 +373,7 @@ def test_a_child_may_hold_what_its_parent_may_less_what_its_siblings_are_guarant
     assert stage.cpu_limits(*limits) == limits
 
 
-def test_a_root_that_caps_cpu_alone_leaves_no_memory_to_anybody() -> None:
+def test_a_root_that_caps_cpu_alone_leaves_no_memory_to_any_queue() -> None:
     queues = [queue("root", capability=cores(4)), queue("q1")]
     stage = Stage([*queues, node("n1"), job("new", cpu=1, memory="1Gi", queue="q1")], hierarchical=True)
     assert not stage.may_take("new-0")
@@ -579,7 +579,7 @@ def test_a_queue_that_deserves_nothing_claims_what_its_branch_deserves(level: in
     assert Stage(parts, hierarchical=True, level=level).may_claim("claims-0") is may_claim
 
 
-def test_what_the_root_deserves_is_nobodys_claim() -> None:
+def test_what_the_root_deserves_is_no_queues_claim() -> None:
     parts = [queue("root", deserved=cores(9)), queue("q1"), node("n1"), job("claims", cpu=1, queue="q1")]
     assert not Stage(parts, hierarchical=True, level=5).may_claim("claims-0")
 
@@ -597,7 +597,7 @@ def test_victims_of_close_relatives_come_first_and_orphans_are_passed_over() -> 
     assert stage.victims("claims-0", "orphan", "of-ops", "of-prod") == ["of-prod-0", "of-ops-0"]
 
 
-def test_gang_preempt_may_evict_anybody_and_gang_reclaim_only_what_queues_hold_in_excess() -> None:
+def test_gang_preempt_may_evict_any_task_and_gang_reclaim_only_what_queues_hold_in_excess() -> None:
     stage = Stage([*LENT, node("n1", cpu=10), filled("q1", 6), job("claims", cpu=1, queue="q2")])
     tasks, initiator = stage.tasks("of-q1"), stage.session.jobs["default/claims"]
 

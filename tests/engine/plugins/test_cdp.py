@@ -64,7 +64,7 @@ def test_a_pod_that_is_only_bound_may_be_evicted() -> None:
         "the label comes first",
         "a label that cannot be read is no protection, whatever the annotation says",
         "a number without a unit is no time",
-        "nobody is protected unasked",
+        "no pod is protected unasked",
     ],
 )
 def test_where_the_cooldown_is_written(

@@ -257,7 +257,7 @@ class TestAbsence:
         stage = Stage(lambda *_: answer, "prioritize")
         assert stage.scores() == [0, 0, 0]
         assert not stage.put()
-        assert stage.put()  # tried again with a single candidate, nobody is asked
+        assert stage.put()  # tried again with a single candidate, no extender is asked
         stage = Stage(lambda *_: answer, "prioritize", ignorable=True)
         assert stage.scores() == [0, 0, 0]
         assert stage.put()

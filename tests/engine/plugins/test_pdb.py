@@ -1,4 +1,4 @@
-"""Pdb: nobody is evicted beyond what a PodDisruptionBudget allows."""
+"""Pdb: no pod is evicted beyond what a PodDisruptionBudget allows."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ CASES = [
         {"p1": WEB, "p2": WEB, "p3": {"app": "db"}, "p4": {}},
         ["p1", "p3"],
     ),
-    Case("a budget that is used up lets nobody go", [budget(0, WEB)], {"p1": WEB, "p2": WEB}, []),
+    Case("a budget that is used up lets no pod go", [budget(0, WEB)], {"p1": WEB, "p2": WEB}, []),
     Case("without budgets every pod with labels may go", [], {"p1": WEB, "p2": {}}, ["p1"]),
-    Case("an empty selector is nobody's budget", [budget(0, {})], {"p1": WEB}, ["p1"]),
-    Case("no selector is nobody's budget", [budget(0)], {"p1": WEB}, ["p1"]),
+    Case("an empty selector is no pod's budget", [budget(0, {})], {"p1": WEB}, ["p1"]),
+    Case("no selector is no pod's budget", [budget(0)], {"p1": WEB}, ["p1"]),
     Case(
         "a pod under disruption was counted already",
         [budget(1, WEB, disrupted=("p1",))],

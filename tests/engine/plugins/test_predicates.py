@@ -59,7 +59,7 @@ STORIES = [
         {"n1": UU, "n2": FITS},
     ),
     Story(
-        "whoever tolerates the cordon gets in, even with all filters switched off",
+        "a task that tolerates the cordon gets in, even with all filters switched off",
         [
             node("n1", cordoned=True),
             pod("new", tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]),
@@ -188,7 +188,7 @@ STORIES = [
         {"n1": U, "n2": FITS, "n3": FITS},
     ),
     Story(
-        "whoever wants a port on every address meets everyone on that port",
+        "a wish for a port on every address meets all pods on that port",
         [
             node("n1"),
             pod("a", on="n1", container=listening(80, "10.0.0.1")),
@@ -400,7 +400,7 @@ def test_names_that_exclude_each_other_are_objected_to_before_any_node_is_looked
     assert stage.session.objection_to(stage.task("new")) == expected
 
 
-def test_a_pod_placed_in_this_session_repels_nobody_where_no_such_pod_was_before() -> None:
+def test_a_pod_placed_in_this_session_repels_no_task_where_no_such_pod_was_before() -> None:
     stage = Stage(
         *ZONES,
         pod("old", on="n3", affinity=apart(term("nobody"))),

@@ -88,14 +88,14 @@ def test_a_budget_of_exactly_nothing_ends_it_and_one_below_nothing_does_not() ->
         "when all nodes have little to do",
         "when no node is too busy",
         "when the quiet node is cordoned",
-        "when nobody measures",
+        "without measurements",
     ],
 )
 def test_nothing_moves(load: dict[str, tuple[float, float]], cordoned: bool) -> None:
     assert victims(A, node("b", cpu=10, unschedulable=cordoned), SIX, load=load) == []
 
 
-def test_a_node_that_nobody_measures_looks_idle() -> None:
+def test_a_node_that_is_not_measured_looks_idle() -> None:
     assert len(victims(A, B, SIX, load={"a": (80.0, 40.0)})) == 4
 
 

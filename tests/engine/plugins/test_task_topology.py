@@ -84,7 +84,7 @@ class TestBuckets:
             ["ps-0", "worker-1", "worker-3"],
         ]
 
-    def test_a_role_that_nobody_spoke_of_is_in_no_bucket(self) -> None:
+    def test_a_role_that_is_not_mentioned_is_in_no_bucket(self) -> None:
         stage = Stage(training({ROLE_AFFINITY: "ps"}))
         assert stage.buckets() == [["ps-0", "ps-1"]]
 

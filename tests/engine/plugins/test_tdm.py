@@ -137,7 +137,7 @@ def test_in_the_window_only_willing_tasks_fit_and_they_prefer_the_lent_nodes() -
     assert "1 revocable, which the task does not accept" in noon.plainly("proud-0")
 
 
-def test_outside_the_window_nobody_fits() -> None:
+def test_outside_the_window_no_task_fits() -> None:
     night = scene(*NODES, *WAITING, now=NIGHT)
     assert night.fits("willing-0") == night.fits("proud-0") == ["normal", "empty"]
     assert "2 revocable zone not active" in night.plainly("willing-0")
@@ -169,10 +169,10 @@ def test_outside_the_window_nobody_fits() -> None:
         "percentages are rounded up",
         "an unreadable limit allows none to be missing",
         "what is above the minimum may go",
-        "at the minimum nobody goes",
+        "at the minimum no task goes",
         "below the minimum one goes all the same",
         "a minimum in percent is rounded up",
-        "an unreadable minimum keeps nobody",
+        "an unreadable minimum keeps no task",
         "a minimum comes before a limit",
         "without a budget one goes",
     ],
@@ -201,10 +201,10 @@ class TestPreemption:
     def test_a_lasting_task_may_take_the_room_of_preemptable_ones_on_normal_nodes(self) -> None:
         assert self.victims({"preemptable": False}) == ["old-0", "old-1"]
 
-    def test_a_preemptable_task_takes_nobodys_room_and_pods_are_preemptable_by_default(self) -> None:
+    def test_a_preemptable_task_takes_no_tasks_room_and_pods_are_preemptable_by_default(self) -> None:
         assert self.victims({}) == []
 
-    def test_a_task_that_may_use_lent_nodes_takes_nobodys_room(self) -> None:
+    def test_a_task_that_may_use_lent_nodes_takes_no_tasks_room(self) -> None:
         assert self.victims({"preemptable": False, "annotations": WILLING}) == []
 
 
@@ -227,7 +227,7 @@ class TestLeaving:
         victims = scene(*CLOSED, now=NIGHT, arguments=zones).victims()
         assert victims == ["default/a-0", "default/a-1", "default/a-2", "default/b-0", "default/b-2"]
 
-    def test_while_the_window_is_open_nobody_has_to_go(self) -> None:
+    def test_while_the_window_is_open_no_task_has_to_go(self) -> None:
         assert scene(*CLOSED, now=NOON).victims() == []
 
     def test_a_pod_that_belongs_to_no_job_stays(self) -> None:
@@ -246,7 +246,7 @@ class TestLeaving:
         assert bool(night.victims()) is goes
         assert memory == {LAST_EVICTION: NIGHT if goes else NIGHT - since}
 
-    def test_the_time_counts_even_when_nobody_had_to_go(self) -> None:
+    def test_the_time_counts_even_when_no_task_had_to_go(self) -> None:
         memory: dict[str, float] = {}
         scene(*CLOSED, now=NOON, memory=memory).victims()
         assert memory == {LAST_EVICTION: NOON}

@@ -18,8 +18,8 @@ from hekla.testing import job, node, session_of
         ("priority", "gangreclaim", ["low-0", "equal-0", "high-0"]),
     ],
     ids=[
-        "gang protects nobody from preemption: whole gangs are weighed by the action",
-        "gang protects nobody from reclaim",
+        "gang protects no task from preemption: whole gangs are weighed by the action",
+        "gang protects no task from reclaim",
         "priority lets jobs preempt only what matters less",
         "priority has no say between queues",
     ],

@@ -108,7 +108,7 @@ def test_figures_older_than_five_minutes_are_no_figures(age: float, is_known: bo
     assert old.scores("a-0") == {"n1": pytest.approx(50.0) if is_known else 0.0}
 
 
-def test_a_node_that_nobody_measures_is_neither_refused_nor_scored() -> None:
+def test_a_node_that_is_not_measured_is_neither_refused_nor_scored() -> None:
     two = scene(TEN, node("n2", cpu=10), job("a", tasks=1), load={"n2": (50.0, 50.0)})
     assert two.verdicts("a-0") == {"n1": "fits", "n2": "fits"}
     assert two.scores("a-0") == {"n1": 0.0, "n2": 250.0}
@@ -254,7 +254,7 @@ def test_reading_the_estimator(raw: dict[str, object], expected: Estimator) -> N
 
 def test_without_figures_all_nodes_are_alike_and_the_first_one_is_taken() -> None:
     story = Story(
-        "nobody measures",
+        "no measurements",
         nodes=[TEN, node("n2", cpu=10)],
         jobs=[job("a", tasks=2, cpu=1)],
         tiers=[["gang", plugin("usage")]],

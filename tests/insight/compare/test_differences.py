@@ -118,7 +118,7 @@ def test_blocks_without_a_job_of_the_group_are_not_counted() -> None:
 
 
 def test_sums_are_of_all_jobs_with_blocks_too() -> None:
-    """Every job of the candidate loses one pod and 40 s of a core: of that nobody can be unsure."""
+    """Every job of the candidate loses one pod and 40 s of a core: that is sure."""
     base = run_of(waits(*[0.0] * 50))
     found = against((base, run_of(waits(*[0.0] * 50, evictions=1, lost=40.0))))
     evictions, lost = found.difference("evictions"), found.difference("lost.cpu")
@@ -148,7 +148,7 @@ def test_the_verdict_says_for_whom_it_is_better_and_for_whom_worse() -> None:
     assert "jobs of 65+ pods wait 21 % longer (18 to 23 %)" in said.worse
     assert any(text.startswith("jobs wait 31 % less") for text in said.better)
     assert not any("queue prod" in text for text in said.better)
-    assert "evicted pods" not in said.same  # nobody was evicted at all
+    assert "evicted pods" not in said.same  # no pod was evicted at all
 
 
 def test_equal_runs_make_no_difference_and_the_verdict_says_no_more() -> None:

@@ -83,13 +83,13 @@ def test_every_quantity_is_there_for_both(quantity: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "disturbed", [Fate("j", 5.0, evictions=1), Fate("j", 5.0, run=90.0, lost=10.0)], ids=["evicted", "lost"]
+    "unlucky", [Fate("j", 5.0, evictions=1), Fate("j", 5.0, run=90.0, lost=10.0)], ids=["evicted", "lost"]
 )
-def test_jobs_that_end_alike_but_were_disturbed_are_not_identical(disturbed: Fate) -> None:
+def test_jobs_that_end_alike_but_lost_work_or_pods_are_not_identical(unlucky: Fate) -> None:
     calm = Fate("j", 5.0)
     assert pair_of([calm], [calm]).is_identical
-    assert calm.finished == disturbed.finished
-    assert not pair_of([calm], [disturbed]).is_identical
+    assert calm.finished == unlucky.finished
+    assert not pair_of([calm], [unlucky]).is_identical
 
 
 def test_jobs_that_failed_in_both_runs_are_told_apart_from_those_that_wait() -> None:

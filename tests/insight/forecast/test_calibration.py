@@ -85,7 +85,7 @@ def test_a_workload_in_which_nothing_waits_cannot_be_calibrated_on(tmp_path: Pat
 def outcome(
     start: float, *, p10: float = 50, p50: float = 100, p90: float = 150, seen: float = 120
 ) -> Outcome:
-    """Whoever never started was watched beyond P50, but not to P90."""
+    """A job that never started was watched beyond P50, but not to P90."""
     return Outcome(moment=0.0, job="j", p10=p10, p50=p50, p90=p90, started=start, seen_until=seen)
 
 

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 from states import CONF, HOUR, NOW, runs, state
 
+from hekla import api
 from hekla.errors import InputError
 from hekla.insight.forecast import Forecast, Past, Sampling, WrittenArrivals, forecast
 from hekla.insight.forecast.history import Prospect, RunTimeSource, likeness_of
@@ -343,6 +344,12 @@ def test_a_closed_queue_lets_nothing_start() -> None:
     (start,) = forecast(objects, CONF, now=NOW, sampling=FEW).starts
 
     assert not start.is_possible
+
+
+def test_samples_may_be_given_by_their_older_name() -> None:
+    objects = state(node("n1"), runs("a", 100))
+
+    assert (api.forecast(objects, samples=2).rolls, api.forecast(objects, rolls=3).rolls) == (2, 3)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ samples.sample = counted
 if __name__ == "__main__":
     main()
 """
-"""The command, with rolls in processes however little there is to roll; a file tells how many are done."""
+"""The command, with samples in processes however few there are; a file tells how many are done."""
 
 
 def interrupted_at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -114,9 +114,9 @@ def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
 
 
 def wait_for_rolls(folder: Path) -> None:
-    """Until ten rolls are done: all but the first in workers, where there are any."""
+    """Until ten samples are done: all but the first in workers, where there are any."""
     rolled = folder / "rolled"
-    wait_until(lambda: rolled.exists() and rolled.stat().st_size >= 10, "nothing rolls")
+    wait_until(lambda: rolled.exists() and rolled.stat().st_size >= 10, "no samples are taken")
 
 
 def wait_until(is_so: Callable[[], bool], otherwise: str) -> None:

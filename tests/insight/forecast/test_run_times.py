@@ -117,7 +117,7 @@ def test_where_nothing_is_known_an_hour_is_the_middle_of_a_broad_guess() -> None
     assert np.quantile(found.seconds, 0.9) > 5 * 3600.0
 
 
-def test_a_run_time_that_somebody_names_for_the_unknown_counts_as_it_stands() -> None:
+def test_a_run_time_that_is_assumed_for_the_unknown_counts_as_it_stands() -> None:
     assert RunTimes(assumed=90.0).prospect(Question(like())).seconds.tolist() == [90.0]
 
 

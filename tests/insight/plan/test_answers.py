@@ -1,4 +1,4 @@
-"""Each kind of answer: it starts now, it starts at somebody's expense, or it does not and why."""
+"""Each kind of answer: it starts now, it starts after evictions, or it does not and why."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_jobs_that_would_have_started_without_it_are_told() -> None:
     assert (delay.job, delay.queue, delay.pods_without, delay.pods_with) == ("default/waits", "default", 2, 0)
 
 
-def test_a_job_that_waits_its_turn_delays_nobody() -> None:
+def test_a_job_that_waits_its_turn_delays_no_job() -> None:
     cluster = state(QUEUE, node("n1", cpu=3), job("waits", tasks=2, cpu=1))
     answer = planned(cluster, job("new", tasks=1, cpu=1))
     assert (answer.start, answer.delays) == (PlannedStart.NOW, ())

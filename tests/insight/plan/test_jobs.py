@@ -132,7 +132,7 @@ def test_groups_and_pods_that_cannot_be_planned(manifests: list[Manifest], messa
 
 def test_a_pod_of_another_scheduler_is_not_planned() -> None:
     text = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {%s containers: [{name: c}]}}"
-    with pytest.raises(InputError, match='nobody schedules it; write "volcano"'):
+    with pytest.raises(InputError, match='names no scheduler; write "volcano"'):
         planned(text % "")
     with pytest.raises(InputError, match='"default-scheduler" schedules it'):
         planned(text % "schedulerName: default-scheduler,")

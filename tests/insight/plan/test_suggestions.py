@@ -234,7 +234,7 @@ def test_small_changes_come_first_and_six_are_enough() -> None:
     assert {each.kind for each in answer.suggestions} == {"queue"}
 
 
-def test_nobodys_loss_comes_before_evictions() -> None:
+def test_changes_without_evictions_come_first() -> None:
     old = job("old", tasks=2, min_available=1, cpu=1, running={"n1": 2})
     conf = require(read_conf(PRESETS["priority-first"].text, "", BUILTIN.catalogue()), strict=True)
     cluster = [QUEUE, priority_class("high", 100), node("n1", cpu=3), old]

@@ -119,7 +119,9 @@ def test_what_plugins_remember_and_what_was_measured_come_back(tmp_path: Path) -
     assert "n2" not in replayer.load
 
 
-def test_another_configuration_goes_by_what_stands_on_nodes_though_nobody_measured(tmp_path: Path) -> None:
+def test_another_configuration_goes_by_what_stands_on_nodes_though_nothing_was_measured(
+    tmp_path: Path,
+) -> None:
     objects = [queue("default"), node("n1", annotations={CPU_USAGE: "95"}), node("n2", cpu=2)]
     packing = conf_of("allocate", ("gang", "predicates, nodeorder"))
     with Recorder(tmp_path / "r", stamped([*objects, *job("a", cpu=1).objects]), packing) as one:

@@ -92,7 +92,7 @@ def test_sizes_stay_as_they_were(tmp_path: Path) -> None:
     assert asking.spec.containers[0].resources.requests["cpu"] == 99
 
 
-def test_whoever_takes_the_room_stays(tmp_path: Path) -> None:
+def test_the_pod_that_takes_the_room_stays(tmp_path: Path) -> None:
     """The job waits because others were first: without them it would not wait."""
     nodes = [node("n1", cpu=4)]
     first = job("first", tasks=4, cpu=1, running={"n1": 4})
@@ -115,7 +115,7 @@ def test_a_bound_pod_keeps_its_node(tmp_path: Path) -> None:
     assert len(found.objects) <= 6
 
 
-def test_an_evicted_pod_keeps_whoever_it_makes_way_for(tmp_path: Path) -> None:
+def test_an_evicted_pod_keeps_the_pod_it_makes_way_for(tmp_path: Path) -> None:
     low = job("low", tasks=4, cpu=1, min_available=1, running={"n1": 4}, priority=1)
     high = job("high", tasks=2, cpu=1, phase="Inqueue", priority=100)
     others = [one for at in range(6) for one in job(f"j{at}", tasks=2, cpu=1, running={f"o{at}": 2}).objects]

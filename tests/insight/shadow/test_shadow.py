@@ -209,7 +209,7 @@ def test_an_eviction_that_does_not_happen_is_told_after_a_while() -> None:
     assert "default/high" in told[0].reason
 
 
-def test_pods_that_a_user_deletes_are_nobodys_deed() -> None:
+def test_pods_that_a_user_deletes_are_no_schedulers_action() -> None:
     stage = Stage(node("n1", cpu=2), job("low", running={"n1": 1}, cpu=1), current=PACKING)
     stage.step()
     stage.gone("low-0")

@@ -55,7 +55,7 @@ def test_two_that_take_turns_make_a_long_chain() -> None:
     assert [at for _, _, at in links(found)] == [1, 2, 3, 4]
 
 
-def test_evictions_for_nobody_make_no_chains() -> None:
+def test_evictions_for_no_job_make_no_chains() -> None:
     drained = PodRunOf("a", "n1", 0, 10, ending=Ending.EVICTED)
     done = PodRunOf("a", "n1", 10, 20)
     assert chains(Scene([JobOf("a", started=0)], [drained, done]).run()) == Chains((), ())

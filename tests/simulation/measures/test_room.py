@@ -1,4 +1,4 @@
-"""Gangs that waited beside room for a part of them, and what was free when."""
+"""Gangs that waited with a partial fit, and what was free when."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from runs_by_hand import JobOf, NodeOf, PodRunOf, Scene, scenes
 
 from hekla.simulation.measures import summarize, waited_beside_room
-from hekla.simulation.measures.room import free_at, pod_mix, splinters
+from hekla.simulation.measures.room import fragments, free_at, pod_mix
 from hekla.simulation.run import State
 
 
-def test_a_gang_waits_beside_room_while_one_of_its_pods_would_fit() -> None:
+def test_a_gang_has_a_partial_fit_while_one_of_its_pods_would_fit() -> None:
     """Four cores: full until 40, two free until 60, then the gang of two pods with two cores starts."""
     run = Scene(
         jobs=[
@@ -89,7 +89,7 @@ def test_what_is_free_agrees_with_a_loop(scene: Scene, count: int) -> None:
 
 
 @given(scenes())
-def test_no_gang_waits_beside_room_for_longer_than_it_waits(scene: Scene) -> None:
+def test_no_gang_has_a_partial_fit_for_longer_than_it_waits(scene: Scene) -> None:
     run = scene.run()
     beside = waited_beside_room(run, moments=40)
     ends = np.fmin(np.fmin(run.jobs.started, run.jobs.finished), run.end)
@@ -100,5 +100,5 @@ def test_where_looking_takes_too_long_moments_stand_for_their_neighbours() -> No
     run = Scene(jobs=[JobOf("small", cpu=1), JobOf("large", cpu=3)], nodes=[NodeOf("n1", cpu=2)]).run()
     moments = (np.arange(200) + 0.5) * run.end / 200
     assert waited_beside_room(run, moments=500, comparisons=1).resolution == 2.0
-    for roughly, closely in zip(splinters(run, moments, comparisons=1), splinters(run, moments), strict=True):
+    for roughly, closely in zip(fragments(run, moments, comparisons=1), fragments(run, moments), strict=True):
         assert np.array_equal(roughly, closely, equal_nan=True)

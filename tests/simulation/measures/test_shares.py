@@ -32,7 +32,7 @@ def two_queues(**changes: object) -> Scene:
     return Scene(**scene)  # type: ignore[arg-type]
 
 
-def test_where_nobody_says_queues_with_demand_are_entitled_to_equal_parts() -> None:
+def test_where_no_plugin_says_queues_with_demand_are_entitled_to_equal_parts() -> None:
     series = shares_over_time(two_queues().run(), buckets=2)
     assert series.share.tolist() == [[0.75, 0.25]] * 2
     assert series.demand.tolist() == [[1.0, 1.0]] * 2
@@ -66,7 +66,7 @@ def test_a_resource_that_the_cluster_lacks_says_nothing_of_what_is_deserved() ->
     assert series.entitled.tolist() == [[1.0]]
 
 
-def test_nobody_deserves_more_than_the_cluster() -> None:
+def test_no_queue_deserves_more_than_the_cluster() -> None:
     series = shares_over_time(two_queues(deserved={0.0: {"x": (1e12, 0), "y": (2, 0)}}).run(), buckets=1)
     assert series.deserved.tolist() == [[1.0, 0.25]]
 

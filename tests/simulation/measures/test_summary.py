@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from runs_by_hand import JobOf, NodeOf, PodRunOf, Scene, scenes
-from test_use import shuffle_stints
+from test_use import shuffle_pod_runs
 
 from hekla.simulation.measures import ResourceUse, summarize
 from hekla.simulation.run import Ending, State
 
 
-def disturbed() -> Scene:
+def evicted_once() -> Scene:
     """One node, 4 cores and 2 GPUs, 100 s: low gives way to high after 20 s and has saved 5 s of them."""
     return Scene(
         jobs=[
@@ -33,7 +33,7 @@ def disturbed() -> Scene:
 
 
 def test_work_is_used_and_lost_in_cores_and_devices() -> None:
-    cpu, gpu = summarize(disturbed().run()).resources
+    cpu, gpu = summarize(evicted_once().run()).resources
     assert (cpu.name, cpu.available, cpu.used, cpu.lost) == ("cpu", 400, 70 + 80, 15)
     assert (gpu.name, gpu.available, gpu.used, gpu.lost) == ("nvidia.com/gpu", 200, 140, 30)
     assert (cpu.utilisation, gpu.utilisation) == (0.375, 0.7)
@@ -45,7 +45,7 @@ def test_what_the_end_of_the_run_cuts_off_is_not_lost() -> None:
     assert (cpu.used, cpu.lost) == (100, 0)
 
 
-def test_a_stint_that_never_ended_counts_to_the_end_of_the_run() -> None:
+def test_a_pod_run_that_never_ended_counts_to_the_end_of_the_run() -> None:
     pod_run = PodRunOf("a", "n1", 60, math.nan, ending=Ending.CUT, kept=40)
     cpu, _ = summarize(Scene([JobOf("a", started=60)], [pod_run]).run()).resources
     assert cpu.used == 40
@@ -79,7 +79,7 @@ def test_a_run_of_nothing_has_a_summary_all_the_same() -> None:
 
 
 def test_the_whole_summary_as_data() -> None:
-    data = summarize(disturbed().run()).as_data()
+    data = summarize(evicted_once().run()).as_data()
     assert list(data)[:4] == ["jobs", "completed", "failed", "running"]
     assert data["wait"] == {"count": 2, "mean": 5, "p50": 5, "p90": 9, "p95": 9.5, "p99": 9.9, "max": 10}
     assert data["makespan"] == 90
@@ -99,9 +99,9 @@ def test_nothing_that_is_written_down_is_not_a_number(scene: Scene) -> None:
 
 
 @given(scenes(), st.randoms(use_true_random=False))
-def test_the_order_of_stints_does_not_matter_to_a_summary(scene: Scene, random: object) -> None:
+def test_the_order_of_pod_runs_does_not_matter_to_a_summary(scene: Scene, random: object) -> None:
     run = scene.run()
-    left, right = summarize(run), summarize(shuffle_stints(run, random))
+    left, right = summarize(run), summarize(shuffle_pod_runs(run, random))
     assert left.overall.as_data() == right.overall.as_data()
     assert left.beside_room_seconds == right.beside_room_seconds
     assert left.chains.by_depth == right.chains.by_depth

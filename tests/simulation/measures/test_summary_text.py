@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from runs_by_hand import JobOf, PodRunOf, Scene
-from test_summary import disturbed
+from test_summary import evicted_once
 
 from hekla.simulation.measures import summary_lines
 from hekla.simulation.measures.words import spoken_number, spoken_part, spoken_seconds, spoken_work
@@ -12,7 +12,7 @@ from hekla.simulation.run import Ending, State
 
 
 def test_a_run_in_words() -> None:
-    scene = disturbed()
+    scene = evicted_once()
     scene.jobs = [
         *scene.jobs,
         JobOf("late", 95, pods=12, queue="y"),
@@ -21,20 +21,20 @@ def test_a_run_in_words() -> None:
     assert summary_lines(scene.run()) == [
         "jobs           4: 2 completed, 1 waiting, 1 refused",
         "simulated      100 s in 100 cycles; first submission to last completion 90 s, 80 jobs per hour",
-        "wait           mean 5.0 s, half up to 5.0 s, 95% up to 9.5 s, longest 10 s",
-        "completion     mean 60 s, half up to 60 s, 95% up to 87 s, longest 90 s",
-        "slowdown       mean 1.5, 95% up to 1.5",
+        "wait           mean 5.0 s, p50 5.0 s, p95 9.5 s, longest 10 s",
+        "completion     mean 60 s, p50 60 s, p95 87 s, longest 90 s",
+        "slowdown       mean 1.5, p95 1.5",
         "utilisation    cpu 37.5%, nvidia.com/gpu 70.0%",
         "fragmentation  cpu 12.0%, nvidia.com/gpu 66.7% of what was idle",
         "fairness       Jain's index 0.93 over 2 queues",
-        "disturbed      1 pod evicted; lost 15 core-seconds, 30 GPU-seconds",
-        "beside room    1 gang waited 5.0 s in all while there was room for a part of them",
+        "evictions      1; lost 15 core-seconds, 30 GPU-seconds",
+        "partial fit    1 gang waited 5.0 s in all while only a part of the gang fitted",
         "",
-        "QUEUE  JOBS  DONE  WAIT   95%  LONGEST  SLOWDOWN  EVICTED  SHARE  ENTITLED    GOT",
-        "x         1     1   0 s   0 s      0 s       1.5        1  70.0%     75.0%  86.7%",
-        "y         2     1  10 s  10 s     10 s       1.5        0  20.0%     20.0%  50.0%",
+        "QUEUE  JOBS  DONE  WAIT   P95  LONGEST  SLOWDOWN  EVICTED  SHARE  ENTITLED  SATISFIED",
+        "x         1     1   0 s   0 s      0 s       1.5        1  70.0%     75.0%      86.7%",
+        "y         2     1  10 s  10 s     10 s       1.5        0  20.0%     20.0%      50.0%",
         "",
-        "PODS  JOBS  DONE   WAIT    95%  LONGEST  SLOWDOWN  EVICTED",
+        "PODS  JOBS  DONE   WAIT    P95  LONGEST  SLOWDOWN  EVICTED",
         "1        3     2  5.0 s  9.5 s     10 s       1.5        1",
         "9-64     1     0      -      -        -         -        0",
         "",
@@ -47,7 +47,7 @@ def test_a_run_of_nothing_in_words() -> None:
     assert summary_lines(Scene([], [], [], end=0, queues=()).run()) == [
         "jobs           none",
         "simulated      0 s in 0 cycles",
-        "disturbed      nobody",
+        "evictions      0",
     ]
 
 

@@ -62,7 +62,7 @@ def test_a_node_without_the_resource_has_no_heat() -> None:
     assert np.isnan(node_use(Scene().run(), GPU, buckets=3)).all()
 
 
-def test_a_resource_that_nobody_has_is_told() -> None:
+def test_a_resource_that_no_node_has_is_told() -> None:
     with pytest.raises(InputError, match=r'no resource "tpu" in this run; there are: cpu, nvidia\.com/gpu'):
         node_use(Scene().run(), "tpu")
 
@@ -83,7 +83,7 @@ def test_gaps_too_small_for_half_of_the_mix_are_half_stuck() -> None:
     # Of four pods (1, 3, 2, 2 cores) the one with three cores does not fit into gaps of two.
     fragmentation = use_over_time(run, buckets=4).fragmentation
     assert fragmentation[:, 0].tolist() == [0.25] * 4
-    assert np.isnan(fragmentation[:, 1]).all(), "nobody asks for GPUs"
+    assert np.isnan(fragmentation[:, 1]).all(), "no pod asks for GPUs"
 
 
 def test_free_gpus_beside_too_few_cores_are_stuck() -> None:
@@ -153,7 +153,7 @@ def test_parts_sum_up_to_the_whole(scene: Scene, buckets: int) -> None:
 
 
 @given(scenes(), st.integers(1, 20))
-def test_no_part_holds_more_than_all_stints_together(scene: Scene, buckets: int) -> None:
+def test_no_part_holds_more_than_all_pod_runs_together(scene: Scene, buckets: int) -> None:
     run = scene.run()
     most = run.shapes[run.pod_runs.shape].sum(axis=0)
     use = use_over_time(run, buckets)
@@ -164,9 +164,9 @@ def test_no_part_holds_more_than_all_stints_together(scene: Scene, buckets: int)
 
 
 @given(scenes(), st.randoms(use_true_random=False))
-def test_the_order_of_stints_does_not_matter(scene: Scene, random: object) -> None:
+def test_the_order_of_pod_runs_does_not_matter(scene: Scene, random: object) -> None:
     run = scene.run()
-    shuffled = shuffle_stints(run, random)
+    shuffled = shuffle_pod_runs(run, random)
     left, right = use_over_time(run, 7), use_over_time(shuffled, 7)
     np.testing.assert_allclose(left.used, right.used, atol=1e-6)
     np.testing.assert_array_equal(left.fragmentation, right.fragmentation)
@@ -174,7 +174,7 @@ def test_the_order_of_stints_does_not_matter(scene: Scene, random: object) -> No
     np.testing.assert_allclose(*heat, atol=1e-9)
 
 
-def shuffle_stints(run: Run, random: object) -> Run:
+def shuffle_pod_runs(run: Run, random: object) -> Run:
     order = list(range(len(run.pod_runs)))
     random.shuffle(order)  # type: ignore[attr-defined]
     columns = {field.name: getattr(run.pod_runs, field.name)[order] for field in dataclasses.fields(PodRuns)}

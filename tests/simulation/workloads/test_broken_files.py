@@ -66,7 +66,7 @@ SAMPLES: dict[str, str] = {
         }
     ),
 }
-SPLINTERS = st.sampled_from(
+FRAGMENTS = st.sampled_from(
     [
         "",
         "-1",
@@ -97,7 +97,7 @@ def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
     for _ in range(draw(st.integers(0, 2))):
         start = draw(st.integers(0, len(text)))
         end = draw(st.integers(start, min(len(text), start + 12)))
-        text = text[:start] + draw(SPLINTERS) + text[end:]
+        text = text[:start] + draw(FRAGMENTS) + text[end:]
     data = text[: draw(st.integers(0, len(text)))].encode() if draw(st.booleans()) else text.encode()
     return form, gzip.compress(data) if draw(st.booleans()) else data
 

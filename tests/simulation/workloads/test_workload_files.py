@@ -372,7 +372,7 @@ MISTAKES = {
         "jobs:\n- name: a\n  duration: 1\n  requests: {cpu: many}\n",
         'work.yaml:4: jobs[0].requests.cpu: "many" is not a quantity; write it like "500m", "2" or "4Gi"',
     ),
-    "a wait for nobody": (
+    "a wait for an unknown job": (
         "jobs:\n- {name: a, duration: 1, after: b}\n",
         'work.yaml:2: jobs[0].after: no job "default/b"; did you mean "default/a"?',
     ),

@@ -152,7 +152,7 @@ class Intake:
         if not pod.spec.scheduler_name and not pod.metadata.annotations.get(GROUP_NAME):
             served = self._options.scheduler_names[0]
             self._complain(
-                pod, f'spec.schedulerName: nobody schedules it; write "{served}" to have it scheduled'
+                pod, f'spec.schedulerName: names no scheduler; write "{served}" to have it scheduled'
             )
         self.pod(pod)
 

@@ -112,7 +112,7 @@ def _gang(job: Job) -> list[str]:
 
 def _promises(job: Job) -> list[str]:
     return [
-        f"{task.name} is promised room on {task.node_name}"
+        f"{task.name} is pipelined to {task.node_name}"
         + (", freed by evictions" if task.evicted else ", which is being released")
         for task in job.roster.having(Status.PIPELINED).values()
     ]

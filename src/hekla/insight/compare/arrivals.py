@@ -55,7 +55,7 @@ class Resampled:
     def _placed(
         self, jobs: Sequence[Submission], moved: int, place: int, account: Account
     ) -> Iterator[Submission]:
-        """Who waits for whom may come in any order, as long as both are in the block."""
+        """A job and the one it waits for may come in any order, as long as both are in the block."""
         inside = {job.key for job in jobs}
         for job in jobs:
             is_alone = bool(job.after) and job.after not in inside
@@ -71,7 +71,7 @@ class Resampled:
 
 @dataclass(frozen=True)
 class Jittered:
-    """The workload with every arrival put off by chance, up to a span; who waits for another goes with it."""
+    """The workload with every arrival put off by chance, up to a span; chains of jobs stay together."""
 
     most_seconds: float
 

@@ -1,4 +1,4 @@
-"""Pairs: every job under two configurations, side by side; who ended in only one is counted apart."""
+"""Pairs: every job under two configurations, side by side; a job that ended in only one is counted apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdict: which configuration is better at what, by how much, how surely, and for whom it is worse."""
+"""Verdict: which configuration is better at what, by how much, how surely, and which jobs it is worse for."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _VERBS = {
     "completion.mean": ("take", "less from submission to end", "longer from submission to end"),
 }
 _SUBJECTS = {
-    "wait.p95": ("the wait that 95 % of jobs stay below is", "shorter", "longer"),
+    "wait.p95": ("p95 wait is", "shorter", "longer"),
     "slowdown.mean": ("mean slowdown is", "less", "more"),
     "makespan": ("makespan is", "shorter", "longer"),
 }
 _PLAIN = {
     "wait.mean": "mean wait",
-    "wait.p95": "95 % wait",
+    "wait.p95": "p95 wait",
     "completion.mean": "mean completion time",
     "slowdown.mean": "mean slowdown",
 }

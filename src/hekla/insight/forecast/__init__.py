@@ -1,11 +1,10 @@
 """Forecasting: when pending jobs will start, by letting the present state run on.
 
-forecast      the present state, rolled forward many times: `forecast`
-standing      the present state as a simulation takes it over, and the jobs in it
-past          ended jobs, and by what jobs are alike; `history` reads them from files
+forecast      the present state, simulated many times: `forecast`
+initial_state the present state as a simulation takes it over, and the jobs in it
+history       ended jobs, read from files, and by what jobs are alike
 run_times     how long a job may run: stated, learned, estimated or assumed
-arrivals      jobs that may still come
-rolls         one simulation after the other, in one process or several
+samples       one simulation after the other, in one process or several; jobs that may still come
 reasons       what each job waits for now
 calibration   how good forecasts would have been in a simulation: `calibrate`
 """

@@ -40,10 +40,10 @@ EDGES = (0.0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, math.inf)
 """Horizons, by how far ahead the P50 lies."""
 
 ENOUGH_MOMENTS, ENOUGH_FORECASTS = 10, 50
-"""With fewer, parts are too uncertain. Forecasts of one moment share their luck: moments count as well."""
+"""With fewer, parts are too uncertain. Forecasts of one moment are correlated: moments count as well."""
 
 OnMoment = Callable[[int, int], None]
-"""Hears how many moments of how many are done."""
+"""Called with how many moments of how many are done."""
 
 
 class Knowledge(Enum):

@@ -1,4 +1,4 @@
-"""Forecast: when jobs that wait will start, as a band out of many rolls of the present state."""
+"""Forecast: when jobs that wait will start, as a band out of many simulations of the present state."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ FINE, COARSE = 0.01, 0.05
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a state is rolled forward. Spans in seconds."""
+    """How many simulations a forecast takes, and how far they go. Spans in seconds."""
 
     rolls: int = 50
+    """How many samples: simulations with run times drawn anew."""
     horizon: float = 7 * DAY
     """How far ahead is looked."""
     seed: int = 0
@@ -74,7 +75,7 @@ class Sampling:
     precision: float | None = None
     """Changes within this part of the time ahead are decided on together; none: finer for small clusters."""
     processes: int = 1
-    """How many may roll at the same time, where that pays."""
+    """How many samples may be taken at the same time, where that pays."""
     worth_processes: float = WORTH_PROCESSES
     """From so many seconds of work on it pays."""
 
@@ -111,7 +112,7 @@ class Start:
     p50: float
     p90: float
     missed: int
-    """In how many rolls it did not start within the horizon."""
+    """In how many samples it did not start within the horizon."""
     is_possible: bool
     """It would start if nothing else were there."""
     why: str
@@ -141,6 +142,7 @@ class Forecast:
     """Seconds since 1970; 0 where the state does not say."""
     horizon: float
     rolls: int
+    """How many samples were taken."""
     starts: tuple[Start, ...]
     sources: Mapping[RunTimeSource, int]
     """From where run times are known: so many jobs that wait or run."""
@@ -202,7 +204,7 @@ def forecast(
         )
     hopeless = None
     if arrivals is not None:
-        # As long as somebody comes time goes on: who waits for ever must be known before.
+        # As long as jobs arrive time goes on: those that wait for ever must be known before.
         hopeless = hopeless_in(setting, sample(setting, 0))
         setting = dataclasses.replace(setting, arrivals=_arrivals(arrivals, state, run_times, hopeless))
     starts, hopeless = samples_of(

@@ -1,4 +1,4 @@
-"""History: what is known of ended jobs, and how long others like them will run."""
+"""History: what is known of ended jobs, and how long jobs like them will run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Likeness:
     """What is known of a job before it runs; jobs that agree in more of it run more alike."""
 
     user: str
-    """Whoever submits it; where nobody says, its namespace."""
+    """The user who submits it; where none is named, its namespace."""
     queue: str
     stem: str
     """Its name without numbers at the end."""

@@ -111,7 +111,7 @@ class _Builder:
         nodes = {node.metadata.name for node in _all_of(Node, self.given)}
         self._pods: list[Pod] = []
         self._waiting_for_tasks: list[VolcanoJob] = []
-        """Jobs of which some tasks are made only once others run."""
+        """Jobs of which some tasks are made only once other tasks run."""
         for pod in _all_of(Pod, self.given):
             if pod.spec.node_name and pod.spec.node_name not in nodes:
                 self.counts["a pod on a node that is not there"] += 1

@@ -1,6 +1,6 @@
-"""Rolls: the present state runs on in virtual time, again and again, each time with run times drawn anew.
+"""Samples: the present state runs on in virtual time, again and again, each time with run times drawn anew.
 
-Every roll has a source of chance of its own, made from the seed and its number: the result is the same in
+Every sample has a source of chance of its own, made from the seed and its number: the result is the same in
 one process and in many.
 """
 
@@ -40,12 +40,12 @@ WORTH_PROCESSES = 8.0
 """Seconds of work from which on it pays to start further processes."""
 
 OnSample = Callable[[int], None]
-"""Hears how many rolls are done."""
+"""Called with how many samples are done."""
 
 
 @dataclass(frozen=True)
 class SampleSetting:
-    """Everything that a roll starts from."""
+    """Everything that a sample starts from."""
 
     initial_state: InitialState
     prospects: Mapping[str, Prospect]
@@ -58,7 +58,7 @@ class SampleSetting:
 
     @property
     def is_certain(self) -> bool:
-        """Nothing is left to chance: all rolls are the same."""
+        """Nothing is left to chance: all samples are the same."""
         return not self.arrivals.are_random and all(len(p.seconds) == 1 for p in self.prospects.values())
 
     @property
@@ -127,7 +127,7 @@ def samples_of(
     worth_processes: float,
     on_sample: OnSample | None = None,
 ) -> tuple[Floats, frozenset[str]]:
-    """(rolls, J) All rolls, and the jobs that can never start; the first roll finds those if nobody says."""
+    """(samples, J) All samples, and the jobs that can never start; those not given are found by the first."""
     tell = on_sample or (lambda _done: None)
     began = stopwatch()
     first = sample(setting, 0, hopeless or frozenset())
@@ -157,7 +157,7 @@ def _in_turn(
 
 
 def _packed(setting: SampleSetting) -> bytes | None:
-    """The setting for other processes; none where a plugin of somebody's own cannot travel."""
+    """The setting for other processes; none where a plugin cannot be pickled."""
     try:
         return pickle.dumps(setting)
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -165,7 +165,7 @@ def _packed(setting: SampleSetting) -> bytes | None:
 
 
 _unpacked: list[SampleSetting] = []
-"""In a process that rolls for another one: what it was given to roll."""
+"""In a worker process: the setting that it takes samples of."""
 
 
 def _unpack(packed: bytes) -> None:
@@ -189,7 +189,7 @@ def _in_processes(
                 tell(len(rows) + 1)
     except BrokenProcessPool as error:
         raise HeklaError(
-            "a process that rolled ended at once, killed or out of memory; try fewer --processes"
+            "a process that took samples ended at once, killed or out of memory; try fewer --processes"
         ) from error
     return rows
 
@@ -233,7 +233,7 @@ HOUR = 3600.0
 
 
 class Arrivals(Protocol):
-    """Who may come later, differently in every roll."""
+    """Jobs that may arrive later, different ones in every sample."""
 
     @property
     def are_random(self) -> bool: ...
@@ -243,7 +243,7 @@ class Arrivals(Protocol):
 
 @dataclass(frozen=True)
 class NoArrivals:
-    """Nobody comes."""
+    """No job arrives."""
 
     are_random: bool = False
 
@@ -267,7 +267,7 @@ class WrittenArrivals:
     @cached_property
     def _renamed(self) -> tuple[Submission, ...]:
         names = [later(number, job.name) for number, job in enumerate(self.jobs, 1)]
-        # Who comes after another comes after the last one of that name so far; else the first one to come.
+        # A job that follows another follows the last one of that name so far; else the first one to come.
         keys: dict[str, str] = {}
         for job, name in zip(self.jobs, names, strict=True):
             keys.setdefault(job.key, f"{job.namespace}/{name}")

@@ -95,7 +95,7 @@ def moment_after(objects: Iterable[Manifest]) -> float:
 
 
 def first_pods_of(job: VolcanoJob) -> list[Pod]:
-    """The pods that a Job begins with; tasks that depend on others come later."""
+    """The pods that a Job begins with; tasks that depend on other tasks come later."""
     return [
         pod_of(job, task, index)
         for task in job.spec.tasks
@@ -173,7 +173,7 @@ class PlanIntake:
             raise InputError(
                 f'pod {pod.key}: spec.schedulerName: "{pod.spec.scheduler_name}" schedules it; {wanted}'
                 if pod.spec.scheduler_name
-                else f"pod {pod.key}: spec.schedulerName: nobody schedules it; {wanted}"
+                else f"pod {pod.key}: spec.schedulerName: names no scheduler; {wanted}"
             )
         spec = replace(pod.spec, node_name="")
         return replace(pod, metadata=_fresh(pod), spec=spec, status=PodStatus())

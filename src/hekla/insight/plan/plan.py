@@ -1,4 +1,4 @@
-"""Plan: would a job start now, where, at whose expense; and if not, what holds it back and what would help.
+"""Plan: would a job start now, where, by which evictions; and if not, what holds it back and what would help.
 
 Nothing is changed: the job is tried out on a copy of the facts.
 """
@@ -23,7 +23,7 @@ from hekla.objects.complaint import Complaint
 from hekla.scheduler.builtin import BUILTIN
 
 TRIES = 100
-"""How many changes are tried out at most, unless somebody says otherwise."""
+"""How many changes are tried out at most, unless the caller says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Planner:
         )
 
     def _delays(self, trial: Trial) -> tuple[Delay, ...]:
-        """Who would get more pods started in as many cycles without the job."""
+        """Jobs that would get more pods started in as many cycles without the job."""
         without = bound_without(self._cluster, trial.cycles)
         groups = self._cluster.by_key(PodGroup)
         return tuple(

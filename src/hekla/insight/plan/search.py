@@ -28,7 +28,7 @@ PARTS = 64
 """Steps in which numbers go down together, each by the same part of it."""
 
 OnTry = Callable[[int, str], None]
-"""Hears how many tries there were so far, and what is tried now."""
+"""Called with how many tries there were so far, and what is tried now."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Found:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """What comes first: a start at once, nobody's loss, a small change."""
+        """What comes first: a start at once, no lost pods, a small change."""
         trial = self.trial
         return (
             trial.start is not PlannedStart.NOW,
@@ -189,7 +189,7 @@ def joined(first: Change | None, second: Change) -> Change:
 
 
 MINIMUM_COST = 0.5
-"""A smaller minimum gives up less than pods do: the others may still come later."""
+"""A smaller minimum gives up less than pods do: the other pods may still come later."""
 
 _GI, _MI = 1024**3, 1024**2
 

@@ -1,7 +1,7 @@
 """Trial: let cycles decide on a job until it has started, or until nothing changes without pods ending.
 
 A job has started once as many of its pods are bound as its gang needs. Evictions take a second cycle, in
-which the room they made must really go to the job: being promised room is not enough.
+which the room they made must really go to the job: being pipelined is not enough.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hekla.objects import Manifest
 from hekla.scheduler.cycle import CycleReport
 
 MOST_CYCLES = 50
-"""More than any plan needs; jobs that evict each other in turns end sooner, when nobody new is evicted."""
+"""More than any plan needs; jobs that evict each other in turns end sooner, when no new pod is evicted."""
 
 
 class PlannedStart(Enum):
@@ -75,7 +75,7 @@ class Shortage:
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a job, and of the others meanwhile."""
+    """What became of a job, and of the other jobs meanwhile."""
 
     start: PlannedStart
     cycles: int

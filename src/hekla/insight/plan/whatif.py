@@ -188,7 +188,7 @@ def recorded(status: PodGroupStatus) -> PodGroupStatus:
 
 
 def made_anew(pod: Pod, now: float) -> Pod:
-    """The pod as its workload makes it again after an eviction: pending, and younger than the others.
+    """The pod as its workload makes it again after an eviction: pending, and younger than the other pods.
 
     It keeps its UID, so that it has its old place when the eviction is taken back.
     """

@@ -43,7 +43,7 @@ T = TypeVar("T")
 Removable = tuple["CaseObject", ...]
 """Objects that go together."""
 Progress = Callable[[int, int], None]
-"""Hears how often was tried, and how many objects are left."""
+"""Called with how many tries there were, and how many objects are left."""
 KEPT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "name", "namespace"})
 """Without these an object is another one."""
 KEPT_WHOLE = frozenset(

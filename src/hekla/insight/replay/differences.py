@@ -87,7 +87,7 @@ def _order(before: Sequence[Decision], after: Sequence[Decision]) -> Iterator[De
 
 
 def spoken(decision: Decision) -> tuple[str, str]:
-    """Whom it is about, and what it says."""
+    """The object it is about, and what it says."""
     match decision:
         case Bind():
             return f"pod {decision.pod}", f"bound to {decision.node}"

@@ -33,7 +33,7 @@ OVERCOMMITTED, HALF_PLACED = "overcommitted node", "half-placed gang"
 
 @dataclass(frozen=True)
 class Breach:
-    """One broken rule: which, whose, and by how much."""
+    """One broken rule: which, by which object, and by how much."""
 
     kind: str
     subject: str

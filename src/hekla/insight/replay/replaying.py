@@ -1,4 +1,4 @@
-"""Replaying: a state that hears of what was recorded, and cycles decided on it once more.
+"""Replaying: a state that follows what was recorded, and cycles decided on it once more.
 
 All inputs of a cycle are in the recording, so that none depends on how the one before was decided: a cycle
 can be gone to from the checkpoint before it without deciding those between.
@@ -100,7 +100,7 @@ class Replayer:
         return LiveState(default_queue=self.default_queue, ignored_provisioners=self.ignored_provisioners)
 
     def take(self, record: Configuration | Checkpoint | Cycle) -> None:
-        """Hear of one record; a checkpoint counts only where cycles before it are missing."""
+        """Take in one record; a checkpoint counts only where cycles before it are missing."""
         try:
             match record:
                 case Configuration():

@@ -1,6 +1,6 @@
 """Candidates: configurations that decide beside the scheduler at work, and the facts they are fed.
 
-Every candidate hears of the same changes. It decides and carries nothing out: the next cycle finds the
+Every candidate follows the same changes. It decides and carries nothing out: the next cycle finds the
 cluster as the other scheduler has made it.
 """
 

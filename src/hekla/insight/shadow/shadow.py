@@ -1,4 +1,4 @@
-"""Shadow: candidates that hear of every change, and a comparator for each of them.
+"""Shadow: candidates that follow every change, and a comparator for each of them.
 
 Changes are taken in order. Before an action is compared, every candidate has seen the cluster as it was then:
 where there was news since the latest cycle, another one is run first.

@@ -2,10 +2,10 @@
 
 summary        all figures of a run: `summarize`
 waits          waits, completion times and slowdowns, spread over groups of jobs
-use            what was used of what was there, over time and by node
+use            what was used of the capacity, over time and by node
 presence       jobs and pods that wait and run, over time
 shares         what queues held against what they were entitled to
-room           fragmentation, and gangs that waited beside room for a part of them
+room           fragmentation, and gangs that waited with a partial fit
 evictions      which led to which, as chains
 spans          the arithmetic of all of them
 records        a run as plain data; `frames` as data frames; `files` writes both

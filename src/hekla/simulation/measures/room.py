@@ -1,4 +1,4 @@
-"""Room: what was free on which node at chosen moments, and for whom that was enough.
+"""Room: what was free on which node at chosen moments, and which pods it was enough for.
 
 By amounts alone: taints, affinity and topology are not known to a run.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hekla.simulation.measures.spans import Mask, Rows, edges_of, ratio, settled, taken_in, totals
+from hekla.simulation.measures.spans import Mask, Rows, edges_of, ratio, taken_in, totals, until_end
 from hekla.simulation.run import Amounts, Floats, Run
 
 COMPARISONS = 60_000_000
@@ -23,7 +23,7 @@ SHAPES_IN_MIX = 16
 
 @dataclass(frozen=True)
 class BesideRoom:
-    """How long gangs waited for their first start while at least one of their pods had room somewhere."""
+    """How long gangs waited for their first start while at least one of their pods fitted some node."""
 
     seconds: Floats
     """(J,) per job; 0 for jobs whose gang is a single pod"""
@@ -48,7 +48,7 @@ def waited_beside_room(run: Run, moments: int = 500, *, comparisons: int = COMPA
     edges = edges_of(run, affordable(run, len(shapes), moments, comparisons))
     looked_at = (edges[:-1] + edges[1:]) / 2
     first = np.searchsorted(looked_at, jobs.submitted[gangs])
-    until = np.searchsorted(looked_at, settled(run, np.fmin(jobs.started, jobs.finished))[gangs])
+    until = np.searchsorted(looked_at, until_end(run, np.fmin(jobs.started, jobs.finished))[gangs])
     fits = _fits_somewhere(run, looked_at, run.shapes[shapes], _present(first, until, shape, len(edges)))
     before = np.vstack((np.zeros(len(shapes), np.int64), fits.cumsum(axis=0)))
     width = float(edges[1] - edges[0])
@@ -82,7 +82,7 @@ def _fits_somewhere(run: Run, moments: Floats, shapes: Amounts, present: Mask) -
     return fits
 
 
-def splinters(run: Run, moments: Floats, *, comparisons: int = COMPARISONS) -> tuple[Floats, Floats]:
+def fragments(run: Run, moments: Floats, *, comparisons: int = COMPARISONS) -> tuple[Floats, Floats]:
     """(T, R) What was idle and of no use to a pod of the mix, and all that was idle, at these moments.
 
     The mix are the pods of the run: for each resource those that ask for it, each kind by its number. What
@@ -143,9 +143,9 @@ def free_at(run: Run, moments: Floats) -> Iterator[tuple[Amounts, Mask, bool]]:
     free = np.ascontiguousarray(nodes.allocatable.T).copy()
     spans_up = np.zeros(len(nodes.names), np.int64)
     is_up = spans_up > 0
-    gone = _between(settled(run, pod_runs.ended), moments)
+    gone = _between(until_end(run, pod_runs.ended), moments)
     come = _between(pod_runs.began, moments)
-    down = _between(settled(run, nodes.service_ended), moments)
+    down = _between(until_end(run, nodes.service_ended), moments)
     up = _between(nodes.service_began, moments)
     for moment, (began, ended, rises, falls) in enumerate(zip(come, gone, up, down, strict=True)):
         if moment > 0 and not any(map(len, (began, ended, rises, falls))):

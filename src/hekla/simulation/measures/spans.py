@@ -106,7 +106,7 @@ def edges_of(run: Run, buckets: int) -> Floats:
     return np.linspace(0.0, max(run.end, 0.0), max(buckets, 1) + 1)
 
 
-def settled(run: Run, moments: Floats) -> Floats:
+def until_end(run: Run, moments: Floats) -> Floats:
     """The moments, and the end of the run for those that never came."""
     return np.where(np.isnan(moments), run.end, np.minimum(moments, run.end))
 
@@ -160,7 +160,7 @@ class Chains:
 
 
 def chains(run: Run) -> Chains:
-    """The evictions that name whom they were for, ordered into chains."""
+    """The evictions that name the job they were for, ordered into chains."""
     pod_runs = run.pod_runs
     favours = np.flatnonzero(
         (pod_runs.ending == Ending.EVICTED) & (pod_runs.beneficiary >= 0) & (pod_runs.job >= 0)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.simulation.measures.room import splinters, waited_beside_room
-from hekla.simulation.measures.spans import Chains, chains, edges_of, settled, taken_in, totals
+from hekla.simulation.measures.room import fragments, waited_beside_room
+from hekla.simulation.measures.spans import Chains, chains, edges_of, taken_in, totals, until_end
 from hekla.simulation.measures.usage import jain, shares_over_time
 from hekla.simulation.measures.waits import SIZES, JobGroup, groupings, size_classes
 from hekla.simulation.measures.words import HOUR, PARTS, number, plain_amount
 from hekla.simulation.run import Ending, Floats, Run, State
 
 MOMENTS = 400
-"""In so many parts of the run shares are compared, and at so many moments splinters are looked for."""
+"""In so many parts of the run shares are compared, and at so many moments fragmentation is looked at."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Fairness:
 
 @dataclass(frozen=True)
 class Summary:
-    """What became of the jobs, what was made of the cluster, and who got how much of it."""
+    """What became of the jobs, how the cluster was used, and which queue got how much of it."""
 
     overall: JobGroup
     by_queue: tuple[JobGroup, ...]
@@ -163,7 +163,7 @@ def _pace(run: Run) -> tuple[float, float]:
 def _resources(run: Run) -> tuple[ResourceUse, ...]:
     available, used, lost = available_work(run), used_work(run), lost_work(run)
     edges = edges_of(run, MOMENTS)
-    stuck, idle = (total.sum(axis=0) for total in splinters(run, (edges[:-1] + edges[1:]) / 2))
+    stuck, idle = (total.sum(axis=0) for total in fragments(run, (edges[:-1] + edges[1:]) / 2))
     return tuple(
         ResourceUse(
             name,
@@ -184,7 +184,7 @@ def _part(part: float, whole: float) -> float:
 def available_work(run: Run) -> Floats:
     """(R,) Amount-seconds of nodes in service."""
     nodes = run.nodes
-    seconds = np.maximum(settled(run, nodes.service_ended) - nodes.service_began, 0.0)
+    seconds = np.maximum(until_end(run, nodes.service_ended) - nodes.service_began, 0.0)
     return totals(nodes.service, seconds, len(nodes.names)) @ nodes.allocatable.astype(np.float64)
 
 
@@ -194,7 +194,7 @@ def used_work(run: Run) -> Floats:
 
 
 def lost_work(run: Run) -> Floats:
-    """(R,) Amount-seconds of pod runs that were disturbed and did not count."""
+    """(R,) Amount-seconds of pod runs that were cut short and did not count."""
     return _work(run, lost_seconds(run))
 
 
@@ -204,12 +204,12 @@ def lost_seconds(run: Run) -> Floats:
     Nothing is lost of a pod run that came to its end or that the end of the run cut off.
     """
     unkept = np.maximum(_lengths(run) - run.pod_runs.kept, 0.0)
-    is_disturbed = ~np.isin(run.pod_runs.ending, (Ending.DONE, Ending.CUT))
-    return np.where(is_disturbed, unkept, 0.0)
+    is_cut_short = ~np.isin(run.pod_runs.ending, (Ending.DONE, Ending.CUT))
+    return np.where(is_cut_short, unkept, 0.0)
 
 
 def _lengths(run: Run) -> Floats:
-    return np.maximum(settled(run, run.pod_runs.ended) - run.pod_runs.began, 0.0)
+    return np.maximum(until_end(run, run.pod_runs.ended) - run.pod_runs.began, 0.0)
 
 
 def _work(run: Run, seconds: Floats) -> Floats:

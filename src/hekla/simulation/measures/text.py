@@ -25,7 +25,7 @@ Cells = Sequence[str]
 
 
 def summary_lines(run: Run, summary: Summary | None = None) -> list[str]:
-    """A headline block, a table by queue and one by size, and who never ran."""
+    """A headline block, a table by queue and one by size, and the jobs that never ran."""
     summary = summarize(run) if summary is None else summary
     blocks = [
         [line for label, text in headlines(run, summary) for line in _labelled(label, text)],
@@ -46,13 +46,13 @@ def headlines(run: Run, summary: Summary) -> Iterator[tuple[str, str]]:
     if overall.response.count:
         yield "completion", _spoken_spread(overall.response)
         slowdown = overall.slowdown
-        yield "slowdown", f"mean {spoken_number(slowdown.mean)}, 95% up to {spoken_number(slowdown.p95)}"
+        yield "slowdown", f"mean {spoken_number(slowdown.mean)}, p95 {spoken_number(slowdown.p95)}"
     yield from _about_the_cluster(summary)
-    yield "disturbed", _disturbed(summary)
+    yield "evictions", _evictions(summary)
     if len(summary.chains.by_depth) > 1:
         yield "longest chain", _spoken_chain(summary.chains)
     if summary.beside_room_gangs:
-        yield "beside room", _beside_room(summary)
+        yield "partial fit", _partial_fit(summary)
 
 
 def _outcome(group: JobGroup) -> str:
@@ -72,8 +72,8 @@ def _simulated(run: Run, summary: Summary) -> str:
 
 
 def _spoken_spread(spread: Spread) -> str:
-    mean, half, most = (spoken_seconds(value) for value in (spread.mean, spread.p50, spread.most))
-    return f"mean {mean}, half up to {half}, 95% up to {spoken_seconds(spread.p95)}, longest {most}"
+    figures = ("mean", spread.mean), ("p50", spread.p50), ("p95", spread.p95), ("longest", spread.most)
+    return ", ".join(f"{name} {spoken_seconds(value)}" for name, value in figures)
 
 
 def _about_the_cluster(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -88,14 +88,16 @@ def _about_the_cluster(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "fairness", f"Jain's index {summary.jain:.2f} over {len(summary.fairness)} queues"
 
 
-def _disturbed(summary: Summary) -> str:
+def _evictions(summary: Summary) -> str:
+    """`2, 1 pod failed, 1 restart; lost 65.9 core-hours`."""
     overall = summary.overall
-    counts = [(overall.evictions, "pod", "evicted"), (overall.failures, "pod", "failed")]
-    told = [f"{counted(count, thing)} {what}" for count, thing, what in counts if count]
+    told = [f"{overall.evictions:,}"]
+    if overall.failures:
+        told.append(f"{counted(overall.failures, 'pod')} failed")
     if overall.restarts:
         told.append(counted(overall.restarts, "restart"))
     lost = [spoken_work(use.name, use.lost) for use in summary.resources if use.lost and use.name != PODS]
-    return ", ".join(told or ["nobody"]) + (f"; lost {', '.join(lost)}" if lost else "")
+    return ", ".join(told) + (f"; lost {', '.join(lost)}" if lost else "")
 
 
 def _spoken_chain(chains: Chains) -> str:
@@ -108,14 +110,14 @@ def _spoken_chain(chains: Chains) -> str:
     return ", ".join(steps) + (f", and {beyond} more" if beyond else "")
 
 
-def _beside_room(summary: Summary) -> str:
+def _partial_fit(summary: Summary) -> str:
     gangs, waited = counted(summary.beside_room_gangs, "gang"), spoken_seconds(summary.beside_room_seconds)
-    return f"{gangs} waited {waited} in all while there was room for a part of them"
+    return f"{gangs} waited {waited} in all while only a part of the gang fitted"
 
 
 def queue_table(summary: Summary) -> list[str]:
     """The queues with the most jobs, in the run's order; how many are left out is told."""
-    heads = ("queue", *_GROUP_HEADS, "share", "entitled", "got")
+    heads = ("queue", *_GROUP_HEADS, "share", "entitled", "satisfied")
     fairness = {one.queue: one for one in summary.fairness}
     shown = sorted(summary.by_queue, key=lambda group: -group.jobs)[:MOST_QUEUES]
     rows = [
@@ -133,7 +135,7 @@ def size_table(summary: Summary) -> list[str]:
     return aligned(("pods", *_GROUP_HEADS), rows) if rows else []
 
 
-_GROUP_HEADS = ("jobs", "done", "wait", "95%", "longest", "slowdown", "evicted")
+_GROUP_HEADS = ("jobs", "done", "wait", "p95", "longest", "slowdown", "evicted")
 
 
 def _group_cells(group: JobGroup) -> Cells:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hekla.engine.model.resources import PODS
 from hekla.errors import InputError
-from hekla.simulation.measures.room import splinters
+from hekla.simulation.measures.room import fragments
 from hekla.simulation.measures.spans import (
     Mask,
     Rows,
@@ -26,8 +26,8 @@ from hekla.simulation.measures.spans import (
     edges_of,
     queue_of_pod_run,
     ratio,
-    settled,
     taken_in,
+    until_end,
 )
 from hekla.simulation.run import NOTHING, Amounts, Ending, Floats, Run
 
@@ -53,7 +53,7 @@ def jobs_over_time(run: Run, buckets: int = 400) -> JobSeries:
     job, began, ended = running_spans(run)
     running = cut(edges, began, ended, jobs.queue[job], queues).mean()
     of_pod_run = queue_of_pod_run(run)
-    placed = cut(edges, pod_runs.began, settled(run, pod_runs.ended), of_pod_run, queues).mean()
+    placed = cut(edges, pod_runs.began, until_end(run, pod_runs.ended), of_pod_run, queues).mean()
     provided = cut(edges, pod_runs.began, provided_until(run), of_pod_run, queues).mean()
     return JobSeries(
         edges,
@@ -68,7 +68,7 @@ def stays_of_jobs(run: Run, edges: Floats) -> Spans:
     """From submission to end, by queue; jobs that were refused do not stay."""
     jobs = run.jobs
     queue = np.where(taken_in(run), jobs.queue, NOTHING)
-    return cut(edges, jobs.submitted, settled(run, jobs.finished), queue, len(run.queues))
+    return cut(edges, jobs.submitted, until_end(run, jobs.finished), queue, len(run.queues))
 
 
 def running_spans(run: Run) -> tuple[Rows, Floats, Floats]:
@@ -93,8 +93,8 @@ def provided_until(run: Run) -> Floats:
     To the end of the pod run; where the pod was done with its work, to the end of its job, or until it starts
     again with the whole job.
     """
-    pod_runs, ended = run.pod_runs, settled(run, run.pod_runs.ended)
-    left = np.append(settled(run, run.jobs.finished), run.end)
+    pod_runs, ended = run.pod_runs, until_end(run, run.pod_runs.ended)
+    left = np.append(until_end(run, run.jobs.finished), run.end)
     order = np.lexsort((pod_runs.began, pod_runs.pod, pod_runs.job))
     job, pod = pod_runs.job[order], pod_runs.pod[order]
     is_followed = np.append((job[:-1] == job[1:]) & (pod[:-1] == pod[1:]), False)[: len(order)]
@@ -117,23 +117,23 @@ class UseSeries(Series):
 
 
 def use_over_time(run: Run, buckets: int = 400) -> UseSeries:
-    """What was used by each queue, what was there, and how much of the rest was in splinters."""
+    """What was used by each queue, the capacity, and how much of the idle rest was fragmented."""
     edges = edges_of(run, buckets)
-    stuck, idle = splinters(run, (edges[:-1] + edges[1:]) / 2)
+    stuck, idle = fragments(run, (edges[:-1] + edges[1:]) / 2)
     return UseSeries(edges, used_by_queue(run, edges), capacity(run, edges), ratio(stuck, idle, np.nan))
 
 
 def used_by_queue(run: Run, edges: Floats) -> Floats:
     """(T, Q, R) The mean amount that pods of each queue held."""
     pod_runs = run.pod_runs
-    spans = cut(edges, pod_runs.began, settled(run, pod_runs.ended), queue_of_pod_run(run), len(run.queues))
+    spans = cut(edges, pod_runs.began, until_end(run, pod_runs.ended), queue_of_pod_run(run), len(run.queues))
     return by_resource(spans, run.shapes[pod_runs.shape])
 
 
 def capacity(run: Run, edges: Floats) -> Floats:
     """(T, R) The mean amount that nodes in service had."""
     nodes = run.nodes
-    spans = cut(edges, nodes.service_began, settled(run, nodes.service_ended))
+    spans = cut(edges, nodes.service_began, until_end(run, nodes.service_ended))
     return by_resource(spans, nodes.allocatable[nodes.service])[:, 0, :]
 
 
@@ -141,8 +141,8 @@ def node_use(run: Run, resource: str, buckets: int = 400) -> Floats:
     """(N, T) The mean part of each node's amount that was in use; NaN while it was not there or had none."""
     column, count = column_of(run, resource), len(run.nodes.names)
     edges, pod_runs, nodes = edges_of(run, buckets), run.pod_runs, run.nodes
-    held = cut(edges, pod_runs.began, settled(run, pod_runs.ended), pod_runs.node, count)
-    there = cut(edges, nodes.service_began, settled(run, nodes.service_ended), nodes.service, count)
+    held = cut(edges, pod_runs.began, until_end(run, pod_runs.ended), pod_runs.node, count)
+    there = cut(edges, nodes.service_began, until_end(run, nodes.service_ended), nodes.service, count)
     used = held.integral(run.shapes[pod_runs.shape, column])
     return ratio(used, there.integral(nodes.allocatable[nodes.service, column]), np.nan).T
 
@@ -239,7 +239,7 @@ def equal_part(demand: Floats) -> Floats:
 def jain(values: Floats) -> Floats:
     """Jain's index along the last axis: 1 where all are equal, 1/n where one has everything.
 
-    NaNs do not take part. Where everybody has nothing all are equal; of nobody it is NaN.
+    NaNs do not take part. Where all values are 0 they are equal; of no values it is NaN.
     """
     taking_part = (~np.isnan(values)).sum(axis=-1)
     total, squares = np.nansum(values, axis=-1), np.nansum(values**2, axis=-1)

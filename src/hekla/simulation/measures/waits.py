@@ -140,7 +140,7 @@ def waits(run: Run) -> Floats:
 
 
 def waits_so_far(run: Run) -> Floats:
-    """(J,) Seconds from submission to the end, of jobs that wait for their first start; NaN for others."""
+    """(J,) Seconds from submission to the end, of jobs that wait for their first start; NaN for the rest."""
     jobs = run.jobs
     is_waiting = (jobs.state == State.WAITING) & np.isnan(jobs.started)
     return np.where(is_waiting, run.end - jobs.submitted, np.nan)

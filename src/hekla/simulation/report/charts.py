@@ -122,7 +122,7 @@ def stacked(
         present = [(end, mask) for end, mask in present if end > began[bar]]
         slot[bar], height[bar] = place(free, wanted[bar], slots)
         mask = ((1 << height[bar]) - 1) << slot[bar]
-        # Only what it really took is given back: without a free slot it lies over others.
+        # Only what it really took is given back: without a free slot it lies over other bars.
         present.append((ended[bar], mask & free))
         free &= ~mask
     return np.frombuffer(bytes(slot), np.uint8), np.frombuffer(bytes(height), np.uint8), slots

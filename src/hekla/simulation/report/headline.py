@@ -55,8 +55,8 @@ def jobs_card(summary: Summary) -> Card:
 def wait_card(summary: Summary) -> Card:
     wait = summary.overall.wait
     lines = (
-        ("90% within", spoken_seconds(wait.p90)),
-        ("99% within", spoken_seconds(wait.p99)),
+        ("p90", spoken_seconds(wait.p90)),
+        ("p99", spoken_seconds(wait.p99)),
         ("longest", spoken_seconds(wait.most)),
         ("mean", spoken_seconds(wait.mean)),
         ("never started", number(summary.overall.never_started)),
@@ -71,8 +71,8 @@ def slowdown_card(summary: Summary) -> Card:
 
 def slowdown_lines(slowdown: Spread) -> tuple[Line, ...]:
     return (
-        ("90% within", factor(slowdown.p90)),
-        ("99% within", factor(slowdown.p99)),
+        ("p90", factor(slowdown.p90)),
+        ("p99", factor(slowdown.p99)),
         ("largest", factor(slowdown.most)),
         ("mean", factor(slowdown.mean)),
     )
@@ -82,7 +82,7 @@ def use_card(summary: Summary) -> Card:
     """In large letters stands the resource that was used most: it is what jobs wait for."""
     most = most_used(summary)
     if most is None:
-        return Card("Use", "-", "nothing was there")
+        return Card("Use", "-", "no capacity")
     meters = tuple((short(use.name), use.utilisation) for use in known_uses(summary))
     return Card("Use", spoken_part(most.utilisation), f"of {short(most.name)}, on average", meters=meters)
 
@@ -90,8 +90,8 @@ def use_card(summary: Summary) -> Card:
 def makespan_card(summary: Summary) -> Card:
     lines = (
         ("completed jobs per hour", spoken_number(summary.throughput)),
-        ("response, median", spoken_seconds(summary.overall.response.p50)),
-        ("90% within", spoken_seconds(summary.overall.response.p90)),
+        ("completion time, p50", spoken_seconds(summary.overall.response.p50)),
+        ("p90", spoken_seconds(summary.overall.response.p90)),
     )
     return Card("Makespan", spoken_seconds(summary.makespan), "first submission to last completion", lines)
 
@@ -114,13 +114,13 @@ def evictions_card(summary: Summary) -> Card:
 
 
 def room_card(summary: Summary) -> Card:
-    """Room in splinters, of the resource that was used most, and gangs that could not start beside it."""
+    """Fragmentation of the resource that was used most, and gangs that waited with a partial fit."""
     known = [use for use in known_uses(summary) if not math.isnan(use.fragmentation)]
     most = most_used(summary)
     lines = (
-        ("gangs that waited beside it", number(summary.beside_room_gangs)),
-        ("together for", spoken_seconds(summary.beside_room_seconds)),
-        *((f"{short(use.name)} in splinters", spoken_part(use.fragmentation)) for use in known),
+        ("gangs that waited with a partial fit", number(summary.beside_room_gangs)),
+        ("their waits together", spoken_seconds(summary.beside_room_seconds)),
+        *((f"{short(use.name)} fragmented", spoken_part(use.fragmentation)) for use in known),
     )
     if most is None or math.isnan(most.fragmentation):
         return Card("Fragmentation", "-", "nothing was idle, or nothing was wanted", lines)
@@ -140,7 +140,7 @@ def queue_table(summary: Summary) -> Table:
     """All queues, also those that share a colour."""
     fairness = {queue.queue: queue for queue in summary.fairness}
     headers = ("Queue", "Jobs", "Completed", "Failed", "Running", "Waiting", "Evicted pods")
-    waits = ("Wait p50", "p90", "p99", "Slowdown p50", "Share", "Entitled", "Got")
+    waits = ("Wait p50", "p90", "p99", "Slowdown p50", "Share", "Entitled", "Satisfied")
     rows = [
         (
             group.queue,
@@ -185,7 +185,7 @@ def leading_row(beside: Sequence[Card]) -> list[str]:
 
 
 def known_uses(summary: Summary) -> list[ResourceUse]:
-    """Resources that were there at all; places for pods are hardly ever what is short."""
+    """Resources of which there is any capacity; places for pods are hardly ever what is short."""
     return [use for use in summary.resources if not math.isnan(use.utilisation) and use.name != PODS]
 
 

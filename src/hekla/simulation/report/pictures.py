@@ -148,14 +148,14 @@ def series_data(shown: Shown, groups: QueueGroups, units: Sequence[Unit]) -> tup
 
 def waits_data(run: Run, groups: QueueGroups) -> Data:
     """Curves by queue, those with a colour only, and by size; the first of each is that of all jobs."""
-    everybody, *by_queue = wait_distribution(run)
+    all_jobs, *by_queue = wait_distribution(run)
     shown = [curve for curve in by_queue if groups.names[groups.number_of_queue[curve.queue]] == curve.queue]
     return {
         "queue": [
-            curve_data(everybody, "all jobs", None),
+            curve_data(all_jobs, "all jobs", None),
             *(curve_data(curve, curve.queue, groups.number_of_queue[curve.queue]) for curve in shown),
         ],
-        "size": [curve_data(everybody, "all jobs", None), *by_size(run)],
+        "size": [curve_data(all_jobs, "all jobs", None), *by_size(run)],
     }
 
 
@@ -171,10 +171,10 @@ def by_size(run: Run) -> list[Data]:
     classes = size_classes(run)
     found = []
     for number, size in enumerate(SIZES):
-        everybody = wait_distribution(replace(run, jobs=only(run.jobs, classes == number)))[0]
-        if everybody.started:
+        all_jobs = wait_distribution(replace(run, jobs=only(run.jobs, classes == number)))[0]
+        if all_jobs.started:
             name = "1 pod" if size == "1" else f"{size} pods"
-            found.append(curve_data(everybody, name, number) | {"isSize": True})
+            found.append(curve_data(all_jobs, name, number) | {"isSize": True})
     return found
 
 

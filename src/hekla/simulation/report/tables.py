@@ -1,7 +1,7 @@
 """Tables: headers and rows as HTML, every word escaped; and which queues share a row.
 
-There are not more than eight colours that everybody can tell apart. The queues with most jobs get them, all
-others share a ninth.
+There are not more than eight colours that every reader can tell apart. The queues with most jobs get them,
+all other queues share a ninth.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def use_caption(run: Run, use: UseSeries, summary: Summary, units: Sequence[Unit
             sentences.append(
                 f"{unit.label}: {spoken_part(utilisation[unit.resource])} in use on average, {most}."
             )
-    return " ".join(sentences) or "Nothing was there to be used."
+    return " ".join(sentences) or "There was no capacity."
 
 
 def presence_caption(jobs: JobSeries, counts: Floats, what: str) -> str:
@@ -200,8 +200,7 @@ def waits_caption(summary: Summary) -> str:
     wait = summary.overall.wait
     if not wait.count:
         return "No job started."
-    half, most = spoken_seconds(wait.p50), spoken_seconds(wait.p90)
-    return f"Half of the jobs waited {half} or less, nine of ten {most} or less; {_never(summary)}."
+    return f"Wait: p50 {spoken_seconds(wait.p50)}, p90 {spoken_seconds(wait.p90)}; {_never(summary)}."
 
 
 def _never(summary: Summary) -> str:
@@ -211,7 +210,7 @@ def _never(summary: Summary) -> str:
 
 def gantt_caption(run: Run, drawn: Bars) -> str:
     """How many bars there are, and which are not drawn."""
-    shown = f"{len(drawn):,} bars for {len(run.pod_runs):,} stays of pods on {len(run.nodes.names):,} nodes."
+    shown = f"{len(drawn):,} bars for {len(run.pod_runs):,} pod runs on {len(run.nodes.names):,} nodes."
     if not drawn.left_out:
         return shown
     return (

@@ -33,7 +33,7 @@ def seconds_of(value: object) -> float:
 
 
 def bounded(seconds: float, value: object) -> float:
-    """The seconds that a value says, unless they are more than anybody means; without end is well."""
+    """The seconds that a value says, unless they are more than can be meant; without end is well."""
     if LONGEST < seconds < math.inf:
         raise _too_long(value)
     return seconds

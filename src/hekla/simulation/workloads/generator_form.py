@@ -117,7 +117,7 @@ class Settings:
     """How much more than the mean arrives at the peak of the day; as much less in the night."""
     peak: float = 14 * HOUR
     weekend: float = 1.0
-    """Arrivals on the sixth and seventh day, as a share of those on the others."""
+    """Arrivals on the sixth and seventh day, as a share of those on other days."""
     durations: Durations = Durations()
     sizes: tuple[tuple[int, float], ...] = ((1, 60), (2, 14), (4, 12), (8, 8), (16, 4), (32, 2))
     pods: tuple[PodKind, ...] = (

@@ -113,7 +113,7 @@ def decoded(piece: Piece, source: Source) -> object:
 
 
 def check_keys(trace: Trace[Submission], reading: Reading[Submission], waits: Mapping[str, Wait]) -> None:
-    """No two jobs have one name, those that others wait for are there, and none waits for itself."""
+    """No two jobs have one name, those that other jobs wait for exist, and none waits for itself."""
     twice, seen = reading.survey.keys_seen_twice(), set[str]()
     for piece in trace.pieces() if twice else ():
         key = trace.parse(piece).key

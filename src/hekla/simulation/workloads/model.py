@@ -20,7 +20,7 @@ class Restart(Enum):
     """What starts again when a pod is lost."""
 
     POD = "pod"
-    """The pod alone; the others go on."""
+    """The pod alone; other pods go on."""
     JOB = "job"
     """The whole job: its pods need each other."""
     NEVER = "never"
@@ -56,7 +56,7 @@ class Submission:
     name: str
     submitted: float
     run_seconds: float
-    """How long each pod works, if nothing disturbs it."""
+    """How long each pod works, if nothing interrupts it."""
     roles: tuple[Role, ...]
     queue: str = "default"
     namespace: str = "default"

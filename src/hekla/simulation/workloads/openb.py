@@ -132,7 +132,7 @@ def job_of(
 
 
 def run_seconds(row: Row, options: ReadingOptions, account: Account) -> float | None:
-    """From being scheduled to being deleted; who was never scheduled or never deleted has no run time."""
+    """From being scheduled to being deleted; a pod never scheduled or never deleted has none."""
     if row.scheduled is not None and row.deleted is not None:
         if row.deleted >= row.scheduled:
             return row.deleted - row.scheduled

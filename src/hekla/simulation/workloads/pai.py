@@ -83,7 +83,7 @@ def read_pai(source: Source, options: ReadingOptions) -> Content:
 
 
 def task_rows(source: Source) -> Iterator[Piece]:
-    """The rows; a header is none, where somebody has put one."""
+    """The rows, without a header where there is one."""
     for piece in rows_of(source):
         if piece.line > 1 or not piece.content.startswith(TASKS[0].encode()):
             yield piece

@@ -82,7 +82,7 @@ class Content:
     hazards: Hazards = field(default_factory=Hazards)
     count: int | None = None
     has_dependencies: bool = False
-    """Whether some jobs wait for others."""
+    """Whether some jobs wait for other jobs."""
     are_manifests: bool = False
     dropped: Counter[str] = field(default_factory=Counter)
     """What was left out before there were any jobs."""

@@ -95,7 +95,7 @@ def parse(piece: Piece) -> Row:
 
 
 class Builder:
-    """Makes jobs of rows; remembers which were taken where others may wait for them."""
+    """Makes jobs of rows; remembers which were taken where other jobs may wait for them."""
 
     def __init__(self, queues: dict[int, str], options: ReadingOptions, shapes: Shapes) -> None:
         self._queues = queues

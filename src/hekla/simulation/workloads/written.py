@@ -72,7 +72,7 @@ class Draft:
     are_manifests: bool = True
     """Nothing so far is in words of our own."""
     is_recorded: bool = False
-    """Whether it is what a cluster was found to be, and not what somebody has written."""
+    """Whether it is what a cluster was found to be, and not what a user has written."""
 
     def document(self, document: Document) -> None:
         """One document of a file: a workload in our words, a manifest, or a list of manifests."""

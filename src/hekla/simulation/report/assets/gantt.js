@@ -70,7 +70,7 @@ function drawGantt(chart) {
   nameRows(context, chart, area);
   ganttTimeAxis(context, chart, area);
   sayRows(chart);
-  // For whoever inspects the page, as its tests do.
+  // For tests that inspect the page.
   canvas.dataset.bars = painted;
   canvas.dataset.milliseconds = (performance.now() - started).toFixed(1);
 }

@@ -48,7 +48,7 @@ const key = (colour, text) => element("span", {}, element("i", { class: `swatch 
 function legends(data) {
   const queues = () => data.groups.map(({ name, colour }) => key(colour, name));
   for (const legend of document.querySelectorAll("[data-legend=queue]")) legend.append(...queues());
-  const capacity = element("span", {}, element("i", { class: "key-line capacity-key" }), "was there");
+  const capacity = element("span", {}, element("i", { class: "key-line capacity-key" }), "capacity");
   document.querySelector("#use .legend").append(capacity);
   const away = () => key("away", "node out of service");
   const gantt = document.getElementById("gantt-legend");

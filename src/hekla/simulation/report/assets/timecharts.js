@@ -127,7 +127,7 @@ function stackedChart(data, run, host, settings) {
     const lines = data.groups.map(line).reverse();
     const total = rows.reduce((sum, row) => sum + row[bin], 0);
     const ceiling = ceilingOf?.(run);
-    const was = ceiling ? [tooltipRow("was there", numberText(ceiling[bin]))] : [];
+    const was = ceiling ? [tooltipRow("capacity", numberText(ceiling[bin]))] : [];
     return [...lines, tooltipRow(`together, ${unitOf()}`, numberText(total)), ...was];
   };
   timeChart(run, host, 250, () => describe(run), paint, tell);
