@@ -268,7 +268,7 @@ class Server:
         began = stopwatch()
         try:
             async with self.cluster.lock:
-                if self.cluster.state.is_torn:
+                if self.cluster.state.is_unusable:
                     self._start_over()
                 report = await asyncio.to_thread(engine.decide)
                 seconds = stopwatch() - began
@@ -298,7 +298,7 @@ class Server:
         details = None if is_foreseen(error) else error
         culprit = self.cluster.put_aside(suspects_of(error), reason)
         if isinstance(error, BrokenPromise) or (culprit is None and details is not None):
-            self.cluster.state.is_torn = True
+            self.cluster.state.is_unusable = True
         if culprit is not None:
             name = f"{type(culprit).__name__.lower()} {culprit.key}"
             logger.error("cycle %d failed, %s is put aside: %s", number, name, reason, exc_info=details)

@@ -55,6 +55,31 @@ def test_what_fails_on_its_way_out_is_not_taken_for_granted(monkeypatch: pytest.
     played(play, node("n", 4), group(1), pod("a"), pod("b"))
 
 
+def test_what_fails_once_volumes_are_prepared_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def not_bound(*_: object) -> str:
+        return "not bound"
+
+    def broken(*_: object) -> None:
+        raise KeyError("b")
+
+    async def play(scene: Scene) -> None:
+        with_volume = scene.cluster.store.get(Pod, "x/b")
+        assert with_volume is not None
+        spec = replace(with_volume.spec, volumes=(Volume(name="data"),))
+        scene.cluster.facts.put(replace(with_volume, spec=spec))
+        monkeypatch.setattr(Volumes, "unbound", lambda *_: ["a claim"])
+        monkeypatch.setattr(Volumes, "prepare", not_bound)
+        monkeypatch.setattr(scene.cluster.binding, "_end", broken)
+        scene.cluster.apply(binds("b"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    played(play, node("n", 4), group(1), pod("b"))
+    assert "bind b failed in an unforeseen way" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("title", "things"),
     [

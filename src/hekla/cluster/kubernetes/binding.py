@@ -94,9 +94,9 @@ class Binds:
     def _send(self, intent: Intent) -> None:
         pod = self._context.pod(intent.pod, intent.uid)
         if pod is not None and pod.spec.volumes and self._volumes.unbound(pod):
-            task = asyncio.create_task(self._after_volumes(intent, pod))
+            task = asyncio.create_task(self._after_volumes(intent, pod), name=f"bind {intent.uid}")
             self._preparing.add(task)
-            task.add_done_callback(self._preparing.discard)
+            task.add_done_callback(self._prepared)
         else:
             self._context.outbox.put(WriteRank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
         self.begun += 1
@@ -113,6 +113,11 @@ class Binds:
             self._end(intent, End(WriteOutcome.REFUSED, problem))
         else:
             self._context.outbox.put(WriteRank.BIND, f"bind {intent.uid}", partial(self._carry_out, intent))
+
+    def _prepared(self, task: asyncio.Task[None]) -> None:
+        self._preparing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("%s failed in an unforeseen way", task.get_name(), exc_info=error)
 
     def _is_taken(self, intent: Intent) -> bool:
         """Whether the facts allow it; then it is taken for granted, for the next one to reckon with."""

@@ -20,7 +20,7 @@ from hekla.engine.actions.placing import Placer
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.beneficiaries import Beneficiaries
 from hekla.engine.framework.finder import error_cache_argument
-from hekla.engine.framework.orders import FairOrder, TaskLine
+from hekla.engine.framework.orders import FairOrder, OrderedTasks
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.framework.topology import has_its_network
@@ -75,7 +75,7 @@ class Allocate(Action):
         if self.arguments.freed_room == "volcano":
             return
         session.beneficiaries = Beneficiaries(session, self.arguments.freed_room_seconds)
-        jobs = session.beneficiaries.with_reserved_room()
+        jobs = session.beneficiaries.with_freed_room()
         if jobs:
             offer_freed_room(session, jobs, self.arguments)
 
@@ -139,7 +139,7 @@ def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateA
         place(session, job, agenda, arguments)
 
 
-def planned_tasks(sub_job: SubJob, tasks: TaskLine) -> TaskLine:
+def planned_tasks(sub_job: SubJob, tasks: OrderedTasks) -> OrderedTasks:
     """The tasks that were promised a node, and others as far as the sub-job cannot start without them.
 
     Whatever more waits of it has its turn with other jobs.

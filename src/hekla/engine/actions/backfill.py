@@ -54,11 +54,11 @@ def in_order(session: Session) -> Iterator[Task]:
             tasks_of[job.uid] = tasks
     if not tasks_of:
         return
-    turns = FairOrder(session)
+    agenda = FairOrder(session)
     for uid in tasks_of:
-        turns.add(session.jobs[uid])
-    while turns.queues:
-        jobs = turns.jobs_of[turns.queues.pop().name]
+        agenda.add(session.jobs[uid])
+    while agenda.queues:
+        jobs = agenda.jobs_of[agenda.queues.pop().name]
         while jobs:
             yield from tasks_in_order(session, tasks_of[jobs.pop().uid])
 

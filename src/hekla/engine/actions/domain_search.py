@@ -16,7 +16,7 @@ from hekla.engine.actions.domain_bounds import DomainBounds
 from hekla.engine.actions.nomination import place_as_nominated
 from hekla.engine.actions.pending import PendingTasks
 from hekla.engine.actions.placing import Placer, PlacingArguments
-from hekla.engine.framework.orders import TaskLine
+from hekla.engine.framework.orders import OrderedTasks
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Operation, Statement
 from hekla.engine.ledger.arrays import Floats, Mask
@@ -68,7 +68,7 @@ class Placement:
     """One sub-job in one domain."""
 
     placed: Tentative
-    left: TaskLine
+    left: OrderedTasks
 
 
 class DomainSearch:
@@ -250,7 +250,7 @@ class DomainSearch:
         return None
 
     def _best_placement(
-        self, sub_job: SubJob, tasks: TaskLine, group: Sequence[Domain], *, is_first: bool
+        self, sub_job: SubJob, tasks: OrderedTasks, group: Sequence[Domain], *, is_first: bool
     ) -> tuple[Domain, Placement, float] | None:
         """The best domain of a group, what it came to there, and its score.
 
@@ -281,7 +281,7 @@ class DomainSearch:
         best = min(placements, key=lambda name: (-scores[name], name))
         return session.domains.by_name[best], placements[best], scores[best]
 
-    def _is_known(self, sub_job: SubJob, tasks: TaskLine, group: Sequence[Domain]) -> bool:
+    def _is_known(self, sub_job: SubJob, tasks: OrderedTasks, group: Sequence[Domain]) -> bool:
         """Whether each domain's score is the same, whichever others of the group would do."""
         session = self._session
         return (
@@ -292,7 +292,7 @@ class DomainSearch:
         )
 
     def _try_sub_job(
-        self, sub_job: SubJob, tasks: TaskLine, domain: Domain, *, is_first: bool
+        self, sub_job: SubJob, tasks: OrderedTasks, domain: Domain, *, is_first: bool
     ) -> Placement | None:
         """The sub-job in the domain; what will do is left standing, anything else is undone."""
         session, job, left = self._session, self._job, tasks.copy()

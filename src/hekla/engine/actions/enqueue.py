@@ -49,18 +49,18 @@ class Enqueue(Action):
             self.admit_one_by_one(session, waiting)
 
     def admit_one_by_one(self, session: Session, waiting: Sequence[Job]) -> None:
-        turns = turns_of(session, {job.queue for job in waiting})
+        agenda = fair_order_of(session, {job.queue for job in waiting})
         for job in waiting:
-            turns.add(job)
+            agenda.add(job)
         refused: Refused = {}
-        while turns.queues:
-            queue = turns.queues.pop()
-            jobs = turns.jobs_of[queue.name]
+        while agenda.queues:
+            queue = agenda.queues.pop()
+            jobs = agenda.jobs_of[queue.name]
             while jobs and self.arguments.drains_queues:
                 self.consider(session, jobs.pop(), refused)
             if jobs:
                 self.consider(session, jobs.pop(), refused)
-                turns.queues.push(queue)
+                agenda.queues.push(queue)
 
     def consider(self, session: Session, job: Job, refused: Refused) -> None:
         """Admit the job, unless a check that was asked for finds it incomplete."""
@@ -77,11 +77,11 @@ class Enqueue(Action):
 def admit_by_kind(session: Session, waiting: Iterable[Job]) -> None:
     """The same where many wait in the backlog: jobs that would be refused like another are not asked for."""
     queues = backlog_queues(session, waiting)
-    turns = turns_of(session, queues)
+    agenda = fair_order_of(session, queues)
     for name in queues:
-        turns.add_queue(name)
-    while turns.queues:
-        queue = turns.queues.pop()
+        agenda.add_queue(name)
+    while agenda.queues:
+        queue = agenda.queues.pop()
         line = queues.get(queue.name)
         if not line:
             continue
@@ -90,17 +90,17 @@ def admit_by_kind(session: Session, waiting: Iterable[Job]) -> None:
                 each.begin_again()
         else:
             line.pass_over()
-        turns.queues.push(queue)
+        agenda.queues.push(queue)
 
 
-def turns_of(session: Session, queues: Collection[str]) -> FairOrder:
+def fair_order_of(session: Session, queues: Collection[str]) -> FairOrder:
     """Turns of queues; jobs are still to be added."""
-    turns = FairOrder(session)
+    agenda = FairOrder(session)
     if len(queues) > 1:
         # A queue whose jobs all run takes part, too: its place decides how the rest is compared.
         for name in session.snapshot.state.index.queues_with_jobs():
-            turns.add_queue(name)
-    return turns
+            agenda.add_queue(name)
+    return agenda
 
 
 def admit_if_possible(session: Session, job: Job) -> bool:

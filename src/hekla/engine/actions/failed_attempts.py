@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from hekla.engine.actions.placing import is_plain, partial_fit
-from hekla.engine.framework.orders import TaskLine
+from hekla.engine.framework.orders import OrderedTasks
 from hekla.engine.framework.session import Session
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import Job
@@ -34,7 +34,7 @@ class FailedAttempts:
         self._version = -1
         self._known: dict[Hashable, FailedAttempt] = {}
 
-    def kind_of(self, job: Job, tasks: TaskLine) -> Hashable | None:
+    def kind_of(self, job: Job, tasks: OrderedTasks) -> Hashable | None:
         """Class, count and queue: equal for gangs that fare alike; None where that cannot be told."""
         session, roster = self._session, job.roster
         if not session.runs_are_foreseeable or not session.no_plugin_objects or job.has_topology:
@@ -51,7 +51,7 @@ class FailedAttempts:
             return None
         return key, len(tasks), job.queue
 
-    def repeat(self, kind: Hashable | None, job: Job, tasks: TaskLine) -> bool:
+    def repeat(self, kind: Hashable | None, job: Job, tasks: OrderedTasks) -> bool:
         """End the attempt for this gang as that for the one before it ended; False where there was none."""
         if self._version != self._session.nodes.journal.version:
             self._known.clear()

@@ -24,7 +24,7 @@ from hekla.engine.framework.action import Action
 from hekla.engine.framework.finder import NodeFinder
 from hekla.engine.framework.heap import Heap
 from hekla.engine.framework.orders import (
-    TaskLine,
+    OrderedTasks,
     job_goes_first,
     victim_queue_goes_first,
 )
@@ -236,7 +236,7 @@ class GangEviction:
                     break
             return (statement.save(), domain_of) if domain_of and session.is_pipelined(job) else None
 
-    def _place(self, statement: Statement, sub_job: SubJob, tasks: TaskLine, bound: Domain) -> str | None:
+    def _place(self, statement: Statement, sub_job: SubJob, tasks: OrderedTasks, bound: Domain) -> str | None:
         """The first domain below the bound that holds the sub-job; None where there is none."""
         session, job = self.session, self.job
         gradients = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hekla.engine.framework.orders import TaskLine
+from hekla.engine.framework.orders import OrderedTasks
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.domains import Domain
@@ -23,7 +23,7 @@ def nominate_from_pods(session: Session, job: Job) -> None:
 
 
 def place_as_nominated(
-    session: Session, statement: Statement, job: Job, sub_job: SubJob, tasks: TaskLine, *, bound: Domain
+    session: Session, statement: Statement, job: Job, sub_job: SubJob, tasks: OrderedTasks, *, bound: Domain
 ) -> bool:
     """Give every task the node it was promised; where one of them cannot have it, the promise is void."""
     if not sub_job.nominated:
@@ -45,7 +45,7 @@ def place_as_nominated(
     return True
 
 
-def _place_all(session: Session, attempt: Statement, job: Job, tasks: TaskLine, domain: Domain) -> bool:
+def _place_all(session: Session, attempt: Statement, job: Job, tasks: OrderedTasks, domain: Domain) -> bool:
     queue = session.queues[job.queue]
     for task in tasks:
         row = session.nodes.row_of.get(task.pod.status.nominated_node_name)

@@ -15,7 +15,7 @@ import numpy as np
 
 from hekla.engine.actions.pending import ungated_tasks_of
 from hekla.engine.actions.victim_search import ungated_tasks
-from hekla.engine.framework.orders import TaskLine, tasks_in_order
+from hekla.engine.framework.orders import OrderedTasks, tasks_in_order
 from hekla.engine.framework.points import Purpose
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Kind, Statement
@@ -116,7 +116,12 @@ class OneDomain:
         return found
 
     def _place_tasks(
-        self, statement: Statement, sub_job: SubJob, tasks: TaskLine, domain: Domain, place_task: PlaceTask
+        self,
+        statement: Statement,
+        sub_job: SubJob,
+        tasks: OrderedTasks,
+        domain: Domain,
+        place_task: PlaceTask,
     ) -> None:
         """One task after another, until it is enough or cannot be any more."""
         roster = sub_job.roster

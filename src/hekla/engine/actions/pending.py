@@ -6,7 +6,7 @@ from collections import deque
 
 from hekla.engine.framework import points
 from hekla.engine.framework.heap import Heap
-from hekla.engine.framework.orders import TaskLine, tasks_in_order
+from hekla.engine.framework.orders import OrderedTasks, tasks_in_order
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.status import Status
@@ -16,7 +16,7 @@ from hekla.engine.model.task import Task
 class PendingTasks:
     """Sub-jobs that still have something to place; those the job needs come first."""
 
-    def __init__(self, sub_jobs: Heap[SubJob], tasks_of: dict[str, TaskLine]) -> None:
+    def __init__(self, sub_jobs: Heap[SubJob], tasks_of: dict[str, OrderedTasks]) -> None:
         self.sub_jobs = sub_jobs
         self.tasks_of = tasks_of
 
@@ -44,7 +44,7 @@ def pending_tasks_of(session: Session, job: Job) -> PendingTasks:
 def ungated_tasks_of(session: Session, job: Job) -> PendingTasks:
     """The same without tasks behind any gate, and without sub-jobs that have no others."""
     pending = pending_tasks_of(session, job)
-    tasks_of: dict[str, TaskLine] = {
+    tasks_of: dict[str, OrderedTasks] = {
         uid: deque(task for task in tasks if not task.is_gated) for uid, tasks in pending.tasks_of.items()
     }
     sub_jobs = pending.sub_jobs.copy()

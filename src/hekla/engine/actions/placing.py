@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from hekla.engine.framework.decisions import OpenGate
 from hekla.engine.framework.finder import NodeFinder
-from hekla.engine.framework.orders import TaskLine
+from hekla.engine.framework.orders import OrderedTasks
 from hekla.engine.framework.scoring import Choice
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
@@ -51,7 +51,7 @@ class Placer:
         self._opens_gates = arguments.opens_gates
         self._near = sub_job.domain
 
-    def place(self, statement: Statement, tasks: TaskLine) -> bool:
+    def place(self, statement: Statement, tasks: OrderedTasks) -> bool:
         """Place tasks until the sub-job may start or there is no point in going on.
 
         True where it may start now, or once releases are done; otherwise the caller gives it all back.
@@ -65,7 +65,7 @@ class Placer:
             session.trace.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum) + where)
         return False
 
-    def _try_tasks(self, statement: Statement, tasks: TaskLine) -> None:
+    def _try_tasks(self, statement: Statement, tasks: OrderedTasks) -> None:
         session, job = self._session, self._job
         queue = session.queues[job.queue]
         while tasks:
@@ -100,7 +100,7 @@ class Placer:
         job.fit_errors[task.uid] = Diagnosis(0, summary=summary)
         return True
 
-    def _find(self, task: Task, tasks: TaskLine) -> NodesFound | None:
+    def _find(self, task: Task, tasks: OrderedTasks) -> NodesFound | None:
         """Nodes for the task and for equal ones that follow; None, and the reasons kept, if there is none."""
         session, nodes = self._session, self._domain.nodes
         objection = session.objection_to(task)
@@ -117,7 +117,7 @@ class Placer:
         session.refuse(task, session.scoring.diagnose(task, nodes, with_room=True, hypernode=hypernode))
         return None
 
-    def _how_many(self, task: Task, tasks: TaskLine) -> int:
+    def _how_many(self, task: Task, tasks: OrderedTasks) -> int:
         """How many equal tasks, this one included, may be placed before any plugin has to be asked again.
 
         Below its minimum the job cannot start, so whether it can is asked when that is reached.
@@ -135,7 +135,7 @@ class Placer:
             count += 1
         return session.headroom(session.queues[job.queue], task, count) if count > 1 else 1
 
-    def _take(self, statement: Statement, found: NodesFound, tasks: TaskLine) -> bool:
+    def _take(self, statement: Statement, found: NodesFound, tasks: OrderedTasks) -> bool:
         """Give each task its node; False where a plugin objected to one of them."""
         (task, *others), row = found.tasks, found.rows[0]
         if others:

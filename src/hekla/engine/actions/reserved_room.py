@@ -42,12 +42,12 @@ Holders = dict[int, list[Task]]
 
 def backfill_reserved_room(session: Session) -> None:
     """Queue by queue, job by job: a job that becomes ready keeps what it took."""
-    turns = FairOrder(session, in_peace=False)  # jobs that wait may lose what was kept for them
+    agenda = FairOrder(session, fixed_keys=False)  # jobs that wait may lose what was kept for them
     for job in session.jobs_in_line():
         if session.is_eligible(job) and asking_tasks(job) and has_its_network(session, job):
-            turns.add(job)
-    while turns.queues:
-        jobs = turns.jobs_of[turns.queues.pop().name]
+            agenda.add(job)
+    while agenda.queues:
+        jobs = agenda.jobs_of[agenda.queues.pop().name]
         while jobs:
             job = jobs.pop()
             if place_with_reserved_room(session, job) and asking_tasks(job):
@@ -61,7 +61,7 @@ def asking_tasks(job: Job) -> list[Task]:
 def place_with_reserved_room(session: Session, job: Job) -> bool:
     """Place the job's tasks until it may start; True where it was bound, otherwise all is as it was."""
     with session.statement() as statement:
-        place = place_in_one_domain if job.is_bounded else place_anywhere
+        place = place_in_one_domain if job.is_bounded else place_until_ready
         if not place(session, statement, job):
             return False
         tell_holders(session, statement, job)
@@ -71,7 +71,7 @@ def place_with_reserved_room(session: Session, job: Job) -> bool:
     return True
 
 
-def place_anywhere(session: Session, statement: Statement, job: Job) -> bool:
+def place_until_ready(session: Session, statement: Statement, job: Job) -> bool:
     return any(
         take_place(session, statement, task, session.domains.top) and session.is_ready(job)
         for task in tasks_in_order(session, asking_tasks(job))

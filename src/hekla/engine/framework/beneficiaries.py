@@ -47,7 +47,7 @@ class Beneficiaries:
         self.wake_at = math.inf
         """When a back-off or a reservation ends next."""
 
-    def with_reserved_room(self) -> list[Job]:
+    def with_freed_room(self) -> list[Job]:
         """The jobs that are offered freed room, the one that has waited longest first."""
         found = []
         for uid in self._session.snapshot.state.beneficiaries:

@@ -52,18 +52,18 @@ class Conditions:
         self._now = now
         self._of_job: dict[str, list[Condition]] = {}
         self._unschedulable: set[str] = set()
-        self._line_on: dict[str, str] = {}
+        self._summaries: dict[str, str] = {}
         self._remarks: dict[str, list[str]] = {}
 
     @lazy
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now, UTC)
 
-    def line_on(self, job: Job) -> str:
+    def summary_of(self, job: Job) -> str:
         """The line on the whole job as all actions left it; conditions and pods are told the same."""
-        line = self._line_on.get(job.uid)
+        line = self._summaries.get(job.uid)
         if line is None:
-            line = self._line_on[job.uid] = ". ".join([status_line(job), *self._remarks.get(job.uid, ())])
+            line = self._summaries[job.uid] = ". ".join([status_line(job), *self._remarks.get(job.uid, ())])
         return line
 
     def remark(self, job: Job, text: str) -> None:
@@ -148,11 +148,11 @@ def status_of_group(session: Session, job: Job) -> PodGroupStatus:
     # Part of it runs, and the rest was found unschedulable just now: the cluster is told so, though
     # the cycle itself goes by what is placed. See docs/compat.md.
     # As in Volcano, best-effort tasks that wait do not make it so.
-    is_torn = (
+    runs_in_part = (
         roster.having(Status.RUNNING) and not roster.is_ready and session.conditions.is_unschedulable(job)
     )
     return PodGroupStatus(
-        phase=UNKNOWN if is_torn else job.phase,
+        phase=UNKNOWN if runs_in_part else job.phase,
         conditions=job.pod_group.status.conditions if job.is_leaving else tuple(session.conditions.of(job)),
         running=len(roster.having(Status.RUNNING)),
         succeeded=len(roster.having(Status.SUCCEEDED)),
@@ -174,7 +174,7 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
         if not task.is_gated and not (session.is_quiet and is_unpromised(task))
     ]
     is_told = not session.is_quiet and not job.is_leaving
-    line = session.conditions.line_on(job) if waiting and is_told else ""
+    line = session.conditions.summary_of(job) if waiting and is_told else ""
     for task in waiting:
         if is_told:
             reason, message = reason_of(job, task, session.nodes.names)

@@ -76,35 +76,35 @@ def jobs_in_order(session: Session, jobs: Iterable[Job] = ()) -> Heap[Job]:
 class FairOrder:
     """Whose turn it is: queues in order, and of each queue the jobs in order."""
 
-    def __init__(self, session: Session, *, in_peace: bool = True) -> None:
+    def __init__(self, session: Session, *, fixed_keys: bool = True) -> None:
         self._session = session
-        self._in_peace = in_peace and not session.dispatch.has_moving_job_order
-        self.queues = _line_of_queues(session, in_peace=in_peace)
+        self._fixed_keys = fixed_keys and not session.dispatch.has_moving_job_order
+        self.queues = _heap_of_queues(session, fixed_keys=fixed_keys)
         self.jobs_of: dict[str, Heap[Job] | KeyedHeap[Job]] = {}
 
     def add_queue(self, name: str) -> None:
         if name not in self.jobs_of:
-            self.jobs_of[name] = self._line_of_jobs()
+            self.jobs_of[name] = self._heap_of_jobs()
             self.queues.push(self._session.queues[name])
 
     def add(self, job: Job) -> None:
         self.add_queue(job.queue)
         self.jobs_of[job.queue].push(job)
 
-    def _line_of_jobs(self) -> Heap[Job] | KeyedHeap[Job]:
+    def _heap_of_jobs(self) -> Heap[Job] | KeyedHeap[Job]:
         """Where nothing happens to jobs while they wait for their turn, their keys stand still."""
-        return KeyedHeap(self._session.job_key) if self._in_peace else jobs_in_order(self._session)
+        return KeyedHeap(self._session.job_key) if self._fixed_keys else jobs_in_order(self._session)
 
 
-def _line_of_queues(session: Session, *, in_peace: bool) -> Heap[QueueInfo] | KeyedHeap[QueueInfo]:
+def _heap_of_queues(session: Session, *, fixed_keys: bool) -> Heap[QueueInfo] | KeyedHeap[QueueInfo]:
     """Where only what happens to a queue moves its key, keys stand still while queues wait for their turn."""
     keys = session.queue_keys if session.shortcuts.memory else None
-    if keys is None or not in_peace:
+    if keys is None or not fixed_keys:
         return queues_in_order(session)
     return KeyedHeap(lambda queue: (*[key(queue) for key in keys], queue.created, queue.name))
 
 
-class MovingLine:
+class TaskHeap:
     """Tasks whose order moves while they wait: each is chosen when it is taken, as from Volcano's heap."""
 
     def __init__(self, heap: Heap[Task]) -> None:
@@ -120,23 +120,23 @@ class MovingLine:
     def popleft(self) -> Task:
         return self._heap.pop()
 
-    def copy(self) -> MovingLine:
-        return MovingLine(self._heap.copy())
+    def copy(self) -> TaskHeap:
+        return TaskHeap(self._heap.copy())
 
     def clear(self) -> None:
         while self._heap:
             self._heap.pop()
 
 
-TaskLine = deque[Task] | MovingLine
+OrderedTasks = deque[Task] | TaskHeap
 """Tasks in the order they are to be placed."""
 
 
-def tasks_in_order(session: Session, tasks: Iterable[Task]) -> TaskLine:
+def tasks_in_order(session: Session, tasks: Iterable[Task]) -> OrderedTasks:
     """Tasks in the order they are to be placed; fixed now, unless a plugin says that its order moves."""
     waiting = list(tasks)
     if session.has_moving_task_order:
-        return MovingLine(Heap(lambda left, right: task_goes_first(session, left, right), waiting))
+        return TaskHeap(Heap(lambda left, right: task_goes_first(session, left, right), waiting))
     if len(waiting) <= 1:
         return deque(waiting)
     if len({task.index is None for task in waiting}) <= 1:

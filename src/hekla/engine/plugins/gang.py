@@ -122,7 +122,7 @@ class Gang(Plugin):
                 self._write(job, unschedulable(message))
 
     def _why_unschedulable(self, job: Job) -> str:
-        line = self.session.conditions.line_on(job)
+        line = self.session.conditions.summary_of(job)
         return f"{_missing(job)}/{len(job.roster)} tasks in gang unschedulable: {line}"
 
     def _write(self, job: Job, condition: Condition) -> None:

@@ -62,7 +62,7 @@ class LiveState:
         self.kept_derived: dict[object, object] = {}
         self._is_lent = False
         self._released: dict[str, Task] = {}
-        self.is_torn = False
+        self.is_unusable = False
         """Taking in was broken off: what is known is half old and half new, and good for nothing."""
         self.on_take_in: Callable[[Noted], None] | None = None
         """Told of changes when they are taken in; may keep what it is shown, which never changes."""
@@ -105,7 +105,7 @@ class LiveState:
     def take_in(self) -> None:
         """Bring everything up to what was noted."""
         is_large = self.all_manifests.noted >= MANY_OBJECTS
-        self.is_torn = True
+        self.is_unusable = True
         with without_collector():
             for noted in self.all_manifests.take():
                 if noted and self.on_take_in is not None:
@@ -115,7 +115,7 @@ class LiveState:
                 if noted:
                     self._intake.take_in(noted, followed)
                 self.attention.renew(self.jobs)
-        self.is_torn = False
+        self.is_unusable = False
         if is_large:
             spare_what_is_there()
 
