@@ -7,12 +7,14 @@ a decision or touches the cluster; `now` is handed in and decisions are handed b
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from hekla.clock import stopwatch
 from hekla.collector import without_collector
 from hekla.conf import Conf
+from hekla.engine.framework.action import Action
 from hekla.engine.framework.closing import close_session
 from hekla.engine.framework.decisions import Decision
 from hekla.engine.framework.plugin import Plugin
@@ -64,6 +66,7 @@ def run_cycle(
     by_action: dict[str, list[Decision]] = {}
     with without_collector(), own as in_use:
         watch.begins("open")
+        steps = in_use.in_order()
         session = open_session(
             snapshot,
             conf,
@@ -74,10 +77,10 @@ def run_cycle(
             shortcuts=shortcuts,
             profile=profile,
             is_quiet=is_quiet,
+            actions=[action for _, action in steps],
         )
         who = ""
         try:
-            steps = in_use.in_order()
             prepared = [(name, action.prepare) for name, action in dict(steps).items()]
             for name, step in [*prepared, *((name, action.run) for name, action in steps)]:
                 who, decided = f'action "{name}"', len(session.decisions)
@@ -108,8 +111,9 @@ def open_session(
     shortcuts: Shortcuts = EVERY_SHORTCUT,
     profile: Profile | None = None,
     is_quiet: bool = False,
+    actions: Sequence[Action] = (),
 ) -> Session:
-    """A session over the snapshot, advised by the configured plugins."""
+    """A session over the snapshot, advised by the configured plugins, for these actions."""
     session = Session(snapshot, conf, now=now, uid=uid, memory=memory, shortcuts=shortcuts, is_quiet=is_quiet)
     registrations, plugins = registrations_of(conf, registry), list[Plugin]()
     try:
@@ -123,7 +127,7 @@ def open_session(
         for plugin in plugins:
             profile.watch(plugin)
     try:
-        session.take_in(plugins, registrations)
+        session.take_in(plugins, registrations, actions)
     except HeklaError:
         raise
     except Exception as error:

@@ -37,6 +37,9 @@ class Timed(Protocol):
     def next_event_at(self) -> float | None:
         """When something happens next, if nothing is submitted before."""
 
+    def may_decide(self) -> bool:
+        """Whether a cycle could do anything now."""
+
     def is_settled(self) -> bool:
         """Nothing has changed since the last snapshot that another cycle would see."""
 
@@ -175,11 +178,14 @@ class Loop:
         end = math.inf if until is None else until
         most = math.inf if max_cycles is None else max_cycles
         first = self.cycles
+        wake_at = -math.inf
         while self.cycles - first < most:
-            report = self.step()
-            if on_cycle is not None:
-                on_cycle(report)
-            wait = self._time_to_next(report.wake_at)
+            if self._is_worthwhile(wake_at):
+                report = self.step()
+                wake_at = report.wake_at
+                if on_cycle is not None:
+                    on_cycle(report)
+            wait = self._time_to_next(wake_at)
             if wait is None:
                 break
             if self._clock.now() + wait > end:
@@ -187,6 +193,13 @@ class Loop:
                 break
             self._clock.sleep(wait)
         return self.cycles - first
+
+    def _is_worthwhile(self, wake_at: float) -> bool:
+        """Whether a cycle could decide anything now: some other time has come, or things have changed."""
+        if self._timed is None or wake_at <= self._clock.now():
+            return True
+        self._timed.advance(self._clock.now())
+        return self._timed.may_decide()
 
     def _let_pass(self, end: float) -> None:
         """The time up to the end still passes, though no cycle falls into it."""

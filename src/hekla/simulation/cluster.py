@@ -56,6 +56,7 @@ class SimulatedCluster:
         nap: float = math.inf,
     ) -> None:
         self._start = start
+        self._is_watchful = is_watchful
         self._arrivals = arrivals
         self._make_job = make_job
         self._log = log
@@ -96,11 +97,23 @@ class SimulatedCluster:
 
     def snapshot(self) -> Snapshot:
         """The facts of this moment."""
+        self._pass_on()
+        self._last_cycle = self.now
+        return snapshot_of(self._live)
+
+    def may_decide(self) -> bool:
+        """Whether a cycle could do anything now; what it would only have confirmed is confirmed."""
+        self._pass_on()
+        self._live.take_in()
+        # What has just been started counts otherwise from the next period on, though nothing happens till then.
+        self._lifecycle.has_news = self._lifecycle.is_unconfirmed and self._lifecycle.heed_everything
+        return self._is_watchful or self._live.attention.may_decide
+
+    def _pass_on(self) -> None:
+        """Everything that has happened is about to be known."""
         self._lifecycle.has_news = self._lifecycle.has_made_pods = False
         if self.now > self._last_cycle + 1.5 * self._options.period:
             self._lifecycle.confirm()
-        self._last_cycle = self.now
-        return snapshot_of(self._live)
 
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Carry out what a cycle decided. What it tells people about pods is not kept: nothing reads it."""

@@ -71,6 +71,11 @@ class PodLifecycle:
         """Whether a job waits for any event, or the configuration acts on every one."""
         return bool(self._active_pods) or self._is_watchful
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether the next cycle, if it comes at once, finds that jobs have started."""
+        return bool(self._unconfirmed)
+
     def mark_changed(self) -> None:
         self.has_news = True
 

@@ -121,12 +121,12 @@ def test_refused_jobs_are_the_backlog_and_are_admitted_when_there_is_room() -> N
     for _ in range(4):
         for decision in run_cycle(snapshot_of(world.live), CONF, is_quiet=True).decisions:
             world.carry_out(decision)
-    assert [each.name for each in world.live.attention.backlog] == ["j2", "j3", "j4", "j5"]
+    assert [each.name for each in world.live.attention.to_admit.jobs()] == ["j2", "j3", "j4", "j5"]
     assert not world.live.attention.active
     world.end_a_pod()
     report = run_cycle(snapshot_of(world.live), CONF, is_quiet=True)
     assert [decision.pod for decision in deeds(report.decisions)] == ["default/j2-0"]
-    assert [each.name for each in world.live.attention.backlog] == ["j3", "j4", "j5"]
+    assert [each.name for each in world.live.attention.to_admit.jobs()] == ["j3", "j4", "j5"]
 
 
 def test_where_it_is_told_why_jobs_wait_there_is_no_backlog() -> None:
@@ -135,7 +135,7 @@ def test_where_it_is_told_why_jobs_wait_there_is_no_backlog() -> None:
         for decision in run_cycle(snapshot_of(world.live), CONF, is_quiet=True).decisions:
             world.carry_out(decision)
     report = run_cycle(snapshot_of(world.live), CONF)
-    assert not world.live.attention.backlog
+    assert not len(world.live.attention.to_admit)
     assert "overcommit" in {note.speaker for note in report.session.trace.jobs["default/j5"]}
 
 
@@ -158,5 +158,5 @@ def test_where_a_plugin_does_not_go_by_kind_all_are_asked_for() -> None:
         report = run_cycle(snapshot_of(world.live), conf, registry=registry, memory=memory, is_quiet=True)
         for decision in report.decisions:
             world.carry_out(decision)
-        assert not world.live.attention.backlog
+        assert not len(world.live.attention.to_admit)
     assert set(memory.values()) == {6}

@@ -105,16 +105,10 @@ def test_a_job_at_rest_is_passed_over_until_something_happens_to_it() -> None:
     for _ in range(5):
         for decision in assert_same(world, STARTING):
             world.carry_out(decision)
-    assert (list(world.live.attention.active), list(world.live.attention.quiescent.of_queue)) == (
-        [],
-        ["default"],
-    )
+    assert (list(world.live.attention.active), list(world.live.attention.resting)) == ([], ["default/a"])
     world.end_a_pod()
     assert_same(world, STARTING)
-    assert (list(world.live.attention.active), list(world.live.attention.quiescent.of_queue)) == (
-        ["default/a"],
-        [],
-    )
+    assert (list(world.live.attention.active), list(world.live.attention.resting)) == (["default/a"], [])
 
 
 def test_a_job_that_runs_whole_is_at_rest_once_its_group_says_so() -> None:

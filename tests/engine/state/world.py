@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 from msgspec.structs import replace
 
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
 from hekla.engine.framework.session import Session
+from hekla.engine.ledger.demand import sums_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.task import Task
-from hekla.engine.state.attention import Quiescent
 from hekla.engine.state.live import MANY_RESOURCES, LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of, take_snapshot
+from hekla.engine.state.waiting import fit_counts, room_of
 from hekla.objects import Manifest, Pod, PodGroup
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.testing.builders import job, node, queue
@@ -128,14 +130,9 @@ def facts(snapshot: Snapshot) -> dict[str, object]:
     """Everything a state knows, in plain words and in its order."""
     state = snapshot.state
     axis, nodes, tree = state.axis, state.nodes, state.domain_tree()
-    attention, counted = state.attention, Quiescent()
-    quiescent = {job.uid for job in attention.quiescent.jobs()}
-    assert {*attention.active, *quiescent} == {*state.jobs}
-    assert not quiescent & {*attention.active}
-    assert all(job.uid in quiescent for job in attention.backlog)
-    for uid in quiescent:
-        counted.add(state, state.jobs[uid])
-    assert _plain_sums(counted) == _plain_sums(attention.quiescent)
+    assert_every_job_is_in_one_place(state)
+    assert_sums_are_right(state)
+    assert_no_bound_is_too_low(state)
     return {
         "nodes": [
             (one.name, one.allocatable, one.manifest, nodes.pod_limit[row], _amounts(state, row))
@@ -171,8 +168,28 @@ def label_pairs(task: Task) -> Iterable[tuple[str, str]]:
     return task.pod.metadata.labels.items()
 
 
-def _plain_sums(quiescent: Quiescent) -> dict[str, object]:
-    return {queue: sums.table.tolist() for queue, sums in quiescent.of_queue.items()}
+def assert_every_job_is_in_one_place(state: LiveState) -> None:
+    attention = state.attention
+    waiting = [one.uid for one in (*attention.to_admit.jobs(), *attention.to_place.jobs())]
+    assert sorted([*attention.active, *attention.resting, *waiting]) == sorted(state.jobs)
+    assert len(waiting) == len(attention.to_admit) + len(attention.to_place)
+
+
+def assert_sums_are_right(state: LiveState) -> None:
+    counted = {one.queue: np.zeros((5, len(state.axis)), dtype=np.int64) for one in state.jobs.values()}
+    for one in state.jobs.values():
+        counted[one.queue] += sums_of(state, one)
+    kept = {name: sums.table.tolist() for name, sums in state.attention.queue_sums.items()}
+    assert kept == {name: table.tolist() for name, table in counted.items()}
+
+
+def assert_no_bound_is_too_low(state: LiveState) -> None:
+    """Of no kind of waiting jobs more tasks fit on the nodes than its bound says."""
+    backlog = state.attention.to_place
+    for one in backlog.jobs():
+        row = backlog.row_of(one.uid)
+        fitting = fit_counts(room_of(state.nodes), backlog.asks[:, row : row + 1]).sum()
+        assert backlog.most[row] >= fitting
 
 
 def _amounts(state: LiveState, row: int) -> tuple[object, ...]:

@@ -164,6 +164,10 @@ class EmbeddedCluster:
             )
         )
 
+    def may_decide(self) -> bool:
+        """Always: each cycle also tells why jobs wait."""
+        return True
+
     def is_settled(self) -> bool:
         """Nothing has changed since the last snapshot that another cycle would see."""
         return self._is_settled

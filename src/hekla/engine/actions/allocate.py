@@ -25,6 +25,8 @@ from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.framework.topology import has_its_network
 from hekla.engine.model.job import INQUEUE, Job, SubJob
+from hekla.engine.state.attention import WaitingRules
+from hekla.engine.state.waiting import placement_kind, waits_for_room_alone
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,10 @@ class Allocate(Action):
     name = "allocate"
     Arguments = AllocateArguments
 
+    def leaves_waiting(self, rules: WaitingRules) -> WaitingRules:
+        """Jobs that would get nothing; unless they keep what they get until the cycle ends."""
+        return rules if self.arguments.on_unready == "volcano" else super().leaves_waiting(rules)
+
     def prepare(self, session: Session) -> None:
         """Jobs for which room was freed are offered it before any action gives it to another job."""
         if self.arguments.freed_room == "volcano":
@@ -82,15 +88,17 @@ class Allocate(Action):
     def run(self, session: Session) -> None:
         keeps_nominations = self.arguments.keeps_nominations
         agenda = WaitingJobs(session, session.jobs_in_line(), keeps_nominations=keeps_nominations)
+        agenda.add_backlog()
         while agenda.queues:
             queue = agenda.queues.pop()
             jobs = agenda.jobs_of[queue.name]
             if session.is_overused(queue) or not jobs:
                 continue
             job = jobs.pop()
-            place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
-            if place(session, job, agenda, self.arguments):
-                jobs.push(job)
+            if agenda.may_start(job):
+                place = place_in_domains if job.uid in agenda.in_domains else place_anywhere
+                if place(session, job, agenda, self.arguments):
+                    jobs.push(job)
             agenda.queues.push(queue)
 
 
@@ -112,12 +120,41 @@ class WaitingJobs(FairOrder):
                 continue
             if keeps_nominations:
                 nominate_from_pods(session, job)
-            pending = pending_tasks_of(session, job)
-            if pending:
-                self.pending[job.uid] = pending
-                if job.is_bounded or job.has_policies:
-                    self.in_domains.add(job.uid)
+            if self._has_tasks(job):
                 self.add(job)
+
+    def _has_tasks(self, job: Job) -> bool:
+        """Whether anything of the job is to be placed; that is then known by its sub-jobs."""
+        pending = pending_tasks_of(self._session, job)
+        if pending:
+            self.pending[job.uid] = pending
+            if job.is_bounded or job.has_policies:
+                self.in_domains.add(job.uid)
+        return bool(pending)
+
+    def add_backlog(self) -> None:
+        """Of the jobs that wait for room, the first of each kind that may find it."""
+        backlog = self._session.attention.to_place
+        for row in backlog.awake(self._session.nodes):
+            self._add_first(row)
+
+    def _add_first(self, row: int) -> None:
+        job = self._session.attention.to_place.first(row, self._session.job_key)
+        if job is not None:
+            self.add(job)
+
+    def may_start(self, job: Job) -> bool:
+        """Whether to try the job: of those that wait for room alone only where there may be enough."""
+        session, backlog = self._session, self._session.attention.to_place
+        if job.uid not in backlog:
+            is_like_them = len(backlog) and waits_for_room_alone(job)
+            return not is_like_them or backlog.has_room_for(placement_kind(job), session.nodes)
+        row = backlog.row_of(job.uid)
+        if not backlog.has_room(row, session.nodes):
+            return False
+        session.attention.activate(job)
+        self._add_first(row)
+        return session.is_eligible(job) and self._has_tasks(job)
 
 
 def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateArguments) -> None:

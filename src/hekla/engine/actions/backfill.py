@@ -20,6 +20,7 @@ from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
+from hekla.engine.state.attention import WaitingRules
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class BackfillArguments:
 class Backfill(Action):
     name = "backfill"
     Arguments = BackfillArguments
+
+    def leaves_waiting(self, rules: WaitingRules) -> WaitingRules:
+        """Jobs that ask for something; unless room that others keep is to be given to them."""
+        return super().leaves_waiting(rules) if self.arguments.takes_reserved_room else rules
 
     def run(self, session: Session) -> None:
         # The order is fixed before anything is placed: placing a task does not re-order the rest.

@@ -6,20 +6,20 @@ the more deserving one. A job that is refused waits for the next cycle and block
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 from hekla.conf import argument
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.orders import FairOrder
 from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import Amounts, Floats
+from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
-from hekla.engine.state.attention import Kinds, kind_of, order
+from hekla.engine.state.attention import WaitingRules
 
 Refused = dict[tuple[str, Hashable], Job]
-"""By queue and kind, a job that was refused since one was last admitted: so would be its kind."""
+"""By queue and minimum resources, a job that was refused since one was last admitted: so would be its like."""
 
 
 @dataclass(frozen=True)
@@ -39,128 +39,91 @@ class Enqueue(Action):
     name = "enqueue"
     Arguments = EnqueueArguments
 
-    def run(self, session: Session) -> None:
+    def leaves_waiting(self, rules: WaitingRules) -> WaitingRules:
         if self.arguments.drains_queues or self.arguments.checks_members:
-            session.attention.activate_backlog()
-        waiting = [job for job in session.jobs_in_line() if job.is_pending]
-        if session.attention.backlog:
-            admit_by_kind(session, waiting)
-        else:
-            self.admit_one_by_one(session, waiting)
+            return replace(rules, for_admission=False, admits_all=False)
+        return rules
 
-    def admit_one_by_one(self, session: Session, waiting: Sequence[Job]) -> None:
-        agenda = fair_order_of(session, {job.queue for job in waiting})
-        for job in waiting:
-            agenda.add(job)
-        refused: Refused = {}
+    def run(self, session: Session) -> None:
+        agenda = JobsToAdmit(session)
         while agenda.queues:
             queue = agenda.queues.pop()
             jobs = agenda.jobs_of[queue.name]
             while jobs and self.arguments.drains_queues:
-                self.consider(session, jobs.pop(), refused)
+                self.consider(session, jobs.pop(), agenda)
             if jobs:
-                self.consider(session, jobs.pop(), refused)
+                self.consider(session, jobs.pop(), agenda)
                 agenda.queues.push(queue)
+        agenda.end()
 
-    def consider(self, session: Session, job: Job, refused: Refused) -> None:
+    def consider(self, session: Session, job: Job, agenda: JobsToAdmit) -> None:
         """Admit the job, unless a check that was asked for finds it incomplete."""
         if self.arguments.checks_members and job.roster.valid < job.minimum:
             session.trace.of_job(job.uid, f"{job.roster.valid} of {job.minimum} pods exist")
-        elif (like := refused.get((job.queue, kind_of(job)))) and job.min_resources is not None:
+        elif agenda.may_have_room(job):
+            agenda.admit_if_possible(job)
+
+
+class JobsToAdmit(FairOrder):
+    """Jobs that ask to be admitted, in turn; of those in the backlog, the first of each kind that would fit."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._attention = session.attention
+        self._backlog = session.attention.to_admit
+        self._refused: Refused = {}
+        self._admitted: list[tuple[str, Amounts]] = []
+        self._version = session.nodes.journal.version
+        waiting = [job for job in session.jobs_in_line() if job.is_pending]
+        waiting += self._attention.unasked.values()
+        waiting += [
+            job for row in self._backlog.fitting(self._room()) if (job := self._first(row)) is not None
+        ]
+        if len({job.queue for job in waiting}) > 1:
+            # A queue whose jobs all run takes part, too: its place decides how the rest is compared.
+            for name in session.snapshot.state.index.queues_with_jobs():
+                self.add_queue(name)
+        for job in waiting:
+            self.add(job)
+
+    def _first(self, row: int) -> Job | None:
+        return self._backlog.first(row, self._session.job_key)
+
+    def _room(self) -> dict[str, Floats]:
+        """By queue that has jobs in the backlog, how much more it may admit."""
+        session = self._session
+        rooms = {name: session.admission_room(session.queues[name]) for name in self._backlog.queues()}
+        return {name: room for name, room in rooms.items() if room is not None}
+
+    def may_have_room(self, job: Job) -> bool:
+        """Whether to ask for the job: of the backlog only where what is left is enough."""
+        if job.uid not in self._backlog:
+            return True
+        room = self._session.admission_room(self._session.queues[job.queue])
+        return room is None or self._backlog.fits(self._backlog.row_of(job.uid), room)
+
+    def admit_if_possible(self, job: Job) -> None:
+        """A job that names no minimum resources is admitted unasked; any other is voted on."""
+        session, kind = self._session, (job.queue, tuple((job.min_resources or {}).items()))
+        like = self._refused.get(kind)
+        if like is not None and job.min_resources is not None:
             session.refuse_admission(job, like)
-        elif admit_if_possible(session, job):
-            refused.clear()
-        elif session.dispatch.admits_by_kind and session.shortcuts.quiescent_jobs:
-            refused[job.queue, kind_of(job)] = job
-
-
-def admit_by_kind(session: Session, waiting: Iterable[Job]) -> None:
-    """The same where many wait in the backlog: jobs that would be refused like another are not asked for."""
-    queues = backlog_queues(session, waiting)
-    agenda = fair_order_of(session, queues)
-    for name in queues:
-        agenda.add_queue(name)
-    while agenda.queues:
-        queue = agenda.queues.pop()
-        line = queues.get(queue.name)
-        if not line:
-            continue
-        if admit_if_possible(session, line.pop()):
-            for each in queues.values():
-                each.begin_again()
+        elif job.min_resources is None or session.is_enqueueable(job):
+            self._admit(job)
         else:
-            line.pass_over()
-        agenda.queues.push(queue)
+            session.refuse_admission(job)
+            if session.dispatch.admits_by_kind and session.shortcuts.quiescent_jobs:
+                self._refused[kind] = job
 
+    def _admit(self, job: Job) -> None:
+        row = self._backlog.row_of(job.uid) if job.uid in self._backlog else None
+        self._session.admit(job)
+        self._refused.clear()
+        self._admitted.append((job.queue, less_gated(self._session, job, minimum_of(self._session, job))))
+        if row is not None and (following := self._first(row)) is not None:
+            self.add(following)
 
-def fair_order_of(session: Session, queues: Collection[str]) -> FairOrder:
-    """Turns of queues; jobs are still to be added."""
-    agenda = FairOrder(session)
-    if len(queues) > 1:
-        # A queue whose jobs all run takes part, too: its place decides how the rest is compared.
-        for name in session.snapshot.state.index.queues_with_jobs():
-            agenda.add_queue(name)
-    return agenda
-
-
-def admit_if_possible(session: Session, job: Job) -> bool:
-    """A job that names no minimum resources is admitted unasked; any other is voted on."""
-    is_admitted = job.min_resources is None or session.is_enqueueable(job)
-    if is_admitted:
-        session.admit(job)
-    else:
-        session.refuse_admission(job)
-    return is_admitted
-
-
-class BacklogQueue:
-    """Jobs in order. A kind of which one was refused is passed over until a job is admitted.
-
-    Asked for one by one, all of the kind that come before that would be refused, too.
-    """
-
-    def __init__(self, kinds: Kinds) -> None:
-        self._kinds = kinds
-        self._next: dict[Hashable, int] = dict.fromkeys(kinds, 0)
-        """By kind that is not passed over, the place of the job that comes next."""
-        self._passed_over: list[Hashable] = []
-        self._latest: tuple[Hashable, tuple[Any, ...]] | None = None
-
-    def __len__(self) -> int:
-        return len(self._next)
-
-    def pop(self) -> Job:
-        kind = min(self._next, key=lambda kind: self._kinds[kind][self._next[kind]][0])
-        key, job = self._kinds[kind][self._next[kind]]
-        self._latest = kind, key
-        self._move(kind, self._next[kind] + 1)
-        return job
-
-    def pass_over(self) -> None:
-        """The job that was asked for last is refused."""
-        assert self._latest is not None
-        kind, _ = self._latest
-        self._next.pop(kind, None)
-        self._passed_over.append(kind)
-
-    def begin_again(self) -> None:
-        """A job was admitted: all that come after the one that was asked for last are asked for."""
-        for kind in self._passed_over:
-            assert self._latest is not None
-            self._move(kind, bisect_right(self._kinds[kind], self._latest[1], key=order))
-        self._passed_over.clear()
-
-    def _move(self, kind: Hashable, place: int) -> None:
-        if place < len(self._kinds[kind]):
-            self._next[kind] = place
-        else:
-            self._next.pop(kind, None)
-
-
-def backlog_queues(session: Session, active: Iterable[Job]) -> dict[str, BacklogQueue]:
-    """By queue, the jobs of the backlog together with active ones that wait to be admitted."""
-    by_queue = session.attention.backlog.kinds_by_queue()
-    for job in active:
-        alike = by_queue.setdefault(job.queue, {}).setdefault(kind_of(job), [])
-        insort(alike, (session.job_key(job), job), key=order)
-    return {queue: BacklogQueue(kinds) for queue, kinds in by_queue.items()}
+    def end(self) -> None:
+        """What is left over can only grow by what jobs give back, unless something was placed before."""
+        if self._attention.rules.for_admission and self._version == self._session.nodes.journal.version:
+            self._attention.know_room(self._room(), self._admitted)

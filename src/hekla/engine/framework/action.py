@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hekla.engine.framework.plugin import NoArguments
 
 if TYPE_CHECKING:
     from hekla.engine.framework.session import Session
+    from hekla.engine.state.attention import WaitingRules
 
 
 class Action:
@@ -25,6 +27,10 @@ class Action:
 
     def initialize(self) -> None:
         """The scheduler takes the action in: before its first cycle, once."""
+
+    def leaves_waiting(self, rules: WaitingRules) -> WaitingRules:
+        """Which of the jobs that may wait unseen the action need not see; of those that lack room none."""
+        return replace(rules, for_room=False)
 
     def prepare(self, session: Session) -> None:
         """Called in every cycle before the first action runs; what it decides counts as the action's."""

@@ -34,7 +34,6 @@ from hekla.engine.model.queue import ROOT
 from hekla.engine.model.resources import amounts_in
 from hekla.engine.model.status import ALLOCATED_SET, TERMINATED_SET, Status
 from hekla.engine.model.task import Task
-from hekla.engine.state.attention import waits_for_admission_alone
 from hekla.lazy import lazy
 from hekla.objects import Condition, NodeShard
 from hekla.objects.meta import ResourceList
@@ -130,8 +129,6 @@ def _pay_attention(session: Session, job: Job, news: PodGroupStatus | None) -> N
     # Why a job lacks tasks is told in full by sessions that are not quiet, and goes by the job's phase.
     if job.roster.has_places or (news is None and not session.is_quiet):
         session.attention.report(job, news)
-    if news is None and session.keeps_backlog and waits_for_admission_alone(job):
-        session.attention.refuse(job, session.job_key(job), session.dispatch.identity)
 
 
 def phase_of(job: Job) -> str:
@@ -215,10 +212,9 @@ def _queue_news(session: Session) -> Iterable[Decision]:
         return
     held: dict[str, Amounts] = {}
     zero = np.zeros(len(session.axis), dtype=np.int64)
-    amounts = [(name, sums.held) for name, sums in session.quiescent.of_queue.items()]
+    amounts = [(name, sums.held) for name, sums in session.queue_sums.items()]
     for job in session.changed_jobs():
-        now = sum_of(job.roster.among(ALLOCATED_SET), zero)
-        amounts.append((job.queue, now - job.held if job.uid in session.quiescent else now))
+        amounts.append((job.queue, sum_of(job.roster.among(ALLOCATED_SET), zero) - job.held))
     for queue_name, amount in amounts:
         for name in _with_ancestors(session, queue_name):
             held[name] = held.get(name, zero) + amount

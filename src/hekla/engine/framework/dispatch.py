@@ -161,6 +161,12 @@ class Dispatch:
         return all(one.scope is Scope.KIND for one in self.handlers(points.JOB_ENQUEUEABLE))
 
     @lazy
+    def tells_admission_room(self) -> bool:
+        """Whether it is known beforehand how much more each queue may admit."""
+        asked = {id(one.plugin) for one in self.handlers(points.JOB_ENQUEUEABLE)}
+        return asked <= {id(one.plugin) for one in self.handlers(points.ADMISSION_ROOM)}
+
+    @lazy
     def has_moving_job_order(self) -> bool:
         """Whether a plugin's order of jobs changes while nothing happens to them."""
         return any(one.scope is Scope.ATTEMPT for one in self.handlers(points.JOB_ORDER))

@@ -19,6 +19,7 @@ from hekla.engine.framework.rules import (
     first_nonzero,
     first_tier_agrees,
     least,
+    least_of_first_tier,
     per_node,
     some,
     sort_key,
@@ -61,7 +62,7 @@ class Scope(Enum):
     LEDGER = "depends on the task's request and what the ledgers say of that node: can be foreseen"
     ROW = "depends on the task and on that node's own state: asked again for rows that changed"
     JOB = "depends on the job and its own tasks alone: asked again once one of these has moved"
-    KIND = "depends on the job's queue and minimum resources, and on which jobs were admitted before"
+    KIND = "depends on the job's queue and minimum resources, and gets worse at most as jobs are admitted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +142,13 @@ JOB_VALID: Point[[Job], Objection | None, Objection | None] = Point(
 )
 JOB_ENQUEUEABLE: Point[[Job], Vote, bool] = Point(
     "job enqueueable", "May the job be admitted?", _VOTES, vote, ("enableJobEnqueued",)
+)
+ADMISSION_ROOM: Point[[QueueInfo], Floats, Floats | None] = Point(
+    "admission room",
+    "How much may the minimum resources of one more job of the queue come to?",
+    "the least of the first tier that has any; asked where every plugin that votes on admission has one",
+    least_of_first_tier,
+    ("enableJobEnqueued",),
 )
 JOB_ENQUEUED: Point[[Job], None, None] = Point(
     "job enqueued", "The job was admitted.", "every plugin is told", tell, ("enableJobEnqueued",)
@@ -304,6 +312,7 @@ POINTS: tuple[AnyPoint, ...] = (
     VICTIM_QUEUE_ORDER,
     JOB_VALID,
     JOB_ENQUEUEABLE,
+    ADMISSION_ROOM,
     JOB_ENQUEUED,
     JOB_READY,
     JOB_PIPELINED,

@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+import numpy as np
+
+from hekla.engine.ledger.arrays import Floats
 from hekla.engine.model.task import Task
 
 Q = ParamSpec("Q")
@@ -48,6 +51,16 @@ def some(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:
     if len(answers) == 1:
         return answers[0]
     return lambda *question, **named: any([answer(*question, **named) for answer in answers])
+
+
+def least_of_first_tier(tiers: Tiers[Q, Floats]) -> Callable[Q, Floats | None]:
+    """Resource by resource; None where nothing limits."""
+    answers = next((tier for tier in tiers if tier), ())
+    if len(answers) == 1:
+        return answers[0]
+    if not answers:
+        return lambda *question, **named: None
+    return lambda *question, **named: np.minimum.reduce([ask(*question, **named) for ask in answers])
 
 
 def vote(tiers: Tiers[Q, Vote]) -> Callable[Q, bool]:

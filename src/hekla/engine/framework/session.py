@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -13,6 +13,7 @@ import numpy as np
 from hekla.clock import stopwatch
 from hekla.conf import Conf
 from hekla.engine.framework import points
+from hekla.engine.framework.action import Action
 from hekla.engine.framework.beneficiaries import Beneficiaries
 from hekla.engine.framework.closing import Conditions
 from hekla.engine.framework.decisions import Bind, Decision, Evict
@@ -28,6 +29,7 @@ from hekla.engine.framework.topology import settle_topology
 from hekla.engine.framework.trace import CycleTrace, NullTrace
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
 from hekla.engine.ledger.axis import Axis
+from hekla.engine.ledger.demand import QueueSums
 from hekla.engine.ledger.domains import Domain, Domains
 from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.ledger.pods import PodLedger
@@ -37,7 +39,7 @@ from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.resources import PODS, is_whole
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
-from hekla.engine.state.attention import Attention, Quiescent
+from hekla.engine.state.attention import NOTHING_WAITS, Attention, WaitingRules
 from hekla.engine.state.index import TaskIndex
 from hekla.engine.state.snapshot import Snapshot
 from hekla.lazy import lazy
@@ -48,7 +50,7 @@ R = TypeVar("R")
 VictimPoint = Point[[Task, Sequence[Task]], Sequence[Task] | None, list[Task]]
 
 
-RENAMED = {"fitting": "scoring", "settled": "quiescent", "story": "trace"}
+RENAMED = {"fitting": "scoring", "settled": "queue_sums", "quiescent": "queue_sums", "story": "trace"}
 """What plugins and actions of before 0.1 may still ask for."""
 
 
@@ -77,13 +79,12 @@ class Session:
         """What plugins remember from cycle to cycle, such as when they last evicted; empty at first."""
         snapshot.state.lend(conf)
         self.attention: Attention = snapshot.state.attention
-        """Which jobs are active, which quiescent, and which wait in the admission backlog."""
-        if not is_quiet:
-            self.attention.activate_backlog()
+        """Which jobs are active, which at rest, and which wait until something changes for them."""
         self.jobs: dict[str, Job] = snapshot.jobs
         self.queues: dict[str, QueueInfo] = snapshot.queues
         self.tasks: TaskIndex = snapshot.tasks
-        self.quiescent: Quiescent = self.attention.quiescent
+        self.queue_sums: Mapping[str, QueueSums] = self.attention.queue_sums
+        """By queue, what its jobs held and asked for when the session opened."""
         self.axis: Axis = snapshot.state.axis
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
@@ -118,11 +119,11 @@ class Session:
         raise AttributeError(f"session has no {name}{hint}")
 
     def active_jobs(self) -> list[Job]:
-        """The jobs that a cycle has to look at, in order of arrival; all others are quiescent."""
+        """The jobs that a cycle has to look at, in order of arrival; all others are at rest, or wait."""
         return sorted(self.attention.active.values(), key=lambda job: job.number)
 
     def changed_jobs(self) -> list[Job]:
-        """The jobs of which there may be news: the active ones, and quiescent ones that lose tasks."""
+        """The jobs of which there may be news: the active ones, and those at rest that lose tasks."""
         return sorted(
             {**self.attention.active, **self.attention.in_line}.values(), key=lambda job: job.number
         )
@@ -151,8 +152,10 @@ class Session:
 
     # Plugins
 
-    def take_in(self, plugins: Sequence[Plugin], registrations: Registrations) -> None:
-        """The plugins, one for each registration; each may now open."""
+    def take_in(
+        self, plugins: Sequence[Plugin], registrations: Registrations, actions: Sequence[Action] = ()
+    ) -> None:
+        """The plugins, one for each registration; each may now open. The actions are those to come."""
         began = stopwatch()
         for plugin in plugins:
             self.plugins.append(plugin)
@@ -167,9 +170,7 @@ class Session:
         releasing = [one for one in plugins if type(one).on_release is not Plugin.on_release]
         self._on_release = [one.on_release for one in releasing]
         self.pods.is_kept = any(one.keeps_pods for one in plugins)
-        backlog = self.attention.backlog
-        if backlog and not (self.keeps_backlog and backlog.ordered_by == self.dispatch.identity):
-            self.attention.activate_backlog()
+        self.attention.follow_rules(self._waiting_rules(actions))
 
     def answers_to(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What the plugins have to say, one after another, whatever their tier."""
@@ -225,19 +226,29 @@ class Session:
             return self.all_jobs
         return [job for _, job in sorted(self.attention.in_line.items())]
 
-    @property
-    def keeps_backlog(self) -> bool:
-        """Whether jobs that were not admitted may be asked for by kind: why they wait is not told."""
+    def _waiting_rules(self, actions: Sequence[Action]) -> WaitingRules:
+        """Which jobs these actions may leave alone as long as they wait; why they wait is not told."""
         dispatch = self.dispatch
-        is_allowed = self.is_quiet and self.shortcuts.quiescent_jobs and "enqueue" in self.conf.actions
-        return is_allowed and dispatch.admits_by_kind and not dispatch.has_moving_job_order
+        is_allowed = self.is_quiet and self.shortcuts.quiescent_jobs and not dispatch.has_moving_job_order
+        if not is_allowed or not actions:
+            return NOTHING_WAITS
+        rules = WaitingRules(
+            ordered_by=dispatch.identity,
+            for_admission=dispatch.admits_by_kind and dispatch.tells_admission_room,
+            admits_all=not self.has_answer(points.JOB_ENQUEUEABLE)
+            and not self.has_answer(points.JOB_ENQUEUED),
+            for_room=dispatch.requires_minimums,
+        )
+        for action in actions:
+            rules = action.leaves_waiting(rules)
+        return rules
 
     def admit(self, job: Job) -> None:
         """Let the job in: from now on its tasks may be placed."""
         self.ask(points.JOB_ENQUEUED, job)
         job.phase = INQUEUE
         self.conditions.withdraw(job, UNSCHEDULABLE)
-        if job.uid in self.attention.backlog:
+        if job.uid not in self.attention.active:
             self.attention.activate(job)
 
     def refuse_admission(self, job: Job, like: Job | None = None) -> None:
@@ -295,6 +306,10 @@ class Session:
 
     def is_enqueueable(self, job: Job) -> bool:
         return self.dispatch[points.JOB_ENQUEUEABLE](job)
+
+    def admission_room(self, queue: QueueInfo) -> Floats | None:
+        """How much a job to be admitted to the queue may ask for; None where nothing limits that."""
+        return self.dispatch[points.ADMISSION_ROOM](queue)
 
     def is_overused(self, queue: QueueInfo) -> bool:
         return self.dispatch[points.OVERUSED](queue)

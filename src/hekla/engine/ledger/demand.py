@@ -12,6 +12,7 @@ from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.model.job import INQUEUE, RUNNING, Job
 from hekla.engine.model.resources import EPHEMERAL_STORAGE
+from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
 
@@ -62,6 +63,30 @@ def waiting_demand(books: Books, job: Job) -> Amounts | None:
     if job.min_resources is None or not (job.phase == INQUEUE or is_running_elastic(job)):
         return None
     return less_gated(books, job, reserved(books, job))
+
+
+class QueueSums:
+    """What the jobs of a queue come to: what they hold, and what of that is above their minimums; what admitted
+    ones still need to reach theirs, and the same with those not known to run yet in full; what pending tasks
+    ask for. Each (R,), and the rows of one table.
+    """
+
+    def __init__(self, table: Amounts) -> None:
+        self.table = table
+        self.held, self.elastic, self.waiting, self.claimed, self.pending = table
+
+
+def sums_of(books: Books, job: Job) -> Amounts:
+    """The part of a job in the sums of its queue."""
+    own = np.zeros((5, len(job.held)), dtype=np.int64)
+    own[0] = job.held
+    if any(job.held.tolist()):
+        own[1] = elastic(books, job)
+    if (waiting := waiting_demand(books, job)) is not None:
+        is_unknown = job.phase == INQUEUE
+        own[2], own[3] = waiting, less_gated(books, job, minimum_of(books, job)) if is_unknown else waiting
+    own[4] = sum_of(job.roster.having(Status.PENDING).values(), own[4])
+    return own
 
 
 def sum_of(tasks: Iterable[Task], zero: Amounts) -> Amounts:

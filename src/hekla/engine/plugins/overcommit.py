@@ -8,11 +8,12 @@ import numpy as np
 
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, answers
+from hekla.engine.framework.points import ADMISSION_ROOM, JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, answers
 from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Floats
-from hekla.engine.ledger.demand import is_running_elastic, less_gated, minimum_of, reserved
-from hekla.engine.model.job import INQUEUE, Job
+from hekla.engine.ledger.demand import less_gated, minimum_of
+from hekla.engine.model.job import Job
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.plugins.queues import short_of, within
 
 
@@ -34,16 +35,9 @@ class Overcommit(Plugin):
         self.stretched: Floats = np.asarray(session.total * float(self.arguments.factor), dtype=np.float64)
         self.idle: Floats = np.asarray(self.stretched - session.nodes.used_in_all, dtype=np.float64)
         self.waiting = np.zeros(len(session.axis), dtype=np.int64)
-        for sums in session.quiescent.of_queue.values():
-            self.waiting += sums.waiting
-        for job in session.active_jobs():
-            if job.min_resources is None:
-                continue
+        for sums in session.queue_sums.values():
             # An admitted job counts in full here, whatever it holds already, as in Volcano.
-            if job.phase == INQUEUE:
-                self.waiting += less_gated(session, job, minimum_of(session, job))
-            elif is_running_elastic(job):
-                self.waiting += less_gated(session, job, reserved(session, job))
+            self.waiting += sums.claimed
 
     @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def fits_the_stretched_cluster(self, job: Job) -> Vote:
@@ -58,6 +52,10 @@ class Overcommit(Plugin):
             job.uid, f"the cluster cannot take in more waiting work: {beyond}", speaker=self.name
         )
         return Vote.REJECT
+
+    @answers(ADMISSION_ROOM)
+    def left_of_the_stretched_cluster(self, _queue: QueueInfo) -> Floats:
+        return np.asarray(self.idle - self.waiting, dtype=np.float64)
 
     @answers(JOB_ENQUEUED)
     def count_as_waiting(self, job: Job) -> None:

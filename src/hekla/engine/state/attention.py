@@ -3,39 +3,62 @@
 Every job is in one of three places:
 
 - active: something may be left to decide about it, or to tell of it;
-- quiescent: it runs, or has run, whole and its PodGroup says so; it takes part by what it holds;
-- in the admission backlog: it was refused admission and waits for nothing else; it takes part by what it asks
-  for, and is asked for again when its turn comes.
+- at rest: it runs, or has run, whole and its PodGroup says so;
+- waiting: it was not admitted, or found no room, and is looked at again when its row of the table wakes.
 
-What becomes of a job in a session counts once the session is rewound: then jobs of which there was no news
-become quiescent, or part of the backlog. Jobs of which there was some become quiescent once their PodGroup
-says so. Whatever happens to a job, or an object that it depends on, makes it active again. So plugins add up
-sums of queues instead of visiting thousands of jobs.
+Whatever happens to a job, or an object that it depends on, makes it active again. What all jobs of a queue hold
+and ask for is kept as sums, so that plugins need not visit thousands of jobs.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterator, Mapping
-from operator import itemgetter
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from hekla.engine.ledger.arrays import Amounts
-from hekla.engine.ledger.demand import Books, elastic, sum_of, waiting_demand
+from hekla.engine.ledger.arrays import Amounts, Floats
+from hekla.engine.ledger.demand import Books, QueueSums, sum_of, sums_of
+from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.model.benefit import BenefitStage, benefit_of
 from hekla.engine.model.job import INQUEUE, Job
 from hekla.engine.model.status import ALLOCATED_SET, Status
+from hekla.engine.state.waiting import (
+    AdmissionBacklog,
+    PlacementBacklog,
+    admission_kind,
+    placement_kind,
+    waits_for_admission_alone,
+    waits_for_room_alone,
+)
 from hekla.objects.scheduling import PodGroupStatus
 
 AT_REST = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 
-Entry = tuple[tuple[Any, ...], Job]
-"""A job, and what jobs are ordered by: no two are equal."""
-Kinds = dict[Hashable, list[Entry]]
 
-order = itemgetter(0)
+class Facts(Books, Protocol):
+    """What the table is about."""
+
+    @property
+    def nodes(self) -> NodeLedger: ...
+
+
+@dataclass(frozen=True)
+class WaitingRules:
+    """Which jobs may wait in the table under a configuration."""
+
+    ordered_by: object = None
+    """Equal as long as the same plugins put jobs in order."""
+    for_admission: bool = False
+    """Jobs that are not admitted: who asks for the same is refused alike."""
+    admits_all: bool = False
+    """No plugin votes on admission."""
+    for_room: bool = False
+    """Admitted jobs: they start whole or not at all, and nothing but room decides whether they can."""
+
+
+NOTHING_WAITS = WaitingRules()
 
 
 def is_at_rest(job: Job, status: PodGroupStatus) -> bool:
@@ -58,58 +81,98 @@ def says_all(job: Job, status: PodGroupStatus) -> bool:
     )
 
 
-def waits_for_admission_alone(job: Job) -> bool:
-    """Whether the job takes no part in anything but its admission, whatever happens to other jobs."""
-    roster = job.roster
-    return (
-        job.is_pending
-        and job.min_resources is not None
-        and not job.has_topology
-        and len(roster) == len(roster.having(Status.PENDING)) > 0
-        and not any([task.pod.status.nominated_node_name for task in roster.tasks.values()])
-    )
+class KnownRoom:
+    """How much more could be admitted to each queue at some moment, and what jobs held and reserved then."""
 
+    def __init__(self, facts: Facts, sums: Mapping[str, QueueSums], room: Mapping[str, Floats]) -> None:
+        self._facts = facts
+        self._room = room
+        self._used = facts.nodes.used_in_all.copy()
+        self._sums = {queue: one.table.copy() for queue, one in sums.items()}
 
-def kind_of(job: Job) -> Hashable:
-    """Equal for jobs of a queue that ask for the same."""
-    return tuple((job.min_resources or {}).items())
+    def admit(self, queue: str, amounts: Amounts) -> None:
+        """A job of the queue was admitted since, and the room is what was left then."""
+        sums = QueueSums(self._sums[queue])
+        for reserved in (sums.waiting, sums.claimed):
+            reserved += amounts
+
+    def at_most(self, sums: Mapping[str, QueueSums]) -> dict[str, Floats]:
+        """What may be admitted to each queue by now: what was given back since may be had by any of them."""
+        given_back = np.zeros_like(self._used)
+        unclaimed = self._used - self._facts.nodes.used_in_all
+        for queue, before in self._sums.items():
+            less = QueueSums(before - sums[queue].table if queue in sums else before)
+            most = less.held + less.waiting + np.maximum(-less.elastic, 0)
+            given_back += np.maximum(most, 0)
+            unclaimed += less.claimed
+        more = np.maximum(given_back, unclaimed)
+        return {queue: room + more for queue, room in self._room.items()}
 
 
 class Attention:
-    """The table; sums and vectors of jobs are laid out as `books` says."""
+    """The table; sums and vectors of jobs are laid out as the facts say."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
         self.active: dict[str, Job] = {}
-        self.quiescent = Quiescent()
-        self.backlog = Backlog()
+        self.resting: dict[str, Job] = {}
+        self.rules = NOTHING_WAITS
+        self.queue_sums: dict[str, QueueSums] = {}
+        """By queue, of all its jobs; a queue without any is not there."""
+        self._sums_of_job: dict[str, tuple[str, Amounts]] = {}
+        self._jobs_in: dict[str, int] = {}
         self.in_line: dict[str, Job] = {}
         """The jobs for which a session may find something to do: active ones, and those that lose tasks."""
         self._led_by: object = None
         self._changed: dict[str, None] = {}
         self._without_news: list[Job] = []
-        self._refused: list[tuple[Job, tuple[Any, ...]]] = []
         self._reported: dict[str, PodGroupStatus] = {}
         """By UID the last reported status of jobs at rest, where it is still to come true."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._axis = self._facts.axis
+        self.to_admit = AdmissionBacklog(len(self._axis))
+        self.to_place = PlacementBacklog(len(self._axis))
+        self.unasked: dict[str, Job] = {}
+        """Jobs that wait for room and will be admitted as soon as there is a cycle."""
+        self._known_room: KnownRoom | None = None
 
     # While a session runs
 
     def begin(self, led_by: object) -> None:
-        """A session begins; under another configuration, there may be news even of quiescent jobs."""
+        """A session begins; under another configuration, there may be news even of jobs at rest."""
         if self._led_by != led_by:
-            for job in self.quiescent.jobs():
-                self._place(job)
+            self.follow_rules(NOTHING_WAITS)
+            for job in list(self.resting.values()):
+                self.activate(job)
         self._led_by = led_by
         self.in_line = {uid: job for uid, job in self.active.items() if not job.runs_whole}
 
-    def activate(self, job: Job) -> None:
-        """The job leaves the backlog: it is looked at like any active one."""
-        self._place(job)
-        self.in_line[job.uid] = job
+    def follow_rules(self, rules: WaitingRules) -> None:
+        """From now on these say which jobs may wait in the table."""
+        if rules == self.rules:
+            return
+        if (
+            not rules.for_admission
+            or not self.rules.for_admission
+            or rules.ordered_by != self.rules.ordered_by
+        ):
+            for job in self.to_admit.jobs():
+                self.activate(job)
+        if (rules.for_room, rules.admits_all, rules.ordered_by) != (
+            self.rules.for_room,
+            self.rules.admits_all,
+            self.rules.ordered_by,
+        ):
+            for job in self.to_place.jobs():
+                self.activate(job)
+        self.rules = rules
 
-    def activate_backlog(self) -> None:
-        for job in list(self.backlog):
-            self.activate(job)
+    def activate(self, job: Job) -> None:
+        """The job is looked at in this session, like any active one."""
+        self._drop(job.uid)
+        self.active[job.uid] = self.in_line[job.uid] = job
 
     def report(self, job: Job, news: PodGroupStatus | None) -> None:
         """The session told this of the job and no more: at rest, it need not be looked at any longer."""
@@ -120,26 +183,25 @@ class Attention:
         else:
             self._reported[job.uid] = news
 
-    def refuse(self, job: Job, key: tuple[Any, ...], ordered_by: object) -> None:
-        """The session did not admit the job and had no news of it; the key is its place in that order."""
-        self.backlog.ordered_by = ordered_by
-        self._refused.append((job, key))
-
     def expect(self, job: str, status: PodGroupStatus) -> None:
         """A cycle that was left out would have told this of the job."""
         self._reported[job] = status
+
+    def know_room(self, room: Mapping[str, Floats], admitted: Iterable[tuple[str, Amounts]]) -> None:
+        """So much more may be admitted to each queue, after these amounts were in this session."""
+        self._known_room = KnownRoom(self._facts, self.queue_sums, room)
+        for queue, amounts in admitted:
+            self._known_room.admit(queue, amounts)
 
     def end(self) -> None:
         """The session is rewound: jobs of which it had no news are no longer active."""
         for job in self._without_news:
             if job.uid in self.active:
                 self._rest(job)
-        for job, key in self._refused:
-            if job.uid in self.active:
-                self._rest(job)
-                self.backlog.add(job, key)
         self._without_news.clear()
-        self._refused.clear()
+        if self.rules is not NOTHING_WAITS:
+            for job in list(self.active.values()):
+                self._let_wait(job)
 
     # While changes are taken in
 
@@ -152,128 +214,102 @@ class Attention:
         self._changed[job] = None
         self._reported.pop(job, None)
 
+    def forget_room(self) -> None:
+        """Nodes or queues have changed: what is known of the room there is no longer holds."""
+        self._known_room = None
+        self.to_place.forget_bounds()
+
     def renew(self, jobs: Mapping[str, Job]) -> None:
         """Changed jobs are active again, but for those of which all was reported before."""
-        zero = np.zeros(len(self._books.axis), dtype=np.int64)
+        if self._axis is not self._facts.axis:
+            self._begin_anew()
+        zero = np.zeros(len(self._axis), dtype=np.int64)
         for uid in self._changed:
             job = jobs.get(uid)
-            if job is None:
-                self._drop(uid)
-                continue
-            job.tidy()
-            job.held = sum_of(job.roster.among(ALLOCATED_SET), zero)
-            self._place(job)
-        self._changed.clear()
+            self._drop(uid)
+            self._forget_sums(uid)
+            if job is not None:
+                job.tidy()
+                job.held = sum_of(job.roster.among(ALLOCATED_SET), zero)
+                self._count(job)
+                self.active[uid] = job
         for uid, status in self._reported.items():
             job = self.active.get(uid)
             if job is not None and is_at_rest(job, status) and says_all(job, status):
                 self._rest(job)
         self._reported.clear()
+        self.to_place.follow(self._facts.nodes)
+        if self.rules is not NOTHING_WAITS:
+            for uid in self._changed:
+                if uid in self.active:
+                    self._let_wait(self.active[uid])
+        self._changed.clear()
 
-    def _place(self, job: Job) -> None:
-        self._drop(job.uid)
-        self.active[job.uid] = job
+    def _begin_anew(self) -> None:
+        """Resources have other columns: all jobs have changed."""
+        waiting = [*self.to_admit.jobs(), *self.to_place.jobs()]
+        self._lay_out()
+        self.queue_sums.clear()
+        self._sums_of_job.clear()
+        self._jobs_in.clear()
+        self.active.update((job.uid, job) for job in waiting)
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether a cycle could do anything for a job as things are."""
+        if any([not job.runs_whole for job in self.active.values()]) or len(
+            self.to_place.awake(self._facts.nodes)
+        ):
+            return True
+        return len(self.to_admit) > 0 and (
+            self._known_room is None
+            or len(self.to_admit.fitting(self._known_room.at_most(self.queue_sums))) > 0
+        )
 
     def _drop(self, uid: str) -> None:
-        self.active.pop(uid, None)
-        self.quiescent.remove(uid)
-        self.backlog.remove(uid)
+        if self.active.pop(uid, None) is None and self.resting.pop(uid, None) is None:
+            self.to_admit.remove(uid)
+            self.to_place.remove(uid)
+            self.unasked.pop(uid, None)
 
     def _rest(self, job: Job) -> None:
         del self.active[job.uid]
-        self.quiescent.add(self._books, job)
+        self.resting[job.uid] = job
 
+    def _let_wait(self, job: Job) -> None:
+        """The job waits in the table from now on, if it may."""
+        rules = self.rules
+        if not job.is_pending:
+            is_for_room = rules.for_room and waits_for_room_alone(job)
+        else:
+            is_unasked = rules.admits_all or job.min_resources is None
+            is_for_room = rules.for_room and is_unasked and waits_for_room_alone(job)
+            if not is_for_room and rules.for_admission and waits_for_admission_alone(job):
+                del self.active[job.uid]
+                self.to_admit.add(job, admission_kind(self._facts, job))
+        if is_for_room:
+            del self.active[job.uid]
+            self.to_place.add(job, placement_kind(job))
+            if job.is_pending:
+                self.unasked[job.uid] = job
 
-class Sums:
-    """What jobs hold, what of that is above their minimum, what they reserve, and what waits; each (R,)."""
+    # Sums
 
-    def __init__(self, table: Amounts) -> None:
-        self.table = table
-        self.held, self.elastic, self.waiting, self.pending = table
-
-    @classmethod
-    def nothing(cls, resources: int) -> Sums:
-        return cls(np.zeros((4, resources), dtype=np.int64))
-
-
-class Quiescent:
-    """Sums by queue of the jobs that are not active; a queue without any is not there."""
-
-    def __init__(self) -> None:
-        self.of_queue: dict[str, Sums] = {}
-        self._of_job: dict[str, tuple[Job, Amounts]] = {}
-        self._jobs_in: dict[str, int] = {}
-
-    def __contains__(self, uid: object) -> bool:
-        return uid in self._of_job
-
-    def jobs(self) -> list[Job]:
-        return [job for job, _ in self._of_job.values()]
-
-    def add(self, books: Books, job: Job) -> None:
-        zero, waiting = np.zeros_like(job.held), waiting_demand(books, job)
-        pending = sum_of(job.roster.having(Status.PENDING).values(), zero)
-        own = np.array([job.held, elastic(books, job), zero if waiting is None else waiting, pending])
-        self._of_job[job.uid] = (job, own)
-        if job.queue not in self.of_queue:
-            self.of_queue[job.queue] = Sums.nothing(len(job.held))
-        self.of_queue[job.queue].table += own
+    def _count(self, job: Job) -> None:
+        own = sums_of(self._facts, job)
+        self._sums_of_job[job.uid] = job.queue, own
+        if job.queue not in self.queue_sums:
+            self.queue_sums[job.queue] = QueueSums(np.zeros_like(own))
+        self.queue_sums[job.queue].table += own
         self._jobs_in[job.queue] = self._jobs_in.get(job.queue, 0) + 1
 
-    def remove(self, uid: str) -> None:
-        entry = self._of_job.pop(uid, None)
+    def _forget_sums(self, uid: str) -> None:
+        entry = self._sums_of_job.pop(uid, None)
         if entry is None:
             return
-        queue, own = entry[0].queue, entry[1]
+        queue, own = entry
         self._jobs_in[queue] -= 1
         if self._jobs_in[queue]:
-            self.of_queue[queue].table -= own
+            self.queue_sums[queue].table -= own
         else:
-            del self._jobs_in[queue], self.of_queue[queue]
-
-
-class Backlog:
-    """Jobs that are not admitted yet, by queue and kind, in order; `ordered_by` is what that goes by.
-
-    On a crowded cluster thousands of them wait, and most cycles admit one or two. Of a kind are those that
-    ask their queue for the same: where one of them is refused, so are all others until a job is admitted.
-    """
-
-    def __init__(self) -> None:
-        self.ordered_by: object = None
-        self._by_queue: dict[str, Kinds] = {}
-        self._entry_of: dict[str, Entry] = {}
-
-    def __len__(self) -> int:
-        return len(self._entry_of)
-
-    def __iter__(self) -> Iterator[Job]:
-        return (job for _, job in self._entry_of.values())
-
-    def __contains__(self, uid: object) -> bool:
-        return uid in self._entry_of
-
-    def add(self, job: Job, key: tuple[Any, ...]) -> None:
-        entry = self._entry_of[job.uid] = (key, job)
-        alike = self._by_queue.setdefault(job.queue, {}).setdefault(kind_of(job), [])
-        insort(alike, entry, key=order)
-
-    def remove(self, uid: str) -> None:
-        entry = self._entry_of.pop(uid, None)
-        if entry is None:
-            return
-        key, job = entry
-        kinds = self._by_queue[job.queue]
-        alike = kinds[kind_of(job)]
-        del alike[bisect_left(alike, key, key=order)]
-        if not alike:
-            del kinds[kind_of(job)]
-            if not kinds:
-                del self._by_queue[job.queue]
-
-    def kinds_by_queue(self) -> dict[str, Kinds]:
-        """Lists of their own: a job that is admitted leaves the backlog, but keeps its place in them."""
-        return {
-            queue: {kind: list(alike) for kind, alike in kinds.items()}
-            for queue, kinds in self._by_queue.items()
-        }
+            del self._jobs_in[queue], self.queue_sums[queue]

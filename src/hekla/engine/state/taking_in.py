@@ -71,6 +71,8 @@ class TakingIn:
         queues = reader.read(Queue, noted.get(Queue, {}), queue_of)
         jobs = reader.jobs(noted.get(PodGroup, {}))
         tasks = reader.tasks(noted, followed)
+        if nodes or queues:
+            state.attention.forget_room()
         self._widen(resources_in(nodes, queues, jobs, tasks))
         if nodes:
             moved_tasks = state.ledgers.change(nodes, state.manifests[Node])

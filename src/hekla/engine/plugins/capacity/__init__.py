@@ -12,6 +12,7 @@ from hekla.engine.framework.figures import QueueFigures, amounts_by_name
 from hekla.engine.framework.orders import victims_in_order
 from hekla.engine.framework.plugin import EvictionContext, Plugin, Resolve
 from hekla.engine.framework.points import (
+    ADMISSION_ROOM,
     ALLOCATABLE,
     HEADROOM,
     JOB_ENQUEUEABLE,
@@ -23,11 +24,12 @@ from hekla.engine.framework.points import (
     UNIFIED_EVICTABLE,
     VICTIM_QUEUE_ORDER,
     AnyPoint,
+    Scope,
     answers,
 )
 from hekla.engine.framework.rules import Vote
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask
-from hekla.engine.ledger.demand import elastic, less_gated, minimum_of, waiting_demand
+from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
@@ -89,18 +91,11 @@ class Capacity(Plugin):
         self.allocated: Amounts = np.zeros(shape, dtype=np.int64)
         self.inqueue: Amounts = np.zeros(shape, dtype=np.int64)
         self.elastic: Amounts = np.zeros(shape, dtype=np.int64)
-        for name, sums in self.session.quiescent.of_queue.items():
+        for name, sums in self.session.queue_sums.items():
             path = self.tree.paths[self.tree.row_of[name]]
             self.allocated[path] += sums.held
             self.elastic[path] += sums.elastic
             self.inqueue[path] += sums.waiting
-        for job in self.session.active_jobs():
-            path = self.tree.paths[self.tree.row_of[job.queue]]
-            self.allocated[path] += job.held
-            self.elastic[path] += elastic(self.session, job)
-            waiting = waiting_demand(self.session, job)
-            if waiting is not None:
-                self.inqueue[path] += waiting
         self.share: Floats = shares(self.allocated, self.entitled.deserved, self.session.axis.pods)
         self.is_best_effort = deserves_nothing(self.entitled.deserved, self.session.axis.pods)
 
@@ -166,7 +161,7 @@ class Capacity(Plugin):
         )
         return self._agrees(tasks[0].job, objection)
 
-    @answers(JOB_ENQUEUEABLE)
+    @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def fits_its_limit(self, job: Job) -> Vote:
         queue = self.session.queues[job.queue]
         objection = self._no_place_in(queue) or closed(queue)
@@ -175,6 +170,12 @@ class Capacity(Plugin):
             wanted = asked + self.allocated[path] + self.inqueue[path] - self.elastic[path]
             objection = self._beyond_limit(path, wanted, asked)
         return Vote.PERMIT if self._agrees(job.uid, objection) else Vote.REJECT
+
+    @answers(ADMISSION_ROOM)
+    def left_to_its_limit(self, queue: QueueInfo) -> Floats:
+        path = self.tree.paths[self.tree.row_of[queue.name]]
+        taken = self.allocated[path] + self.inqueue[path] - self.elastic[path]
+        return np.asarray((self.entitled.limit[path] - taken).min(axis=0), dtype=np.float64)
 
     @answers(JOB_ENQUEUED)
     def count_as_waiting(self, job: Job) -> None:

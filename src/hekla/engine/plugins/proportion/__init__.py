@@ -9,6 +9,7 @@ import numpy as np
 from hekla.engine.framework.figures import QueueFigures, amounts_by_name
 from hekla.engine.framework.plugin import Plugin, Resolve
 from hekla.engine.framework.points import (
+    ADMISSION_ROOM,
     ALLOCATABLE,
     HEADROOM,
     JOB_ENQUEUEABLE,
@@ -23,11 +24,10 @@ from hekla.engine.framework.points import (
     as_key,
 )
 from hekla.engine.framework.rules import Vote
-from hekla.engine.ledger.arrays import Amounts
-from hekla.engine.ledger.demand import elastic, less_gated, minimum_of, sum_of, waiting_demand
+from hekla.engine.ledger.arrays import Amounts, Floats
+from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
-from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task, wanted_of
 from hekla.engine.plugins.proportion.accounts import (
     SMALLEST,
@@ -42,7 +42,6 @@ from hekla.engine.plugins.queues import (
     short_of,
     within,
 )
-from hekla.engine.state.attention import Sums
 
 
 class Proportion(Plugin):
@@ -54,31 +53,13 @@ class Proportion(Plugin):
     def on_open(self) -> None:
         session = self.session
         self.pods = session.axis.pods
-        bounds, active = session.snapshot.state.derived(bounds_of_queues), session.active_jobs()
-        names = dict.fromkeys((*session.quiescent.of_queue, *(job.queue for job in active)))
-        nothing = Sums.nothing(len(session.axis))
+        bounds = session.snapshot.state.derived(bounds_of_queues)
         self.accounts = {
-            name: open_account(
-                session.queues[name], bounds[name], session.quiescent.of_queue.get(name, nothing)
-            )
-            for name in names
+            name: open_account(queue, bounds[name], session.queue_sums[name])
+            for name, queue in session.queues.items()
+            if name in session.queue_sums
         }
-        for job in active:
-            self._book(job)
         divide(list(self.accounts.values()), session.total, self.pods)
-
-    def _book(self, job: Job) -> None:
-        account = self.accounts[job.queue]
-        if any(job.held.tolist()):
-            account.hold(job.held.tolist())
-            account.request += job.held
-            account.elastic += elastic(self.session, job)
-        account.request += sum_of(
-            job.roster.having(Status.PENDING).values(), np.zeros(len(job.held), dtype=np.int64)
-        )
-        waiting = waiting_demand(self.session, job)
-        if waiting is not None:
-            account.inqueue += waiting
 
     @answers(QUEUE_ORDER)
     def furthest_below_its_part_first(self, left: QueueInfo, right: QueueInfo) -> float:
@@ -170,6 +151,13 @@ class Proportion(Plugin):
             job.uid, f'queue "{job.queue}" would go beyond its limit: {beyond}', speaker=self.name
         )
         return Vote.REJECT
+
+    @answers(ADMISSION_ROOM)
+    def left_to_its_limit(self, queue: QueueInfo) -> Floats:
+        account = self.accounts[queue.name]
+        return np.asarray(
+            account.bounds.limit - (account.allocated + account.inqueue - account.elastic), dtype=np.float64
+        )
 
     @answers(JOB_ENQUEUED)
     def count_as_waiting(self, job: Job) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hekla.engine.ledger.arrays import Amounts, Floats
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
+from hekla.engine.ledger.demand import QueueSums
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.plugins.queues import (
     UNLIMITED,
@@ -18,7 +19,6 @@ from hekla.engine.plugins.queues import (
     capability_of,
     largest_part,
 )
-from hekla.engine.state.attention import Sums
 from hekla.engine.state.live import LiveState
 
 SMALLEST = 0.1
@@ -109,14 +109,14 @@ def bounds_of(
     return Bounds(guarantee, capability, limit, ceiling, floor=guarantee.astype(np.float64).tolist())
 
 
-def open_account(queue: QueueInfo, bounds: Bounds, quiescent: Sums) -> QueueAccount:
+def open_account(queue: QueueInfo, bounds: Bounds, sums: QueueSums) -> QueueAccount:
     return QueueAccount(
         queue,
         bounds,
-        held=quiescent.held.tolist(),
-        request=quiescent.held + quiescent.pending,
-        inqueue=quiescent.waiting.copy(),
-        elastic=quiescent.elastic.copy(),
+        held=sums.held.tolist(),
+        request=sums.held + sums.pending,
+        inqueue=sums.waiting.copy(),
+        elastic=sums.elastic,
     )
 
 

@@ -1,0 +1,321 @@
+"""Waiting: jobs that wait, by kind, in two tables that are kept between cycles.
+
+A row is a kind of jobs: those of one queue that ask for the same. Each row has an upper bound that only what is
+given back can raise; while it is too low for one job of the kind, the row sleeps, and none of its jobs is
+looked at. See docs/concepts/waiting.md.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hekla.engine.ledger.arrays import Floats, Indices, Mask
+from hekla.engine.ledger.demand import Books, minimum_of
+from hekla.engine.ledger.nodes import Journal, NodeLedger
+from hekla.engine.model.benefit import benefit_of
+from hekla.engine.model.job import Job
+from hekla.engine.model.status import Status
+
+SortKey = tuple[Any, ...]
+Entry = tuple[SortKey, Job]
+"""A job, and what jobs are ordered by: no two are equal."""
+
+FEWEST_ROWS = 16
+MOST_CELLS = 2**20
+"""So many numbers are worked out at once."""
+
+order = itemgetter(0)
+
+
+class Kind(NamedTuple):
+    """Equal for jobs that wait for the same: so many tasks that ask for as much each, in one queue."""
+
+    queue: str
+    asked: tuple[tuple[int, int], ...]
+    """Amounts by column; of resources that are not named any amount will do."""
+    size: int
+
+
+class WaitingTable:
+    """A row per kind, with its jobs in order, and a column per row in each array."""
+
+    def __init__(self, resources: int) -> None:
+        self._row_of: dict[Kind, int] = {}
+        self.kinds: list[Kind | None] = []
+        self._in_order: list[list[Entry]] = []
+        self._unordered: list[list[Job]] = []
+        """Jobs that came since a session last said where they stand among the others."""
+        self._spare: list[int] = []
+        self._row_of_job: dict[str, int] = {}
+        self._key_of_job: dict[str, SortKey] = {}
+        self.asks: Floats = np.zeros((resources, 0))
+        """(R, rows)"""
+        self.queue_numbers: dict[str, int] = {}
+        self.queue: Indices = np.zeros(0, dtype=np.intp)
+
+    def __len__(self) -> int:
+        """How many jobs there are."""
+        return len(self._row_of_job)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._row_of_job
+
+    def jobs(self) -> list[Job]:
+        return [
+            job
+            for row in self._row_of.values()
+            for job in (*map(_job, self._in_order[row]), *self._unordered[row])
+        ]
+
+    def row_of(self, uid: str) -> int:
+        return self._row_of_job[uid]
+
+    def queues(self) -> set[str]:
+        """Those that have jobs here."""
+        return {kind.queue for kind in self._row_of}
+
+    def add(self, job: Job, kind: Kind) -> None:
+        row = self.row_for(kind)
+        self._row_of_job[job.uid] = row
+        self._unordered[row].append(job)
+
+    def row_for(self, kind: Kind) -> int:
+        """The kind's row; a new one where there is none."""
+        row = self._row_of.get(kind)
+        if row is None:
+            if not self._spare:
+                self._grow()
+            row = self._row_of[kind] = self._spare.pop()
+            self.kinds[row] = kind
+            self.queue[row] = self.queue_numbers.setdefault(kind.queue, len(self.queue_numbers))
+            self._fill(row, kind)
+        return row
+
+    def remove(self, uid: str) -> None:
+        row = self._row_of_job.pop(uid, None)
+        if row is None:
+            return
+        key = self._key_of_job.pop(uid, None)
+        if key is None:
+            self._unordered[row] = [job for job in self._unordered[row] if job.uid != uid]
+        else:
+            del self._in_order[row][bisect_left(self._in_order[row], key, key=order)]
+        self.tidy(row)
+
+    def tidy(self, row: int) -> None:
+        """A row without jobs is given up."""
+        kind = self.kinds[row]
+        if kind is not None and not self._in_order[row] and not self._unordered[row]:
+            del self._row_of[kind]
+            self.kinds[row] = None
+            self._empty(row)
+            self._spare.append(row)
+
+    def first(self, row: int, key_of: Callable[[Job], SortKey]) -> Job | None:
+        """Which of the row's jobs goes first."""
+        for job in self._unordered[row]:
+            key = self._key_of_job[job.uid] = key_of(job)
+            insort(self._in_order[row], (key, job), key=order)
+        self._unordered[row].clear()
+        return self._in_order[row][0][1] if self._in_order[row] else None
+
+    def _grow(self) -> None:
+        old, more = len(self.kinds), max(FEWEST_ROWS, len(self.kinds))
+        self.kinds += [None] * more
+        self._in_order += [[] for _ in range(more)]
+        self._unordered += [[] for _ in range(more)]
+        self._spare = list(range(old + more - 1, old - 1, -1))
+        self.queue = np.append(self.queue, np.zeros(more, dtype=np.intp))
+        self.asks = np.concatenate([self.asks, np.full((len(self.asks), more), np.inf)], axis=1)
+
+    def _fill(self, row: int, kind: Kind) -> None:
+        """The columns of a new row."""
+        self.asks[:, row] = 0.0
+        for column, amount in kind.asked:
+            self.asks[column, row] = amount
+
+    def _empty(self, row: int) -> None:
+        """No room is enough for a row that is not used."""
+        self.asks[:, row] = np.inf
+
+
+def _job(entry: Entry) -> Job:
+    return entry[1]
+
+
+class AdmissionBacklog(WaitingTable):
+    """Jobs that are not admitted, by what they would reserve."""
+
+    def fitting(self, room: Mapping[str, Floats]) -> Indices:
+        """The rows of which a job would fit; a queue that is not named has all the room there is."""
+        if not self._row_of:
+            return np.zeros(0, dtype=np.intp)
+        limits = np.full((len(self.asks), len(self.queue_numbers)), np.inf)
+        for queue, amounts in room.items():
+            if queue in self.queue_numbers:
+                limits[:, self.queue_numbers[queue]] = amounts
+        wanted = self.asks
+        fits: Mask = ((wanted <= limits[:, self.queue]) | (wanted <= 0)).all(axis=0) & np.isfinite(wanted[0])
+        return np.flatnonzero(fits)
+
+    def fits(self, row: int, room: Floats) -> bool:
+        wanted = self.asks[:, row]
+        return bool(((wanted <= room) | (wanted <= 0)).all())
+
+
+class PlacementBacklog(WaitingTable):
+    """Admitted jobs of which nothing has a place, by what each of their tasks asks for at least.
+
+    `most` is how many such tasks the nodes can take, or more: placements only lower it, and a node on which room
+    grows raises it by what then fits there.
+    """
+
+    def __init__(self, resources: int) -> None:
+        super().__init__(resources)
+        self.size: Floats = np.zeros(0)
+        self.most: Floats = np.zeros(0)
+        self._journal: Journal | None = None
+        self._seen = 0
+        self._room = np.zeros((0, resources), dtype=np.int64)
+        """What each node had at that moment. (N, R)"""
+
+    def follow(self, nodes: NodeLedger) -> None:
+        """Bring `most` up to date with what was given back since it last was."""
+        journal = nodes.journal
+        if journal is not self._journal:
+            self._journal, self._room = journal, room_of(nodes).copy()
+            self.forget_bounds()
+        elif journal.now != self._seen:
+            rows = journal.since(self._seen)
+            room = room_of(nodes)[rows]
+            grown = (room > self._room[rows]).any(axis=1)
+            if self._row_of and grown.any():
+                self._raise(room[grown])
+            self._room[rows] = room
+        self._seen = journal.now
+
+    def _raise(self, room: Floats) -> None:
+        step = max(MOST_CELLS // max(self.asks.size, 1), 1)
+        for begin in range(0, len(room), step):
+            self.most += fit_counts(room[begin : begin + step], self.asks).sum(axis=0)
+
+    def forget_bounds(self) -> None:
+        """Nothing is known of what fits: every row is awake until it is counted."""
+        self.most[self.size < np.inf] = np.inf
+
+    def awake(self, nodes: NodeLedger) -> Indices:
+        """The rows for which there may be room; those not counted yet are."""
+        self.follow(nodes)
+        for row in np.flatnonzero((self.most == np.inf) & (self.size < np.inf)).tolist():
+            self.has_room(row, nodes)
+        return np.flatnonzero(self.most >= self.size)
+
+    def has_room_for(self, kind: Kind, nodes: NodeLedger) -> bool:
+        """The same for any kind of job."""
+        row = self.row_for(kind)
+        found = self.has_room(row, nodes)
+        self.tidy(row)
+        return found
+
+    def has_room(self, row: int, nodes: NodeLedger) -> bool:
+        """Whether the nodes have room for a job of the row, counted anew where they may.
+
+        Where they have not, neither have they for whatever asks for at least as much.
+        """
+        self.follow(nodes)
+        if self.most[row] < self.size[row]:
+            return False
+        count = fit_counts(room_of(nodes), self.asks[:, row : row + 1]).sum()
+        self.most[row] = count
+        if count >= self.size[row]:
+            return True
+        larger = (self.asks >= self.asks[:, row : row + 1]).all(axis=0)
+        np.minimum(self.most, count, out=self.most, where=larger)
+        return False
+
+    def _grow(self) -> None:
+        super()._grow()
+        more = len(self.kinds) - len(self.size)
+        self.size = np.append(self.size, np.full(more, np.inf))
+        self.most = np.append(self.most, np.zeros(more))
+
+    def _fill(self, row: int, kind: Kind) -> None:
+        super()._fill(row, kind)
+        self.size[row] = kind.size
+        self.most[row] = np.inf
+
+    def _empty(self, row: int) -> None:
+        super()._empty(row)
+        self.size[row], self.most[row] = np.inf, 0.0
+
+
+def room_of(nodes: NodeLedger) -> Any:
+    """What each node has, now or once releases are done. (N, R)"""
+    has_promises = nodes.has_promises or any(nodes.releasing_in_all.tolist())
+    return np.maximum(nodes.idle, nodes.future) if has_promises else nodes.idle
+
+
+def fit_counts(room: Floats, asks: Floats) -> Floats:
+    """How many tasks that ask for so much fit on nodes with that room, or a few more.
+
+    room: (N, R), asks: (R, rows)   ->   (N, rows)
+    """
+    counts = np.full((len(room), asks.shape[1]), np.inf)
+    for column in np.flatnonzero((asks > 0).any(axis=1)).tolist():
+        ask = asks[column]
+        part = np.divide(room[:, column, None], ask, out=np.full(counts.shape, np.inf), where=ask > 0)
+        np.minimum(counts, part, out=counts)
+    np.maximum(np.floor(counts, out=counts), 0.0, out=counts)
+    return counts
+
+
+def waits_for_admission_alone(job: Job) -> bool:
+    """Whether the job takes no part in anything but its admission, whatever happens to other jobs."""
+    return (
+        job.is_pending
+        and job.min_resources is not None
+        and not job.has_topology
+        and len(job.roster) > 0
+        and holds_nothing(job)
+    )
+
+
+def waits_for_room_alone(job: Job) -> bool:
+    """Whether nothing but room on nodes, or in its queue, can help the job, and part of it will not do."""
+    return (
+        0 < job.minimum <= len(job.roster)
+        and not job.has_policies
+        and not job.has_topology
+        and holds_nothing(job)
+        and benefit_of(job.pod_group.status) is None
+        and not any([task.is_gated for task in job.tasks.values()])
+    )
+
+
+def holds_nothing(job: Job) -> bool:
+    """All its tasks wait, and none was named a node."""
+    roster = job.roster
+    return len(roster) == len(roster.having(Status.PENDING)) and not any(
+        [task.pod.status.nominated_node_name for task in roster.tasks.values()]
+    )
+
+
+def admission_kind(books: Books, job: Job) -> Kind:
+    asked = minimum_of(books, job).tolist()
+    pods = books.axis.pods
+    return Kind(job.queue, tuple([(at, most) for at, most in enumerate(asked) if most > 0 and at != pods]), 1)
+
+
+def placement_kind(job: Job) -> Kind:
+    """By what each of its tasks asks for at least: where too few of that fit, the job does not."""
+    shapes = {id(task.shape): task.shape for task in job.tasks.values()}
+    asked: dict[int, int] | None = None
+    for shape in shapes.values():
+        own = {column: shape.amounts[column] for column in shape.asked if shape.amounts[column] > 0}
+        asked = own if asked is None else {at: min(asked[at], own[at]) for at in asked.keys() & own.keys()}
+    return Kind(job.queue, tuple(sorted((asked or {}).items())), job.minimum)
