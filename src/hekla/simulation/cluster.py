@@ -105,7 +105,7 @@ class SimulatedCluster:
         """Whether a cycle could do anything now; what it would only have confirmed is confirmed."""
         self._pass_on()
         self._live.take_in()
-        # What has just been started counts otherwise from the next period on, though nothing happens till then.
+        # What has just been started counts otherwise one period later, though nothing happens till then.
         self._lifecycle.has_news = self._lifecycle.is_unconfirmed and self._lifecycle.heed_everything
         return self._is_watchful or self._live.attention.may_decide
 

@@ -19,7 +19,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.state.attention import WaitingRules
 
 Refused = dict[tuple[str, Hashable], Job]
-"""By queue and minimum resources, a job that was refused since one was last admitted: so would be its like."""
+"""By queue and minimum resources, a job that was refused since one was admitted; so is its like."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Enqueue(Action):
 
 
 class JobsToAdmit(FairOrder):
-    """Jobs that ask to be admitted, in turn; of those in the backlog, the first of each kind that would fit."""
+    """Jobs that ask to be admitted; of those in the backlog, the first of each kind that would fit."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -76,9 +76,8 @@ class JobsToAdmit(FairOrder):
         self._version = session.nodes.journal.version
         waiting = [job for job in session.jobs_in_line() if job.is_pending]
         waiting += self._attention.unasked.values()
-        waiting += [
-            job for row in self._backlog.fitting(self._room()) if (job := self._first(row)) is not None
-        ]
+        rows = self._backlog.fitting(self._room())
+        waiting += [job for row in rows if (job := self._first(row)) is not None]
         if len({job.queue for job in waiting}) > 1:
             # A queue whose jobs all run takes part, too: its place decides how the rest is compared.
             for name in session.snapshot.state.index.queues_with_jobs():

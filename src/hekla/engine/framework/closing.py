@@ -213,8 +213,10 @@ def _queue_news(session: Session) -> Iterable[Decision]:
     held: dict[str, Amounts] = {}
     zero = np.zeros(len(session.axis), dtype=np.int64)
     amounts = [(name, sums.held) for name, sums in session.queue_sums.items()]
-    for job in session.changed_jobs():
-        amounts.append((job.queue, sum_of(job.roster.among(ALLOCATED_SET), zero) - job.held))
+    amounts += [
+        (job.queue, sum_of(job.roster.among(ALLOCATED_SET), zero) - job.held)
+        for job in session.changed_jobs()
+    ]
     for queue_name, amount in amounts:
         for name in _with_ancestors(session, queue_name):
             held[name] = held.get(name, zero) + amount

@@ -59,7 +59,7 @@ def least_of_first_tier(tiers: Tiers[Q, Floats]) -> Callable[Q, Floats | None]:
     if len(answers) == 1:
         return answers[0]
     if not answers:
-        return lambda *question, **named: None
+        return lambda *_question, **_named: None
     return lambda *question, **named: np.minimum.reduce([ask(*question, **named) for ask in answers])
 
 

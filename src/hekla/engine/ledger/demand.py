@@ -66,9 +66,10 @@ def waiting_demand(books: Books, job: Job) -> Amounts | None:
 
 
 class QueueSums:
-    """What the jobs of a queue come to: what they hold, and what of that is above their minimums; what admitted
-    ones still need to reach theirs, and the same with those not known to run yet in full; what pending tasks
-    ask for. Each (R,), and the rows of one table.
+    """What the jobs of a queue come to, each (R,) and a row of one table.
+
+    What they hold, and what of that is above their minimums; what admitted ones still need to reach theirs,
+    and the same with those not known to run yet in full; what pending tasks ask for.
     """
 
     def __init__(self, table: Amounts) -> None:

@@ -6,8 +6,8 @@ Every job is in one of three places:
 - at rest: it runs, or has run, whole and its PodGroup says so;
 - waiting: it was not admitted, or found no room, and is looked at again when its row of the table wakes.
 
-Whatever happens to a job, or an object that it depends on, makes it active again. What all jobs of a queue hold
-and ask for is kept as sums, so that plugins need not visit thousands of jobs.
+Whatever happens to a job, or an object that it depends on, makes it active again. What all jobs of a queue
+hold and ask for is kept as sums, so that plugins need not visit thousands of jobs.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class KnownRoom:
     def admit(self, queue: str, amounts: Amounts) -> None:
         """A job of the queue was admitted since, and the room is what was left then."""
         sums = QueueSums(self._sums[queue])
-        for reserved in (sums.waiting, sums.claimed):
-            reserved += amounts
+        sums.waiting += amounts
+        sums.claimed += amounts
 
     def at_most(self, sums: Mapping[str, QueueSums]) -> dict[str, Floats]:
         """What may be admitted to each queue by now: what was given back since may be had by any of them."""

@@ -1,7 +1,7 @@
 """Waiting: jobs that wait, by kind, in two tables that are kept between cycles.
 
-A row is a kind of jobs: those of one queue that ask for the same. Each row has an upper bound that only what is
-given back can raise; while it is too low for one job of the kind, the row sleeps, and none of its jobs is
+A row is a kind of jobs: those of one queue that ask for the same. Each row has an upper bound that only what
+is given back can raise; while it is too low for one job of the kind, the row sleeps, and none of its jobs is
 looked at. See docs/concepts/waiting.md.
 """
 
@@ -171,8 +171,8 @@ class AdmissionBacklog(WaitingTable):
 class PlacementBacklog(WaitingTable):
     """Admitted jobs of which nothing has a place, by what each of their tasks asks for at least.
 
-    `most` is how many such tasks the nodes can take, or more: placements only lower it, and a node on which room
-    grows raises it by what then fits there.
+    `most` is how many such tasks the nodes can take, or more: placements only lower it, and a node on which
+    room grows raises it by what then fits there.
     """
 
     def __init__(self, resources: int) -> None:
