@@ -76,6 +76,11 @@ class PodLifecycle:
         """Whether the next cycle, if it comes at once, finds that jobs have started."""
         return bool(self._unconfirmed)
 
+    @property
+    def _is_looked_at_again(self) -> bool:
+        """Whether what a cycle has decided may let the next one decide more, though nothing else happens."""
+        return not self._live.attention.rules.for_room
+
     def mark_changed(self) -> None:
         self.has_news = True
 
@@ -197,12 +202,13 @@ class PodLifecycle:
         job.group = replace(job.group, status=decision.status)
         self._live.note(job.group)
         if before.phase != decision.status.phase:
-            self._free()
+            if self._is_looked_at_again:
+                self._free()
             self._make_pods(job)
 
     def end_of_decisions(self) -> None:
         """All decisions of a cycle are carried out: what waits still may be next."""
-        if self._unconfirmed:
+        if self._unconfirmed and self._is_looked_at_again:
             self._free()
         for job in self._unconfirmed:
             if job.waits_for_tasks:

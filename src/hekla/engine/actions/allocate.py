@@ -110,6 +110,8 @@ class WaitingJobs(FairOrder):
         self.pending: dict[str, PendingTasks] = {}
         """By job what is left to place of it."""
         self.failed = FailedAttempts(session)
+        self._passed_over: set[int] = set()
+        """Rows of the backlog of which a job cannot start now: nor can any other of the row."""
         self.in_domains: set[str] = set()
         """The jobs that ask for a network domain, or have parts that are placed one by one."""
         admits_itself = "enqueue" not in session.conf.actions
@@ -133,13 +135,16 @@ class WaitingJobs(FairOrder):
         return bool(pending)
 
     def add_backlog(self) -> None:
-        """Of the jobs that wait for room, the first of each kind that may find it."""
+        """Of the jobs that wait for room, the first of each queue that may find it."""
         backlog = self._session.attention.to_place
-        for row in backlog.awake(self._session.nodes):
-            self._add_first(row)
+        if len(backlog):
+            backlog.put_in_order(self._session.job_key)
+            backlog.count(self._session.nodes)
+            for queue in [*backlog.queues]:
+                self._add_next(queue)
 
-    def _add_first(self, row: int) -> None:
-        job = self._session.attention.to_place.first(row, self._session.job_key)
+    def _add_next(self, queue: str) -> None:
+        job = self._session.attention.to_place.first_awake(queue, self._passed_over)
         if job is not None:
             self.add(job)
 
@@ -150,11 +155,21 @@ class WaitingJobs(FairOrder):
             is_like_them = len(backlog) and waits_for_room_alone(job)
             return not is_like_them or backlog.has_room_for(placement_kind(job), session.nodes)
         row = backlog.row_of(job.uid)
-        if not backlog.has_room(row, session.nodes):
-            return False
-        session.attention.activate(job)
-        self._add_first(row)
-        return session.is_eligible(job) and self._has_tasks(job)
+        found = backlog.has_room(row, session.nodes) and self._queue_may_take(job)
+        if found:
+            session.attention.activate(job)
+        else:
+            self._passed_over.add(row)
+        self._add_next(job.queue)
+        return found and session.is_eligible(job) and self._has_tasks(job)
+
+    def _queue_may_take(self, job: Job) -> bool:
+        """Whether the job's queue may take as many of its tasks as start together, if they are alike."""
+        session, tasks = self._session, job.tasks.values()
+        first = next(iter(tasks))
+        if not session.dispatch.tells_headroom or any([task.shape is not first.shape for task in tasks]):
+            return True
+        return session.headroom(session.queues[job.queue], first, job.minimum) == job.minimum
 
 
 def offer_freed_room(session: Session, jobs: Iterable[Job], arguments: AllocateArguments) -> None:
@@ -193,11 +208,10 @@ def place_anywhere(session: Session, job: Job, agenda: WaitingJobs, arguments: A
     cycle ends, so that no other job takes it; nothing of it is bound yet.
     """
     sub_job, tasks = job.sub_jobs[job.uid], agenda.pending[job.uid].tasks_of[job.uid]
-    kind = agenda.failed.kind_of(job, tasks)
-    if agenda.failed.repeat(kind, job, tasks):
+    if agenda.failed.repeat(job, tasks):
         return False
     top, journal = session.domains.top, session.nodes.journal
-    before, in_line = journal.version, tuple(tasks) if kind is not None else ()
+    before, in_line = journal.version, tuple(tasks)
     with session.statement() as statement:
         is_placed = place_as_nominated(session, statement, job, sub_job, tasks, bound=top)
         if is_placed or Placer(session, job, sub_job, top, arguments).place(statement, tasks):
@@ -211,7 +225,7 @@ def place_anywhere(session: Session, job: Job, agenda: WaitingJobs, arguments: A
             return False
         placed = len(statement)
     journal.back_to(before)
-    agenda.failed.remember(kind, job, in_line, placed)
+    agenda.failed.remember(job, in_line, placed)
     return False
 
 

@@ -60,69 +60,73 @@ class Enqueue(Action):
         """Admit the job, unless a check that was asked for finds it incomplete."""
         if self.arguments.checks_members and job.roster.valid < job.minimum:
             session.trace.of_job(job.uid, f"{job.roster.valid} of {job.minimum} pods exist")
-        elif agenda.may_have_room(job):
-            agenda.admit_if_possible(job)
+        else:
+            agenda.consider(job)
 
 
 class JobsToAdmit(FairOrder):
-    """Jobs that ask to be admitted; of those in the backlog, the first of each kind that would fit."""
+    """Jobs that ask to be admitted; of each queue's in the backlog, the first that would fit."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._attention = session.attention
         self._backlog = session.attention.to_admit
+        self._backlog.put_in_order(session.job_key)
         self._refused: Refused = {}
+        self._passed_over: set[int] = set()
+        """Rows of the backlog of which a job was refused: so is the whole row."""
         self._admitted: list[tuple[str, Amounts]] = []
         self._version = session.nodes.journal.version
-        waiting = [job for job in session.jobs_in_line() if job.is_pending]
-        waiting += self._attention.unasked.values()
-        rows = self._backlog.fitting(self._room())
-        waiting += [job for row in rows if (job := self._first(row)) is not None]
-        if len({job.queue for job in waiting}) > 1:
+        active = [job for job in session.jobs_in_line() if job.is_pending]
+        waiting = [*active, *self._attention.unasked.values()]
+        if len({*self._backlog.queues, *[job.queue for job in waiting]}) > 1:
             # A queue whose jobs all run takes part, too: its place decides how the rest is compared.
             for name in session.snapshot.state.index.queues_with_jobs():
                 self.add_queue(name)
         for job in waiting:
             self.add(job)
+        for queue in [*self._backlog.queues]:
+            self._add_next(queue)
 
-    def _first(self, row: int) -> Job | None:
-        return self._backlog.first(row, self._session.job_key)
+    def _add_next(self, queue: str) -> None:
+        job = self._backlog.first_to_fit(queue, self._room(queue), self._passed_over)
+        if job is not None:
+            self.add(job)
 
-    def _room(self) -> dict[str, Floats]:
-        """By queue that has jobs in the backlog, how much more it may admit."""
-        session = self._session
-        rooms = {name: session.admission_room(session.queues[name]) for name in self._backlog.queues()}
-        return {name: room for name, room in rooms.items() if room is not None}
+    def _room(self, queue: str) -> Floats | None:
+        return self._session.admission_room(self._session.queues[queue])
 
-    def may_have_room(self, job: Job) -> bool:
-        """Whether to ask for the job: of the backlog only where what is left is enough."""
+    def consider(self, job: Job) -> None:
+        """Admit the job if there is room; of the backlog, the next one has its turn then."""
         if job.uid not in self._backlog:
-            return True
-        room = self._session.admission_room(self._session.queues[job.queue])
-        return room is None or self._backlog.fits(self._backlog.row_of(job.uid), room)
+            self._admit_if_possible(job)
+            return
+        row = self._backlog.row_of(job.uid)
+        if self._backlog.fits(row, self._room(job.queue)):
+            self._admit_if_possible(job)
+        if job.is_pending:
+            self._passed_over.add(row)
+        self._add_next(job.queue)
 
-    def admit_if_possible(self, job: Job) -> None:
+    def _admit_if_possible(self, job: Job) -> None:
         """A job that names no minimum resources is admitted unasked; any other is voted on."""
         session, kind = self._session, (job.queue, tuple((job.min_resources or {}).items()))
         like = self._refused.get(kind)
         if like is not None and job.min_resources is not None:
             session.refuse_admission(job, like)
         elif job.min_resources is None or session.is_enqueueable(job):
-            self._admit(job)
+            session.admit(job)
+            self._refused.clear()
+            amounts = less_gated(session, job, minimum_of(session, job))
+            self._admitted.append((job.queue, amounts))
         else:
             session.refuse_admission(job)
             if session.dispatch.admits_by_kind and session.shortcuts.quiescent_jobs:
                 self._refused[kind] = job
 
-    def _admit(self, job: Job) -> None:
-        row = self._backlog.row_of(job.uid) if job.uid in self._backlog else None
-        self._session.admit(job)
-        self._refused.clear()
-        self._admitted.append((job.queue, less_gated(self._session, job, minimum_of(self._session, job))))
-        if row is not None and (following := self._first(row)) is not None:
-            self.add(following)
-
     def end(self) -> None:
         """What is left over can only grow by what jobs give back, unless something was placed before."""
         if self._attention.rules.for_admission and self._version == self._session.nodes.journal.version:
-            self._attention.know_room(self._room(), self._admitted)
+            rooms = {queue: self._room(queue) for queue in self._backlog.queues}
+            known = {queue: room for queue, room in rooms.items() if room is not None}
+            self._attention.know_room(known, self._admitted)

@@ -7,7 +7,7 @@ give all of it back.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from hekla.engine.actions.placing import is_plain, partial_fit
@@ -34,16 +34,16 @@ class FailedAttempts:
         self._version = -1
         self._known: dict[Hashable, FailedAttempt] = {}
 
-    def kind_of(self, job: Job, tasks: OrderedTasks) -> Hashable | None:
+    def _kind_of(self, job: Job, tasks: Sequence[Task]) -> Hashable | None:
         """Class, count and queue: equal for gangs that fare alike; None where that cannot be told."""
         session, roster = self._session, job.roster
         if not session.runs_are_foreseeable or not session.no_plugin_objects or job.has_topology:
             return None
         if roster.minimum != len(roster) or len(tasks) != len(roster) or roster.is_pipelined:
             return None
-        if job.fit_errors or job.sub_jobs[job.uid].nominated:
+        if job.sub_jobs[job.uid].nominated:
             return None
-        first, key_of = next(iter(tasks)), session.scoring.key_of
+        first, key_of = tasks[0], session.scoring.key_of
         key = key_of(first)
         if not session.scoring.is_foreseeable(first):
             return None
@@ -51,14 +51,16 @@ class FailedAttempts:
             return None
         return key, len(tasks), job.queue
 
-    def repeat(self, kind: Hashable | None, job: Job, tasks: OrderedTasks) -> bool:
+    def repeat(self, job: Job, tasks: OrderedTasks) -> bool:
         """End the attempt for this gang as that for the one before it ended; False where there was none."""
         if self._version != self._session.nodes.journal.version:
             self._known.clear()
-        failed = self._known.get(kind)
-        if failed is None:
+        if not self._known or job.fit_errors:
             return False
         waiting = list(tasks)
+        failed = self._known.get(self._kind_of(job, waiting))
+        if failed is None:
+            return False
         for task, nearly in zip(waiting, failed.nearly, strict=False):
             task.last = nearly
         self._session.refuse(waiting[len(failed.nearly)], failed.diagnosis)
@@ -66,10 +68,13 @@ class FailedAttempts:
             self._session.trace.of_job(job.uid, partial_fit(len(failed.nearly), job.roster.minimum))
         return True
 
-    def remember(self, kind: Hashable | None, job: Job, tasks: tuple[Task, ...], placed: int) -> None:
+    def remember(self, job: Job, tasks: Sequence[Task], placed: int) -> None:
         """The attempt for this gang has just been undone; the first so many of its tasks were placed."""
         self._version = self._session.nodes.journal.version
-        if kind is None or len(job.fit_errors) != 1 or placed >= len(tasks):
+        if len(job.fit_errors) != 1 or placed >= len(tasks):
+            return
+        kind = self._kind_of(job, tasks)
+        if kind is None:
             return
         diagnosis = job.fit_errors.get(tasks[placed].uid)
         nearly = tuple([task.last for task in tasks[:placed] if task.last is not None])

@@ -257,13 +257,13 @@ class Attention:
     @property
     def may_decide(self) -> bool:
         """Whether a cycle could do anything for a job as things are."""
-        if any([not job.runs_whole for job in self.active.values()]) or len(
-            self.to_place.awake(self._facts.nodes)
-        ):
+        if any([not job.runs_whole for job in self.active.values()]):
             return True
+        if len(self.to_place) and self.to_place.is_any_awake(self._facts.nodes):
+            return True
+        known = self._known_room
         return len(self.to_admit) > 0 and (
-            self._known_room is None
-            or len(self.to_admit.fitting(self._known_room.at_most(self.queue_sums))) > 0
+            known is None or self.to_admit.is_any_to_fit(known.at_most(self.queue_sums))
         )
 
     def _drop(self, uid: str) -> None:

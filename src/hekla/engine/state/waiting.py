@@ -8,7 +8,7 @@ looked at. See docs/concepts/waiting.md.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ Entry = tuple[SortKey, Job]
 """A job, and what jobs are ordered by: no two are equal."""
 
 FEWEST_ROWS = 16
+UNLIMITED = np.finfo(np.float64).max
 MOST_CELLS = 2**20
 """So many numbers are worked out at once."""
 
@@ -46,17 +47,21 @@ class WaitingTable:
 
     def __init__(self, resources: int) -> None:
         self._row_of: dict[Kind, int] = {}
-        self.kinds: list[Kind | None] = []
-        self._in_order: list[list[Entry]] = []
-        self._unordered: list[list[Job]] = []
-        """Jobs that came since a session last said where they stand among the others."""
+        self._kinds: list[Kind | None] = []
+        self._counts: list[int] = []
+        """How many jobs a row has, newcomers included."""
+        self._jobs: list[list[Entry]] = []
+        self._newcomers: dict[str, Job] = {}
+        """Jobs of which no session has said yet where they stand among the others."""
         self._spare: list[int] = []
         self._row_of_job: dict[str, int] = {}
         self._key_of_job: dict[str, SortKey] = {}
+        self._lines: dict[str, RowsInOrder] = {}
+        """By queue the rows that have jobs, newcomers left aside."""
+        self._queue_numbers: dict[str, int] = {}
+        self._queue: Indices = np.zeros(0, dtype=np.intp)
         self.asks: Floats = np.zeros((resources, 0))
         """(R, rows)"""
-        self.queue_numbers: dict[str, int] = {}
-        self.queue: Indices = np.zeros(0, dtype=np.intp)
 
     def __len__(self) -> int:
         """How many jobs there are."""
@@ -66,23 +71,21 @@ class WaitingTable:
         return uid in self._row_of_job
 
     def jobs(self) -> list[Job]:
-        return [
-            job
-            for row in self._row_of.values()
-            for job in (*map(_job, self._in_order[row]), *self._unordered[row])
-        ]
+        ordered = [job for row in self._row_of.values() for _, job in self._jobs[row]]
+        return [*ordered, *self._newcomers.values()]
 
     def row_of(self, uid: str) -> int:
         return self._row_of_job[uid]
 
-    def queues(self) -> set[str]:
-        """Those that have jobs here."""
-        return {kind.queue for kind in self._row_of}
+    @property
+    def queues(self) -> Collection[str]:
+        """Those that have jobs here, newcomers left aside."""
+        return self._lines.keys()
 
     def add(self, job: Job, kind: Kind) -> None:
-        row = self.row_for(kind)
-        self._row_of_job[job.uid] = row
-        self._unordered[row].append(job)
+        row = self._row_of_job[job.uid] = self.row_for(kind)
+        self._counts[row] += 1
+        self._newcomers[job.uid] = job
 
     def row_for(self, kind: Kind) -> int:
         """The kind's row; a new one where there is none."""
@@ -91,8 +94,7 @@ class WaitingTable:
             if not self._spare:
                 self._grow()
             row = self._row_of[kind] = self._spare.pop()
-            self.kinds[row] = kind
-            self.queue[row] = self.queue_numbers.setdefault(kind.queue, len(self.queue_numbers))
+            self._kinds[row] = kind
             self._fill(row, kind)
         return row
 
@@ -100,41 +102,73 @@ class WaitingTable:
         row = self._row_of_job.pop(uid, None)
         if row is None:
             return
-        key = self._key_of_job.pop(uid, None)
-        if key is None:
-            self._unordered[row] = [job for job in self._unordered[row] if job.uid != uid]
-        else:
-            del self._in_order[row][bisect_left(self._in_order[row], key, key=order)]
+        self._counts[row] -= 1
+        if self._newcomers.pop(uid, None) is None:
+            jobs, key = self._jobs[row], self._key_of_job.pop(uid)
+            at = bisect_left(jobs, key, key=order)
+            del jobs[at]
+            if at == 0:
+                self._move(row, key, jobs[0][0] if jobs else None)
         self.tidy(row)
 
     def tidy(self, row: int) -> None:
         """A row without jobs is given up."""
-        kind = self.kinds[row]
-        if kind is not None and not self._in_order[row] and not self._unordered[row]:
+        kind = self._kinds[row]
+        if kind is not None and not self._counts[row]:
             del self._row_of[kind]
-            self.kinds[row] = None
+            self._kinds[row] = None
             self._empty(row)
             self._spare.append(row)
 
-    def first(self, row: int, key_of: Callable[[Job], SortKey]) -> Job | None:
-        """Which of the row's jobs goes first."""
-        for job in self._unordered[row]:
-            key = self._key_of_job[job.uid] = key_of(job)
-            insort(self._in_order[row], (key, job), key=order)
-        self._unordered[row].clear()
-        return self._in_order[row][0][1] if self._in_order[row] else None
+    def put_in_order(self, key_of: Callable[[Job], SortKey]) -> None:
+        """Give newcomers their place among the others."""
+        for uid, job in self._newcomers.items():
+            row, key = self._row_of_job[uid], key_of(job)
+            jobs = self._jobs[row]
+            first = jobs[0][0] if jobs else None
+            insort(jobs, (key, job), key=order)
+            self._key_of_job[uid] = key
+            if jobs[0][0] != first:
+                self._move(row, first, jobs[0][0])
+        self._newcomers.clear()
+
+    def _move(self, row: int, before: SortKey | None, now: SortKey | None) -> None:
+        """The row has another first job."""
+        kind = self._kinds[row]
+        assert kind is not None
+        line = self._lines.setdefault(kind.queue, RowsInOrder())
+        if before is not None:
+            line.remove(before)
+        if now is not None:
+            line.add(now, row)
+        if not line.keys:
+            del self._lines[kind.queue]
+
+    def _first(
+        self, queue: str, among: Callable[[Indices], Mask], passed_over: Collection[int]
+    ) -> Job | None:
+        """The first job of the queue in one of the rows that are asked for, but for those passed over."""
+        line = self._lines.get(queue)
+        if line is None:
+            return None
+        chosen = among(line.rows)
+        if passed_over:
+            chosen &= ~np.isin(line.rows, list(passed_over))
+        at = int(chosen.argmax())
+        return self._jobs[line.rows[at]][0][1] if chosen[at] else None
 
     def _grow(self) -> None:
-        old, more = len(self.kinds), max(FEWEST_ROWS, len(self.kinds))
-        self.kinds += [None] * more
-        self._in_order += [[] for _ in range(more)]
-        self._unordered += [[] for _ in range(more)]
+        old, more = len(self._kinds), max(FEWEST_ROWS, len(self._kinds))
+        self._kinds += [None] * more
+        self._counts += [0] * more
+        self._jobs += [[] for _ in range(more)]
+        self._queue = np.append(self._queue, np.zeros(more, dtype=np.intp))
         self._spare = list(range(old + more - 1, old - 1, -1))
-        self.queue = np.append(self.queue, np.zeros(more, dtype=np.intp))
         self.asks = np.concatenate([self.asks, np.full((len(self.asks), more), np.inf)], axis=1)
 
     def _fill(self, row: int, kind: Kind) -> None:
         """The columns of a new row."""
+        self._queue[row] = self._queue_numbers.setdefault(kind.queue, len(self._queue_numbers))
         self.asks[:, row] = 0.0
         for column, amount in kind.asked:
             self.asks[column, row] = amount
@@ -144,28 +178,51 @@ class WaitingTable:
         self.asks[:, row] = np.inf
 
 
-def _job(entry: Entry) -> Job:
-    return entry[1]
+class RowsInOrder:
+    """The rows of one queue, in the order of their first jobs."""
+
+    def __init__(self) -> None:
+        self.keys: list[SortKey] = []
+        self.rows: Indices = np.zeros(0, dtype=np.intp)
+
+    def add(self, key: SortKey, row: int) -> None:
+        at = bisect_left(self.keys, key)
+        self.keys.insert(at, key)
+        self.rows = np.insert(self.rows, at, row)
+
+    def remove(self, key: SortKey) -> None:
+        at = bisect_left(self.keys, key)
+        del self.keys[at]
+        self.rows = np.delete(self.rows, at)
 
 
 class AdmissionBacklog(WaitingTable):
     """Jobs that are not admitted, by what they would reserve."""
 
-    def fitting(self, room: Mapping[str, Floats]) -> Indices:
-        """The rows of which a job would fit; a queue that is not named has all the room there is."""
-        if not self._row_of:
-            return np.zeros(0, dtype=np.intp)
-        limits = np.full((len(self.asks), len(self.queue_numbers)), np.inf)
-        for queue, amounts in room.items():
-            if queue in self.queue_numbers:
-                limits[:, self.queue_numbers[queue]] = amounts
-        wanted = self.asks
-        fits: Mask = ((wanted <= limits[:, self.queue]) | (wanted <= 0)).all(axis=0) & np.isfinite(wanted[0])
-        return np.flatnonzero(fits)
+    def first_to_fit(self, queue: str, room: Floats | None, passed_over: Collection[int]) -> Job | None:
+        """The first job of the queue that asks for no more than so much; None: there is no limit."""
+        return self._first(queue, lambda rows: self._fits(rows, room), passed_over)
 
-    def fits(self, row: int, room: Floats) -> bool:
-        wanted = self.asks[:, row]
-        return bool(((wanted <= room) | (wanted <= 0)).all())
+    def fits(self, row: int, room: Floats | None) -> bool:
+        return bool(self._fits(np.array([row]), room)[0])
+
+    def is_any_to_fit(self, room: Mapping[str, Floats]) -> bool:
+        """Whether some job fits into what is left to its queue; a queue that is not named has no limit."""
+        limits = np.full((len(self.asks), len(self._queue_numbers)), UNLIMITED)
+        for queue, amounts in room.items():
+            if queue in self._queue_numbers:
+                limits[:, self._queue_numbers[queue]] = amounts
+        return bool(fits_into(self.asks, limits[:, self._queue]).any())
+
+    def _fits(self, rows: Indices, room: Floats | None) -> Mask:
+        if room is None:
+            return np.ones(len(rows), dtype=np.bool_)
+        return fits_into(self.asks[:, rows], room[:, None])
+
+
+def fits_into(asks: Floats, room: Floats) -> Mask:
+    """Where no resource that is asked for is short.   asks: (R, rows) -> (rows,)"""
+    return np.asarray(((asks <= room) | (asks <= 0)).all(axis=0), dtype=np.bool_)
 
 
 class PlacementBacklog(WaitingTable):
@@ -208,12 +265,20 @@ class PlacementBacklog(WaitingTable):
         """Nothing is known of what fits: every row is awake until it is counted."""
         self.most[self.size < np.inf] = np.inf
 
-    def awake(self, nodes: NodeLedger) -> Indices:
-        """The rows for which there may be room; those not counted yet are."""
+    def is_any_awake(self, nodes: NodeLedger) -> bool:
+        """Whether there may be room for some job."""
+        self.count(nodes)
+        return bool((self.most >= self.size).any())
+
+    def first_awake(self, queue: str, passed_over: Collection[int]) -> Job | None:
+        """The first job of the queue for which there may be room, but for those of some rows."""
+        return self._first(queue, lambda rows: self.most[rows] >= self.size[rows], passed_over)
+
+    def count(self, nodes: NodeLedger) -> None:
+        """Bring all bounds up to date; rows of which nothing is known are counted."""
         self.follow(nodes)
         for row in np.flatnonzero((self.most == np.inf) & (self.size < np.inf)).tolist():
             self.has_room(row, nodes)
-        return np.flatnonzero(self.most >= self.size)
 
     def has_room_for(self, kind: Kind, nodes: NodeLedger) -> bool:
         """The same for any kind of job."""
@@ -240,7 +305,7 @@ class PlacementBacklog(WaitingTable):
 
     def _grow(self) -> None:
         super()._grow()
-        more = len(self.kinds) - len(self.size)
+        more = len(self._kinds) - len(self.size)
         self.size = np.append(self.size, np.full(more, np.inf))
         self.most = np.append(self.most, np.zeros(more))
 
