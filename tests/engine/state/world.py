@@ -132,7 +132,7 @@ def facts(snapshot: Snapshot) -> dict[str, object]:
     axis, nodes, tree = state.axis, state.nodes, state.domain_tree()
     assert_every_job_is_in_one_place(state)
     assert_sums_are_right(state)
-    assert_no_bound_is_too_low(state)
+    assert_bounds_are_high_enough(state)
     return {
         "nodes": [
             (one.name, one.allocatable, one.manifest, nodes.pod_limit[row], _amounts(state, row))
@@ -183,7 +183,7 @@ def assert_sums_are_right(state: LiveState) -> None:
     assert kept == {name: table.tolist() for name, table in counted.items()}
 
 
-def assert_no_bound_is_too_low(state: LiveState) -> None:
+def assert_bounds_are_high_enough(state: LiveState) -> None:
     """Of no kind of waiting jobs more tasks fit on the nodes than its bound says."""
     backlog = state.attention.to_place
     for one in backlog.jobs():
