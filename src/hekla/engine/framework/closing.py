@@ -119,16 +119,19 @@ def close_session(session: Session) -> None:
         is_news = _essence(status) != _essence(job.pod_group.status)
         if is_news:
             session.decisions.append(UpdatePodGroup(job.uid, status))
-        session.decisions += _pod_news(session, job)
-        _pay_attention(session, job, status if is_news else None)
+        pod_news = [*_pod_news(session, job)]
+        session.decisions += pod_news
+        _pay_attention(session, job, status if is_news else None, has_pod_news=bool(pod_news))
     session.decisions += [*_queue_news(session), *_shard_news(session)]
 
 
-def _pay_attention(session: Session, job: Job, news: PodGroupStatus | None) -> None:
+def _pay_attention(session: Session, job: Job, news: PodGroupStatus | None, *, has_pod_news: bool) -> None:
     """Jobs of which there is nothing more to decide or to tell need not be looked at in later cycles."""
     # Why a job lacks tasks is told in full by sessions that are not quiet, and goes by the job's phase.
     if job.roster.has_places or (news is None and not session.is_quiet):
         session.attention.report(job, news)
+    if news is None and not has_pod_news and not session.is_quiet:
+        session.attention.has_told(job, session.trace.jobs.get(job.uid, []))
 
 
 def phase_of(job: Job) -> str:

@@ -89,7 +89,7 @@ class Session:
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total
-        self.trace = NullTrace() if is_quiet else CycleTrace()
+        self.trace = NullTrace() if is_quiet else CycleTrace(self.attention.said)
         self.conditions = Conditions(uid, now)
         self.not_admitted: dict[str, str] = {}
         """By UID why jobs were refused admission; in quiet sessions that is not kept."""
@@ -229,8 +229,7 @@ class Session:
     def _waiting_rules(self, actions: Sequence[Action]) -> WaitingRules:
         """Which jobs these actions may leave alone as long as they wait; why they wait is not told."""
         dispatch = self.dispatch
-        is_allowed = self.is_quiet and self.shortcuts.quiescent_jobs and not dispatch.has_moving_job_order
-        if not is_allowed or not actions:
+        if not actions or not self.shortcuts.quiescent_jobs or dispatch.has_moving_job_order:
             return NOTHING_WAITS
         rules = WaitingRules(
             ordered_by=dispatch.identity,
@@ -238,6 +237,7 @@ class Session:
             admits_all=not self.has_answer(points.JOB_ENQUEUEABLE)
             and not self.has_answer(points.JOB_ENQUEUED),
             for_room=dispatch.requires_minimums,
+            once_told=not self.is_quiet,
         )
         for action in actions:
             rules = action.leaves_waiting(rules)
@@ -249,7 +249,12 @@ class Session:
         job.phase = INQUEUE
         self.conditions.withdraw(job, UNSCHEDULABLE)
         if job.uid not in self.attention.active:
-            self.attention.activate(job)
+            self.look_at(job)
+
+    def look_at(self, job: Job) -> None:
+        """The job does not wait unseen any longer; what was said of it before is no news."""
+        self.attention.activate(job)
+        self.trace.jobs.pop(job.uid, None)
 
     def refuse_admission(self, job: Job, like: Job | None = None) -> None:
         """Remember that a plugin voted against the job, or against one like it; most say why themselves."""

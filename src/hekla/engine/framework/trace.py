@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from hekla.engine.model.diagnosis import Diagnosis
 
@@ -22,14 +23,17 @@ class Note:
         return f"{self.speaker}: {subject}{self.diagnosis.plainly() if self.diagnosis else self.text}"
 
 
-@dataclass
 class CycleTrace:
-    """Notes by job and by queue; equal notes in a row are kept once."""
+    """Notes by job and by queue; equal notes in a row are kept once.
 
-    jobs: dict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
-    queues: dict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
-    speaker: str = ""
-    """The action that is running."""
+    Of jobs that wait unseen, because nothing has changed for them, it has what was said before.
+    """
+
+    def __init__(self, before: Mapping[str, list[Note]] | None = None) -> None:
+        self.jobs: dict[str, list[Note]] = defaultdict(list, before or {})
+        self.queues: dict[str, list[Note]] = defaultdict(list)
+        self.speaker = ""
+        """The action that is running."""
 
     def of_job(self, job: str, text: str, *, speaker: str = "") -> None:
         _append(self.jobs[job], Note(speaker or self.speaker, text))

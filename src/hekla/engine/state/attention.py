@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class WaitingRules:
     """No plugin votes on admission."""
     for_room: bool = False
     """Admitted jobs: they start whole or not at all, and nothing but room decides whether they can."""
+    once_told: bool = False
+    """Only those of which a session has told why they wait, and that to the end."""
 
 
 NOTHING_WAITS = WaitingRules()
@@ -126,6 +128,9 @@ class Attention:
         self._led_by: object = None
         self._changed: dict[str, None] = {}
         self._without_news: list[Job] = []
+        self._told: dict[str, Any] = {}
+        self.said: dict[str, Any] = {}
+        """By UID of a job that waits, what was said of it when it was last looked at."""
         self._reported: dict[str, PodGroupStatus] = {}
         """By UID the last reported status of jobs at rest, where it is still to come true."""
         self._lay_out()
@@ -151,23 +156,10 @@ class Attention:
 
     def follow_rules(self, rules: WaitingRules) -> None:
         """From now on these say which jobs may wait in the table."""
-        if rules == self.rules:
-            return
-        if (
-            not rules.for_admission
-            or not self.rules.for_admission
-            or rules.ordered_by != self.rules.ordered_by
-        ):
-            for job in self.to_admit.jobs():
+        if rules != self.rules:
+            for job in (*self.to_admit.jobs(), *self.to_place.jobs()):
                 self.activate(job)
-        if (rules.for_room, rules.admits_all, rules.ordered_by) != (
-            self.rules.for_room,
-            self.rules.admits_all,
-            self.rules.ordered_by,
-        ):
-            for job in self.to_place.jobs():
-                self.activate(job)
-        self.rules = rules
+            self.rules = rules
 
     def activate(self, job: Job) -> None:
         """The job is looked at in this session, like any active one."""
@@ -182,6 +174,10 @@ class Attention:
             self._without_news.append(job)
         else:
             self._reported[job.uid] = news
+
+    def has_told(self, job: Job, said: Any) -> None:
+        """The session has said this of a job that waits, and all of it was known before."""
+        self._told[job.uid] = said
 
     def expect(self, job: str, status: PodGroupStatus) -> None:
         """A cycle that was left out would have told this of the job."""
@@ -199,9 +195,14 @@ class Attention:
             if job.uid in self.active:
                 self._rest(job)
         self._without_news.clear()
-        if self.rules is not NOTHING_WAITS:
+        if self.rules.once_told:
+            for uid, said in self._told.items():
+                if uid in self.active and self._let_wait(self.active[uid]):
+                    self.said[uid] = said
+        elif self.rules is not NOTHING_WAITS:
             for job in list(self.active.values()):
                 self._let_wait(job)
+        self._told.clear()
 
     # While changes are taken in
 
@@ -213,6 +214,12 @@ class Attention:
         """The same, and the job is no longer what its status was reported of."""
         self._changed[job] = None
         self._reported.pop(job, None)
+
+    def wake(self) -> None:
+        """All that waits is looked at by the next session."""
+        for job in (*self.to_admit.jobs(), *self.to_place.jobs()):
+            self._drop(job.uid)
+            self.active[job.uid] = job
 
     def forget_room(self) -> None:
         """Nodes or queues have changed: what is known of the room there is no longer holds."""
@@ -239,7 +246,7 @@ class Attention:
                 self._rest(job)
         self._reported.clear()
         self.to_place.follow(self._facts.nodes)
-        if self.rules is not NOTHING_WAITS:
+        if self.rules is not NOTHING_WAITS and not self.rules.once_told:
             for uid in self._changed:
                 if uid in self.active:
                     self._let_wait(self.active[uid])
@@ -270,28 +277,28 @@ class Attention:
         if self.active.pop(uid, None) is None and self.resting.pop(uid, None) is None:
             self.to_admit.remove(uid)
             self.to_place.remove(uid)
+            self.said.pop(uid, None)
             self.unasked.pop(uid, None)
 
     def _rest(self, job: Job) -> None:
         del self.active[job.uid]
         self.resting[job.uid] = job
 
-    def _let_wait(self, job: Job) -> None:
-        """The job waits in the table from now on, if it may."""
-        rules = self.rules
-        if not job.is_pending:
-            is_for_room = rules.for_room and waits_for_room_alone(job)
-        else:
-            is_unasked = rules.admits_all or job.min_resources is None
-            is_for_room = rules.for_room and is_unasked and waits_for_room_alone(job)
-            if not is_for_room and rules.for_admission and waits_for_admission_alone(job):
-                del self.active[job.uid]
-                self.to_admit.add(job, admission_kind(self._facts, job))
-        if is_for_room:
+    def _let_wait(self, job: Job) -> bool:
+        """The job waits in the table from now on, if it may; whether it does."""
+        rules, is_pending = self.rules, job.is_pending
+        is_unasked = is_pending and not rules.once_told and (rules.admits_all or job.min_resources is None)
+        if rules.for_room and (is_unasked or not is_pending) and waits_for_room_alone(job):
             del self.active[job.uid]
             self.to_place.add(job, placement_kind(job))
-            if job.is_pending:
+            if is_pending:
                 self.unasked[job.uid] = job
+            return True
+        if rules.for_admission and waits_for_admission_alone(job):
+            del self.active[job.uid]
+            self.to_admit.add(job, admission_kind(self._facts, job))
+            return True
+        return False
 
     # Sums
 

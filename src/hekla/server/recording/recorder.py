@@ -96,6 +96,9 @@ class CycleRecorder:
         self._changes_since += sum(len(changes) for noted in batches for changes in noted.values())
         turns = self._is_file_full()
         is_due = turns or self._lacks_cycles or self._is_checkpoint_due(snapshot.state)
+        if is_due:
+            # Whoever replays from here knows nothing of what was seen to wait before.
+            snapshot.state.attention.wake()
         self._entry = CycleEntry(
             number=self._number,
             uid=uid,
