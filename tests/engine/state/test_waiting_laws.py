@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace as but_for
-from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -84,7 +84,7 @@ def outside(report: CycleReport) -> set[str]:
     return {uid for uid, one in report.session.jobs.items() if one.is_pending}
 
 
-def assert_alike(world: World, conf: Conf, *, may_leave_out: bool) -> Sequence[Decision]:
+def assert_alike(world: World, conf: Conf, *, is_quiet: bool, may_leave_out: bool) -> Sequence[Decision]:
     """What a scheduler decides that forgets everything, and one that does not, if it looks at all."""
     world.live.take_in()
     assert_bounds_are_high_enough(world.live)
@@ -92,18 +92,19 @@ def assert_alike(world: World, conf: Conf, *, may_leave_out: bool) -> Sequence[D
     may_decide, unasked = attention.may_decide, {*attention.unasked}
     before = {uid for uid, one in world.live.jobs.items() if one.is_pending}
     anew = run_cycle(
-        take_snapshot(world.objects.values()), conf, memory={}, is_quiet=True, shortcuts=FORGETFUL
+        take_snapshot(world.objects.values()), conf, memory={}, is_quiet=is_quiet, shortcuts=FORGETFUL
     )
     if may_leave_out and not may_decide:
         assert not deeds(anew.decisions)
         assert before - outside(anew) <= unasked
         return ()
-    kept = run_cycle(snapshot_of(world.live), conf, memory={}, is_quiet=True)
+    kept = run_cycle(snapshot_of(world.live), conf, memory={}, is_quiet=is_quiet)
     assert deeds(kept.decisions) == deeds(anew.decisions)
     assert outside(kept) == outside(anew)
     return kept.decisions
 
 
+@pytest.mark.parametrize("is_quiet", [True, False])
 @examples(2)
 @given(
     crowd=crowds(),
@@ -113,6 +114,7 @@ def assert_alike(world: World, conf: Conf, *, may_leave_out: bool) -> Sequence[D
     dice=st.randoms(use_true_random=False),
 )
 def test_jobs_that_wait_start_as_if_each_were_tried(
+    is_quiet: bool,
     crowd: list[Manifest],
     conf: Conf,
     other: Conf,
@@ -126,7 +128,9 @@ def test_jobs_that_wait_start_as_if_each_were_tried(
             world.put(manifest)
     is_new = True
     for turn in range(TURNS):
-        decisions = assert_alike(world, conf, may_leave_out=not is_new and dice.random() < 0.7)
+        decisions = assert_alike(
+            world, conf, is_quiet=is_quiet, may_leave_out=not is_new and dice.random() < 0.7
+        )
         for decision in decisions:
             if not isinstance(decision, Bind) or dice.random() < 0.95:
                 world.carry_out(decision)
@@ -165,9 +169,6 @@ def shake(world: World, dice) -> None:  # type: ignore[no-untyped-def]
             world.put(replace(chosen, value=dice.randint(1, 9)))
 
 
-FRESH = count(1)
-
-
 def alter_pod(world: World, pod: Pod, dice) -> None:  # type: ignore[no-untyped-def]
     """It is gone, or leaves, or comes again under its name."""
     match dice.randint(0, 2):
@@ -177,7 +178,7 @@ def alter_pod(world: World, pod: Pod, dice) -> None:  # type: ignore[no-untyped-
             now = pod.metadata.creation_timestamp
             world.put(replace(pod, metadata=replace(pod.metadata, deletion_timestamp=now)))
         case 2:
-            fresh = replace(pod.metadata, uid=f"{pod.metadata.uid}~{next(FRESH)}", deletion_timestamp=None)
+            fresh = replace(pod.metadata, uid=f"{pod.metadata.uid}~", deletion_timestamp=None)
             world.put(Pod(metadata=fresh, spec=replace(pod.spec, node_name="")))
 
 
@@ -203,7 +204,7 @@ def alter_node(world: World, machine: Node, dice) -> None:  # type: ignore[no-un
             status = replace(machine.status, allocatable={**machine.status.allocatable, "cpu": "7"})
             world.put(replace(machine, status=status))
         case 3:
-            world.put(node(f"m{next(FRESH)}", cpu=dice.randint(1, 4)))
+            world.put(node(f"m{dice.randint(1, 9)}", cpu=dice.randint(1, 4)))
 
 
 def crowded() -> World:

@@ -18,7 +18,7 @@ from hekla.engine.ledger.arrays import Floats, Indices, Mask
 from hekla.engine.ledger.demand import Books, minimum_of
 from hekla.engine.ledger.nodes import Journal, NodeLedger
 from hekla.engine.model.benefit import benefit_of
-from hekla.engine.model.job import Job
+from hekla.engine.model.job import INQUEUE, Job
 from hekla.engine.model.status import Status
 
 SortKey = tuple[Any, ...]
@@ -353,7 +353,9 @@ def waits_for_admission_alone(job: Job) -> bool:
 def waits_for_room_alone(job: Job) -> bool:
     """Whether nothing but room on nodes, or in its queue, can help the job, and part of it will not do."""
     return (
-        0 < job.minimum <= len(job.roster)
+        # One that ran and has lost all its pods is about to ask for its admission anew.
+        (job.is_pending or job.phase == INQUEUE)
+        and 0 < job.minimum <= len(job.roster)
         and not job.has_policies
         and not job.has_topology
         and holds_nothing(job)
