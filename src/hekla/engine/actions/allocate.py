@@ -167,7 +167,7 @@ class WaitingJobs(FairOrder):
         """Whether the job's queue may take as many of its tasks as start together, if they are alike."""
         session, tasks = self._session, job.tasks.values()
         first = next(iter(tasks))
-        if not session.dispatch.tells_headroom or any([task.shape is not first.shape for task in tasks]):
+        if not session.dispatch.who.tells_headroom or any([task.shape is not first.shape for task in tasks]):
             return True
         return session.headroom(session.queues[job.queue], first, job.minimum) == job.minimum
 

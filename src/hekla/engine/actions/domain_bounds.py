@@ -31,12 +31,12 @@ class DomainBounds:
     def of_job(self, pending: PendingTasks) -> Mask:
         """Domains that could hold as many of the job's tasks as it lacks."""
         tasks = [task for tasks in pending.tasks_of.values() for task in tasks]
-        return self._of(self._job.roster, tasks, insists=self._session.dispatch.requires_minimums)
+        return self._of(self._job.roster, tasks, insists=self._session.dispatch.who.requires_minimums)
 
     def of_sub_job(self, sub_job: SubJob, tasks: Iterable[Task]) -> Mask:
         """The same for one part of it."""
         dispatch, has_parts = self._session.dispatch, self._job.has_policies
-        insists = dispatch.requires_minimums_of_parts if has_parts else dispatch.requires_minimums
+        insists = dispatch.who.requires_minimums_of_parts if has_parts else dispatch.who.requires_minimums
         return self._of(sub_job.roster, list(tasks), insists=insists)
 
     def not_failed(self, sub_job: SubJob) -> Mask:

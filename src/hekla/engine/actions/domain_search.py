@@ -175,7 +175,7 @@ class DomainSearch:
         session, releasing = self._session, self._session.nodes.releasing
         if not releasing.any():
             return np.zeros(len(group), dtype=np.bool_)
-        if self._job.roster.waiting or not session.dispatch.requires_minimums:
+        if self._job.roster.waiting or not session.dispatch.who.requires_minimums:
             return np.ones(len(group), dtype=np.bool_)
         touched = session.domains.tree.touched_by(np.asarray(releasing.any(axis=1)))
         return touched[[domain.place for domain in group]]

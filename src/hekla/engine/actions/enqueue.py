@@ -121,7 +121,7 @@ class JobsToAdmit(FairOrder):
             self._admitted.append((job.queue, amounts))
         else:
             session.refuse_admission(job)
-            if session.dispatch.admits_by_kind and session.shortcuts.quiescent_jobs:
+            if session.dispatch.who.admits_by_kind and session.shortcuts.quiescent_jobs:
                 self._refused[kind] = job
 
     def end(self) -> None:

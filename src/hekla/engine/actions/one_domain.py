@@ -83,7 +83,7 @@ class OneDomain:
         session, roster = self.session, self.job.roster
         pending = ungated_tasks_of(session, self.job)
         requests = [task.vector for tasks in pending.tasks_of.values() for task in tasks]
-        if not requests or not session.dispatch.requires_minimums:
+        if not requests or not session.dispatch.who.requires_minimums:
             return np.ones(len(session.domains.by_name), dtype=np.bool_)
         least = np.min(requests, axis=0)
         asked = least > 0

@@ -197,7 +197,7 @@ class FutileNodes:
     def __init__(self, session: Session, point: VictimPoint) -> None:
         self._session = session
         self._point = point
-        is_moving = session.has_moving_task_order or session.dispatch.has_moving_job_order
+        is_moving = session.has_moving_task_order or session.dispatch.who.has_moving_job_order
         self._lasts = session.shortcuts.bounds and not is_moving
         self.clear()
 

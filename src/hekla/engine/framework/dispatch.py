@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from hekla.engine.framework import points
 from hekla.engine.framework.plugin import NoArguments, Plugin
-from hekla.engine.framework.points import Concerns, Point, Scope
+from hekla.engine.framework.points import AnyPoint, Concerns, Point, Scope
 from hekla.engine.model.task import Task
 from hekla.lazy import lazy
 
@@ -16,7 +16,7 @@ Q = ParamSpec("Q")
 A = TypeVar("A")
 R = TypeVar("R")
 
-Silent = tuple[tuple[Point[..., Any, Any] | str, ...], ...]
+Silent = tuple[tuple[AnyPoint | str, ...], ...]
 """By registration, the points or methods that its plugin leaves out."""
 
 
@@ -57,80 +57,57 @@ class Registrations:
     """All plugins of a configuration, numbered through all tiers in the order in which they are asked."""
 
     tiers: Sequence[Sequence[Registration]] = ()
-    declared: dict[Point[..., Any, Any], list[list[Declaration]]] = field(init=False)
-    """By point and tier."""
+    declared: dict[AnyPoint, list[list[Declaration]]] = field(init=False)
+    """By point and tier; tiers without an answer are not there."""
+    answerers: dict[Silent, Answerers] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        declared: dict[Point[..., Any, Any], list[list[Declaration]]] = {}
+        declared: dict[AnyPoint, list[list[Declaration]]] = {}
         numbers = iter(range(len(self.all)))
-        for tier, registrations in enumerate(self.tiers):
+        for registrations in self.tiers:
+            of_tier: dict[AnyPoint, list[Declaration]] = {}
             for one in registrations:
                 number = next(numbers)
                 for method, point, scope, concerns in points.declared(one.plugin):
                     if points.switches_on(point, one.is_enabled):
                         assert scope in points.scopes_of(point), f"{one.plugin.name}.{method}: no such scope"
-                        of_point = declared.setdefault(point, [[] for _ in self.tiers])
-                        of_point[tier].append(Declaration(number, method, scope, concerns))
+                        of_tier.setdefault(point, []).append(Declaration(number, method, scope, concerns))
+            for point, found in of_tier.items():
+                declared.setdefault(point, []).append(found)
         object.__setattr__(self, "declared", declared)
 
     @property
     def all(self) -> list[Registration]:
         return [registration for tier in self.tiers for registration in tier]
 
+    def without(self, silent: Silent) -> Answerers:
+        """Who answers in the sessions in which plugins leave this out."""
+        if silent not in self.answerers:
+            self.answerers[silent] = Answerers(self, silent)
+        return self.answerers[silent]
 
-class Dispatch:
-    """Who answers what in one session; looked up when a point is first asked about."""
 
-    def __init__(self, registrations: Registrations, plugins: Sequence[Plugin]) -> None:
-        self._registrations = registrations
-        self._plugins = plugins
-        self._silent: Silent = tuple([tuple(plugin.silent_on()) for plugin in plugins])
-        self._tiers: dict[Point[..., Any, Any], list[list[Handler]]] = {}
-        self._combined: dict[Point[..., Any, Any], Callable[..., Any]] = {}
+class Answerers:
+    """Who answers what, and what follows from that: the same for many sessions."""
 
-    @property
-    def identity(self) -> tuple[Registrations, Silent]:
-        """Equal for sessions in which the same plugins answer the same questions."""
-        return self._registrations, self._silent
+    def __init__(self, registrations: Registrations, silent: Silent) -> None:
+        self._classes = [one.plugin for one in registrations.all]
+        self.tiers: dict[AnyPoint, list[list[Declaration]]] = {}
+        for point, declared in registrations.declared.items():
+            heard = [[one for one in tier if not _is_silent(one, point, silent)] for tier in declared]
+            self.tiers[point] = [tier for tier in heard if tier]
 
-    def tiers(self, point: Point[..., Any, Any]) -> list[list[Handler]]:
-        """Who answers, tier by tier."""
-        found = self._tiers.get(point)
-        if found is None:
-            declared = self._registrations.declared.get(point, ())
-            found = self._tiers[point] = [
-                [self._handler(one) for one in tier if not self._is_silent(one, point)] for tier in declared
-            ]
-        return found
+    def declared(self, point: AnyPoint) -> list[Declaration]:
+        """What is answered, whatever the tier."""
+        return [one for tier in self.tiers.get(point, ()) for one in tier]
 
-    def _is_silent(self, one: Declaration, point: Point[..., Any, Any]) -> bool:
-        silent = self._silent[one.number]
-        return bool(silent) and (point in silent or one.method in silent)
+    def _numbers(self, point: AnyPoint) -> set[int]:
+        return {one.number for one in self.declared(point)}
 
-    def _handler(self, one: Declaration) -> Handler:
-        plugin = self._plugins[one.number]
-        return Handler(plugin, one.scope, one.concerns, getattr(plugin, one.method))
-
-    def handlers(self, point: Point[..., Any, Any]) -> list[Handler]:
-        """Who answers, whatever the tier."""
-        return [handler for tier in self.tiers(point) for handler in tier]
-
-    def answers(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
-        """What plugins have to say, one after another, whatever their tier."""
-        return [handler.answer for handler in self.handlers(point)]
-
-    def answers_by_tier(self, point: Point[Q, A, Any]) -> list[list[Callable[Q, A]]]:
-        return [[handler.answer for handler in tier] for tier in self.tiers(point)]
-
-    def __getitem__(self, point: Point[Q, Any, R]) -> Callable[Q, R]:
-        """What all plugins say together, as one function."""
-        combined = self._combined.get(point)
-        if combined is None:
-            tiers = [tier for tier in self.answers_by_tier(point) if tier]
-            combined = self._combined[point] = point.combine(tiers)
-        return cast("Callable[Q, R]", combined)
-
-    # What follows from who answers
+    def _require_minimums(self, ready: AnyPoint, pipelined: AnyPoint) -> bool:
+        first_vote = next(iter(self.tiers.get(pipelined, ())), [])
+        asked = (self.declared(ready), first_vote)
+        return all(any(self._classes[one.number].requires_minimums for one in tier) for tier in asked)
 
     @lazy
     def requires_minimums(self) -> bool:
@@ -142,44 +119,89 @@ class Dispatch:
         """The same for the sub-jobs of jobs with policies."""
         return self._require_minimums(points.SUB_JOB_READY, points.SUB_JOB_PIPELINED)
 
-    def _require_minimums(self, ready: Point[..., Any, Any], pipelined: Point[..., Any, Any]) -> bool:
-        first_vote = next((tier for tier in self.tiers(pipelined) if tier), [])
-        asked = (self.handlers(ready), first_vote)
-        return all(any(one.plugin.requires_minimums for one in handlers) for handlers in asked)
-
     @lazy
     def tells_headroom(self) -> bool:
         """Whether it is known beforehand how many equal tasks a queue may take in a row."""
-        asked = {id(one.plugin) for one in self.handlers(points.ALLOCATABLE)}
-        told = {id(one.plugin) for one in self.handlers(points.HEADROOM)}
-        before = self.handlers(points.PRE_PREDICATE)
-        return asked <= told and all(one.scope is Scope.CLASS for one in before)
+        before = self.declared(points.PRE_PREDICATE)
+        is_told = self._numbers(points.ALLOCATABLE) <= self._numbers(points.HEADROOM)
+        return is_told and all(one.scope is Scope.CLASS for one in before)
+
+    @lazy
+    def admits_all(self) -> bool:
+        """Whether no plugin has a say in, or hears of, what is admitted."""
+        return not self.declared(points.JOB_ENQUEUEABLE) and not self.declared(points.JOB_ENQUEUED)
 
     @lazy
     def admits_by_kind(self) -> bool:
         """Whether jobs that ask their queue for the same are admitted or turned away alike."""
-        return all(one.scope is Scope.KIND for one in self.handlers(points.JOB_ENQUEUEABLE))
+        return all(one.scope is Scope.KIND for one in self.declared(points.JOB_ENQUEUEABLE))
 
     @lazy
     def tells_admission_room(self) -> bool:
         """Whether it is known beforehand how much more each queue may admit."""
-        asked = {id(one.plugin) for one in self.handlers(points.JOB_ENQUEUEABLE)}
-        return asked <= {id(one.plugin) for one in self.handlers(points.ADMISSION_ROOM)}
+        return self._numbers(points.JOB_ENQUEUEABLE) <= self._numbers(points.ADMISSION_ROOM)
 
     @lazy
     def has_moving_job_order(self) -> bool:
         """Whether a plugin's order of jobs changes while nothing happens to them."""
-        return any(one.scope is Scope.ATTEMPT for one in self.handlers(points.JOB_ORDER))
+        return any(one.scope is Scope.ATTEMPT for one in self.declared(points.JOB_ORDER))
 
     @lazy
     def compares_candidates(self) -> bool:
         """Whether the node depends on which nodes are candidates, whatever the task."""
-        return bool(self.handlers(points.BEST_NODE))
+        return bool(self.declared(points.BEST_NODE))
+
+    @lazy
+    def telling_apart(self) -> list[int]:
+        """The numbers of plugins that tell tasks apart by more than pod spec and namespace."""
+        kept = [one for point in points.ABOUT_NODES for one in self.declared(point)]
+        kept += [one for one in self.declared(points.PRE_PREDICATE) if one.scope is Scope.CLASS]
+        numbers = dict.fromkeys(one.number for one in kept)
+        return [
+            number for number in numbers if self._classes[number].distinguishes is not Plugin.distinguishes
+        ]
+
+
+def _is_silent(one: Declaration, point: AnyPoint, silent: Silent) -> bool:
+    return point in silent[one.number] or one.method in silent[one.number]
+
+
+class Dispatch:
+    """The answers of one session's plugins; looked up when a point is first asked about."""
+
+    def __init__(self, registrations: Registrations, plugins: Sequence[Plugin]) -> None:
+        self._plugins = plugins
+        self.who = registrations.without(tuple([tuple(plugin.silent_on()) for plugin in plugins]))
+        """The same object for sessions in which the same plugins answer the same questions."""
+        self._combined: dict[AnyPoint, Callable[..., Any]] = {}
+
+    def tiers(self, point: AnyPoint) -> list[list[Handler]]:
+        """Who answers, tier by tier."""
+        return [[self._handler(one) for one in tier] for tier in self.who.tiers.get(point, ())]
+
+    def _handler(self, one: Declaration) -> Handler:
+        plugin = self._plugins[one.number]
+        return Handler(plugin, one.scope, one.concerns, getattr(plugin, one.method))
+
+    def handlers(self, point: AnyPoint) -> list[Handler]:
+        """Who answers, whatever the tier."""
+        return [self._handler(one) for one in self.who.declared(point)]
+
+    def answers(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
+        """What plugins have to say, one after another, whatever their tier."""
+        return [answer for tier in self.answers_by_tier(point) for answer in tier]
+
+    def answers_by_tier(self, point: Point[Q, A, Any]) -> list[list[Callable[Q, A]]]:
+        plugins, tiers = self._plugins, self.who.tiers.get(point, ())
+        return [[getattr(plugins[one.number], one.method) for one in tier] for tier in tiers]
+
+    def __getitem__(self, point: Point[Q, Any, R]) -> Callable[Q, R]:
+        """What all plugins say together, as one function."""
+        combined = self._combined.get(point)
+        if combined is None:
+            combined = self._combined[point] = point.combine(self.answers_by_tier(point))
+        return cast("Callable[Q, R]", combined)
 
     def telling_apart(self) -> list[Callable[[Task], Hashable]]:
         """How plugins whose answers are kept by class tell tasks apart, beyond pod spec and namespace."""
-        kept = [one for point in points.ABOUT_NODES for one in self.handlers(point)]
-        kept += [one for one in self.handlers(points.PRE_PREDICATE) if one.scope is Scope.CLASS]
-        plugins = dict.fromkeys(one.plugin for one in kept)
-        own = [plugin for plugin in plugins if type(plugin).distinguishes is not Plugin.distinguishes]
-        return [plugin.distinguishes for plugin in own]
+        return [self._plugins[number].distinguishes for number in self.who.telling_apart]

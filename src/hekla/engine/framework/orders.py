@@ -78,7 +78,7 @@ class FairOrder:
 
     def __init__(self, session: Session, *, fixed_keys: bool = True) -> None:
         self._session = session
-        self._fixed_keys = fixed_keys and not session.dispatch.has_moving_job_order
+        self._fixed_keys = fixed_keys and not session.dispatch.who.has_moving_job_order
         self.queues = _heap_of_queues(session, fixed_keys=fixed_keys)
         self.jobs_of: dict[str, Heap[Job] | KeyedHeap[Job]] = {}
 

@@ -144,7 +144,7 @@ class Scoring:
         if count <= 1:
             return int(among.argmax()) if count else None
         scores = known.scores_of(task, among)
-        if self._session.dispatch.compares_candidates:
+        if self._session.dispatch.who.compares_candidates:
             chosen = self._session.dispatch[BEST_NODE](task, scores, among)
             if chosen is not None:
                 return chosen
@@ -177,7 +177,7 @@ class Scoring:
         return (
             session.shortcuts.runs
             and session.snapshot.shard.mode != "soft"
-            and not session.dispatch.compares_candidates
+            and not session.dispatch.who.compares_candidates
             and self._class_as_it_was(task).is_steady
         )
 

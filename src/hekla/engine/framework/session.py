@@ -50,6 +50,8 @@ R = TypeVar("R")
 VictimPoint = Point[[Task, Sequence[Task]], Sequence[Task] | None, list[Task]]
 
 
+NO_PLUGINS = Registrations()
+
 RENAMED = {"fitting": "scoring", "settled": "queue_sums", "quiescent": "queue_sums", "story": "trace"}
 """What plugins and actions of before 0.1 may still ask for."""
 
@@ -104,7 +106,7 @@ class Session:
         unsettled = settle_topology(self.active_jobs(), self.domains)
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
-        self.dispatch = Dispatch(Registrations(), ())
+        self.dispatch = Dispatch(NO_PLUGINS, ())
         """Until plugins are taken in, no question has an answer."""
         self.scoring = Scoring(self)
         self._listeners: list[Plugin] = []
@@ -181,7 +183,7 @@ class Session:
         return self.dispatch[point](*question, **named)
 
     def has_answer(self, point: AnyPoint) -> bool:
-        return bool(self.dispatch.handlers(point))
+        return bool(self.dispatch.who.declared(point))
 
     @lazy
     def queue_keys(self) -> list[Callable[[QueueInfo], Any]] | None:
@@ -193,7 +195,7 @@ class Session:
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
         known = self._job_keys.get(job.uid)
-        if known is None or known[0] != job.roster.moves or self.dispatch.has_moving_job_order:
+        if known is None or known[0] != job.roster.moves or self.dispatch.who.has_moving_job_order:
             key = (*[answer(job) for answer in self._job_order], job.created, job.uid)
             known = self._job_keys[job.uid] = (job.roster.moves, key)
         return known[1]
@@ -213,7 +215,9 @@ class Session:
     @lazy
     def runs_are_foreseeable(self) -> bool:
         """Whether gangs get all or nothing, and queues tell beforehand how many equal tasks they may take."""
-        return self.shortcuts.runs and self.dispatch.requires_minimums and self.dispatch.tells_headroom
+        return (
+            self.shortcuts.runs and self.dispatch.who.requires_minimums and self.dispatch.who.tells_headroom
+        )
 
     @lazy
     def all_jobs(self) -> list[Job]:
@@ -228,15 +232,14 @@ class Session:
 
     def _waiting_rules(self, actions: Sequence[Action]) -> WaitingRules:
         """Which jobs these actions may leave alone as long as they wait; why they wait is not told."""
-        dispatch = self.dispatch
-        if not actions or not self.shortcuts.quiescent_jobs or dispatch.has_moving_job_order:
+        who = self.dispatch.who
+        if not actions or not self.shortcuts.quiescent_jobs or who.has_moving_job_order:
             return NOTHING_WAITS
         rules = WaitingRules(
-            ordered_by=dispatch.identity,
-            for_admission=dispatch.admits_by_kind and dispatch.tells_admission_room,
-            admits_all=not self.has_answer(points.JOB_ENQUEUEABLE)
-            and not self.has_answer(points.JOB_ENQUEUED),
-            for_room=dispatch.requires_minimums,
+            ordered_by=who,
+            for_admission=who.admits_by_kind and who.tells_admission_room,
+            admits_all=who.admits_all,
+            for_room=who.requires_minimums,
             once_told=not self.is_quiet,
         )
         for action in actions:
