@@ -89,6 +89,8 @@ class JobsToAdmit(FairOrder):
             self._add_next(queue)
 
     def _add_next(self, queue: str) -> None:
+        if queue not in self._backlog.queues:
+            return
         job = self._backlog.first_to_fit(queue, self._room(queue), self._passed_over)
         if job is not None:
             self.add(job)
@@ -126,7 +128,8 @@ class JobsToAdmit(FairOrder):
 
     def end(self) -> None:
         """What is left over can only grow by what jobs give back, unless something was placed before."""
-        if self._attention.rules.for_admission and self._version == self._session.nodes.journal.version:
+        is_as_it_was = self._version == self._session.nodes.journal.version
+        if len(self._backlog) and self._attention.rules.for_admission and is_as_it_was:
             rooms = {queue: self._room(queue) for queue in self._backlog.queues}
             known = {queue: room for queue, room in rooms.items() if room is not None}
             self._attention.know_room(known, self._admitted)

@@ -96,6 +96,7 @@ class Answerers:
         for point, declared in registrations.declared.items():
             heard = [[one for one in tier if not _is_silent(one, point, silent)] for tier in declared]
             self.tiers[point] = [tier for tier in heard if tier]
+        self.hearing = Hearing(self._classes)
 
     def declared(self, point: AnyPoint) -> list[Declaration]:
         """What is answered, whatever the tier."""
@@ -160,6 +161,22 @@ class Answerers:
         return [
             number for number in numbers if self._classes[number].distinguishes is not Plugin.distinguishes
         ]
+
+
+class Hearing:
+    """Which plugins are told of what happens to tasks, by number."""
+
+    def __init__(self, classes: Sequence[type[Plugin]]) -> None:
+        told = [(at, one) for at, one in enumerate(classes) if one.on_allocate is not Plugin.on_allocate]
+        self.placements = [at for at, _ in told]
+        self.many_placements = [at for at, one in told if hears_of_many(one)]
+        self.releases = [at for at, one in enumerate(classes) if one.on_release is not Plugin.on_release]
+
+
+def hears_of_many(plugin: type[Plugin]) -> bool:
+    """Whether its way of hearing of many tasks at once is as new as its way of hearing of one."""
+    hooks = ({"on_allocate", "on_allocate_all"} & vars(base).keys() for base in plugin.__mro__)
+    return "on_allocate_all" in next(found for found in hooks if found)
 
 
 def _is_silent(one: Declaration, point: AnyPoint, silent: Silent) -> bool:

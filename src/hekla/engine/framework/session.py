@@ -165,13 +165,13 @@ class Session:
             ended = stopwatch()
             self.opening[plugin.name], began = ended - began, ended
         self.dispatch = Dispatch(registrations, plugins)
-        self._listeners = [one for one in plugins if type(one).on_allocate is not Plugin.on_allocate]
+        hearing = self.dispatch.who.hearing
+        self._listeners = [plugins[at] for at in hearing.placements]
         self._on_allocate = [one.on_allocate for one in self._listeners]
-        at_once = [one for one in self._listeners if listens_to_many(type(one)) and not one.may_object]
-        self._on_allocate_all = [one.on_allocate_all for one in at_once]
-        releasing = [one for one in plugins if type(one).on_release is not Plugin.on_release]
-        self._on_release = [one.on_release for one in releasing]
-        self.pods.is_kept = any(one.keeps_pods for one in plugins)
+        at_once = [plugins[at] for at in hearing.many_placements]
+        self._on_allocate_all = [one.on_allocate_all for one in at_once if not one.may_object]
+        self._on_release = [plugins[at].on_release for at in hearing.releases]
+        self.pods.is_kept = any([one.keeps_pods for one in plugins])
         self.attention.follow_rules(self._waiting_rules(actions))
 
     def answers_to(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
@@ -583,9 +583,3 @@ class Session:
             tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
             tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
         )
-
-
-def listens_to_many(plugin: type[Plugin]) -> bool:
-    """Whether its way of hearing of many tasks at once is as new as its way of hearing of one."""
-    hooks = ({"on_allocate", "on_allocate_all"} & vars(base).keys() for base in plugin.__mro__)
-    return "on_allocate_all" in next(found for found in hooks if found)

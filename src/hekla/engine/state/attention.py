@@ -215,6 +215,11 @@ class Attention:
         self._changed[job] = None
         self._reported.pop(job, None)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether anything has changed since the table was last brought up to date."""
+        return bool(self._changed or self._reported)
+
     def wake(self) -> None:
         """All that waits is looked at by the next session."""
         for job in (*self.to_admit.jobs(), *self.to_place.jobs()):

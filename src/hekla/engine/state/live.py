@@ -104,6 +104,8 @@ class LiveState:
 
     def take_in(self) -> None:
         """Bring everything up to what was noted."""
+        if not self._is_lent and not self.all_manifests.has_news and not self.attention.has_news:
+            return
         is_large = self.all_manifests.noted >= MANY_OBJECTS
         self.is_unusable = True
         with without_collector():

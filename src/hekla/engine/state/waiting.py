@@ -183,17 +183,24 @@ class RowsInOrder:
 
     def __init__(self) -> None:
         self.keys: list[SortKey] = []
-        self.rows: Indices = np.zeros(0, dtype=np.intp)
+        self._rows: Indices = np.zeros(FEWEST_ROWS, dtype=np.intp)
+
+    @property
+    def rows(self) -> Indices:
+        return self._rows[: len(self.keys)]
 
     def add(self, key: SortKey, row: int) -> None:
-        at = bisect_left(self.keys, key)
+        at, count = bisect_left(self.keys, key), len(self.keys)
+        if count == len(self._rows):
+            self._rows = np.append(self._rows, self._rows)
+        self._rows[at + 1 : count + 1] = self._rows[at:count]
+        self._rows[at] = row
         self.keys.insert(at, key)
-        self.rows = np.insert(self.rows, at, row)
 
     def remove(self, key: SortKey) -> None:
         at = bisect_left(self.keys, key)
+        self._rows[at : len(self.keys) - 1] = self._rows[at + 1 : len(self.keys)]
         del self.keys[at]
-        self.rows = np.delete(self.rows, at)
 
 
 class AdmissionBacklog(WaitingTable):
@@ -212,17 +219,17 @@ class AdmissionBacklog(WaitingTable):
         for queue, amounts in room.items():
             if queue in self._queue_numbers:
                 limits[:, self._queue_numbers[queue]] = amounts
-        return bool(fits_into(self.asks, limits[:, self._queue]).any())
+        return bool((self.asks <= limits[:, self._queue]).all(axis=0).any())
 
     def _fits(self, rows: Indices, room: Floats | None) -> Mask:
         if room is None:
             return np.ones(len(rows), dtype=np.bool_)
-        return fits_into(self.asks[:, rows], room[:, None])
+        return np.asarray((self.asks[:, rows] <= room[:, None]).all(axis=0), dtype=np.bool_)
 
-
-def fits_into(asks: Floats, room: Floats) -> Mask:
-    """Where no resource that is asked for is short.   asks: (R, rows) -> (rows,)"""
-    return np.asarray(((asks <= room) | (asks <= 0)).all(axis=0), dtype=np.bool_)
+    def _fill(self, row: int, kind: Kind) -> None:
+        super()._fill(row, kind)
+        # There is room for what is not asked for, however little is left.
+        self.asks[self.asks[:, row] <= 0, row] = -np.inf
 
 
 class PlacementBacklog(WaitingTable):
