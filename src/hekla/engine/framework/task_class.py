@@ -193,7 +193,7 @@ class TaskClass:
     def _ladders(self, rows: Indices, steps: int) -> Floats:
         """What each of so many tasks would find on these nodes; -inf without room.   -> (rows, steps)"""
         session = self._session
-        added: Counts = np.tile(np.arange(steps), len(rows))
+        added: Counts = np.broadcast_to(np.arange(steps), (len(rows), steps)).ravel()
         states = SupposedStates(session.nodes, session.pods, rows.repeat(steps), self._task, added)
         found = self.evaluate(states)
         fits = found.fits_now & found.fits_later & found.is_open

@@ -96,7 +96,7 @@ class Roster:
         elif not self.moves:
             return
         self._is_mixed = False
-        for by_status in self._by_status:
+        for by_status in filter(None, self._by_status):
             by_status.clear()
         for uid, task in self.tasks.items():
             self._by_status[task.status][uid] = task

@@ -153,7 +153,9 @@ class WaitingTable:
             return None
         chosen = among(line.rows)
         if passed_over:
-            chosen &= ~np.isin(line.rows, list(passed_over))
+            is_passed_over = np.zeros(len(self._kinds), dtype=np.bool_)
+            is_passed_over[list(passed_over)] = True
+            chosen &= ~is_passed_over[line.rows]
         at = int(chosen.argmax())
         return self._jobs[line.rows[at]][0][1] if chosen[at] else None
 
