@@ -17,6 +17,7 @@ from hekla.clock import Clock
 from hekla.conf import Conf
 from hekla.engine.framework.profile import Profile
 from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.engine.state.snapshot import Snapshot
 from hekla.scheduler.action_set import ActionSet
 from hekla.scheduler.builtin import BUILTIN
@@ -64,6 +65,7 @@ class Loop:
         longest_nap: float = math.inf,
         is_quiet: bool = False,
         observer: CycleObserver | None = None,
+        shortcuts: Shortcuts = EVERY_SHORTCUT,
     ) -> None:
         self.conf = conf
         self.cycles = 0
@@ -76,6 +78,7 @@ class Loop:
         self._registry = registry
         self._period = period
         self._longest_nap = longest_nap
+        self._shortcuts = shortcuts
         self.observer = observer
         self._memory: dict[str, float] = {}
         self._load_reader = LoadReader(conf, self._registry)
@@ -151,6 +154,7 @@ class Loop:
                 now=now,
                 uid=uid,
                 memory=memory,
+                shortcuts=self._shortcuts,
                 profile=profile,
                 is_quiet=self.is_quiet,
                 actions=self._actions,
@@ -196,7 +200,7 @@ class Loop:
 
     def _is_worthwhile(self, wake_at: float) -> bool:
         """Whether a cycle could decide anything now: some other time has come, or things have changed."""
-        if self._timed is None or wake_at <= self._clock.now():
+        if self._timed is None or wake_at <= self._clock.now() or not self._shortcuts.unchanged_jobs:
             return True
         self._timed.advance(self._clock.now())
         return self._timed.may_decide()

@@ -30,6 +30,8 @@ from hekla.simulation.workloads import Submission
 
 M = TypeVar("M", bound=Manifest)
 
+INSTANT = 1e-6
+"""Times that are less apart are one."""
 PATIENCE = 86_400.0
 """How long after the last event there are still cycles for jobs that wait."""
 
@@ -107,12 +109,19 @@ class SimulatedCluster:
         self._live.take_in()
         # What has just been started counts otherwise one period later, though nothing happens till then.
         self._lifecycle.has_news = self._lifecycle.is_unconfirmed and self._lifecycle.heed_everything
-        return self._is_watchful or self._live.attention.may_decide
+        if self._is_watchful or self._live.attention.may_decide:
+            return True
+        self._lifecycle.confirm()
+        return False
 
     def _pass_on(self) -> None:
         """Everything that has happened is about to be known."""
         self._lifecycle.has_news = self._lifecycle.has_made_pods = False
-        if self.now > self._last_cycle + 1.5 * self._options.period:
+        self._confirm_before(self.now)
+
+    def _confirm_before(self, moment: float) -> None:
+        """A cycle that was left out would have found by then what the last one started."""
+        if moment > self._last_cycle + self._options.period + INSTANT:
             self._lifecycle.confirm()
 
     def apply(self, decisions: Sequence[Decision]) -> None:
@@ -229,6 +238,7 @@ class SimulatedCluster:
 
     def _pass_to(self, due: float) -> None:
         """Let everything happen that is due at this moment."""
+        self._confirm_before(due)
         self._last_event = due
         self._agenda.move_to(due)
         self._agenda.happen()

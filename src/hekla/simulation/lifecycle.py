@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hekla.cluster import conditions
 from hekla.controllers.expand import is_admitted, task_of, tasks_to_make
 from hekla.engine.framework.decisions import Bind, Evict, Nominate, OpenGate, UpdatePodGroup
-from hekla.engine.model.job import RUNNING
+from hekla.engine.model.job import INQUEUE, RUNNING
 from hekla.engine.state.live import LiveState
 from hekla.objects import Condition, Pod
 from hekla.objects.pod import PodStatus
@@ -202,7 +202,8 @@ class PodLifecycle:
         job.group = replace(job.group, status=decision.status)
         self._live.note(job.group)
         if before.phase != decision.status.phase:
-            if self._is_looked_at_again:
+            # One that has just been admitted leaves no more room to others than it found.
+            if self._is_looked_at_again or decision.status.phase != INQUEUE:
                 self._free()
             self._make_pods(job)
 

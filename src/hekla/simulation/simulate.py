@@ -14,6 +14,7 @@ from hekla.collector import sparing_collector
 from hekla.conf import Conf
 from hekla.engine.framework.explain import in_short
 from hekla.engine.framework.registry import Registry
+from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.errors import InputError
 from hekla.objects import Manifest, Namespace, Node, Pod, PodGroup, PriorityClass, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
@@ -71,6 +72,7 @@ class Simulation:
         options: SimulationOptions | None = None,
         remaining: Remaining = stated,
         conf_name: str = "default",
+        shortcuts: Shortcuts = EVERY_SHORTCUT,
     ) -> None:
         self._workload = workload
         self._seed = seed
@@ -109,6 +111,7 @@ class Simulation:
             registry=registry,
             period=self._options.period,
             is_quiet=not workload.are_manifests or PLACING_ACTIONS.issuperset(conf.actions),
+            shortcuts=shortcuts,
         )
 
     @property

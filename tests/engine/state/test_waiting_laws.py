@@ -30,7 +30,7 @@ QUEUES = ("a", "b", "c")
 ADVISING = (
     "priority", "gang", "overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack", "capacity"
 )  # fmt: skip
-FORGETFUL = but_for(EVERY_SHORTCUT, quiescent_jobs=False)
+FORGETFUL = but_for(EVERY_SHORTCUT, unchanged_jobs=False)
 """Nothing is known of what waits: every job is asked for and tried in every cycle."""
 TURNS = 9
 

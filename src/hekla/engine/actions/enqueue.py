@@ -76,7 +76,6 @@ class JobsToAdmit(FairOrder):
         self._passed_over: set[int] = set()
         """Rows of the backlog of which a job was refused: so is the whole row."""
         self._admitted: list[tuple[str, Amounts]] = []
-        self._version = session.nodes.journal.version
         active = [job for job in session.jobs_in_line() if job.is_pending]
         waiting = [*active, *self._attention.unasked.values()]
         if len({*self._backlog.queues, *[job.queue for job in waiting]}) > 1:
@@ -123,13 +122,13 @@ class JobsToAdmit(FairOrder):
             self._admitted.append((job.queue, amounts))
         else:
             session.refuse_admission(job)
-            if session.dispatch.who.admits_by_kind and session.shortcuts.quiescent_jobs:
+            if session.dispatch.who.admits_by_kind and session.shortcuts.unchanged_jobs:
                 self._refused[kind] = job
 
     def end(self) -> None:
         """What is left over can only grow by what jobs give back, unless something was placed before."""
-        is_as_it_was = self._version == self._session.nodes.journal.version
-        if len(self._backlog) and self._attention.rules.for_admission and is_as_it_was:
+        rules, has_placed = self._attention.rules, self._session.has_placed
+        if len(self._backlog) and rules.for_admission and not has_placed:
             rooms = {queue: self._room(queue) for queue in self._backlog.queues}
             known = {queue: room for queue, room in rooms.items() if room is not None}
             self._attention.know_room(known, self._admitted)

@@ -91,6 +91,7 @@ class Session:
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total
+        self._opened_at = self.nodes.journal.version
         self.trace = NullTrace() if is_quiet else CycleTrace(self.attention.said)
         self.conditions = Conditions(uid, now)
         self.not_admitted: dict[str, str] = {}
@@ -226,14 +227,14 @@ class Session:
 
     def jobs_in_line(self) -> list[Job]:
         """The jobs that an action may find something to do for, in order of their UIDs."""
-        if not self.shortcuts.quiescent_jobs:
+        if not self.shortcuts.unchanged_jobs:
             return self.all_jobs
         return [job for _, job in sorted(self.attention.in_line.items())]
 
     def _waiting_rules(self, actions: Sequence[Action]) -> WaitingRules:
         """Which jobs these actions may leave alone as long as they wait; why they wait is not told."""
         who = self.dispatch.who
-        if not actions or not self.shortcuts.quiescent_jobs or who.has_moving_job_order:
+        if not actions or not self.shortcuts.unchanged_jobs or who.has_moving_job_order:
             return NOTHING_WAITS
         rules = WaitingRules(
             ordered_by=who,
@@ -296,6 +297,11 @@ class Session:
     def may_evict_for(self, job: Job) -> bool:
         """Whether further pods may be evicted for the job."""
         return self.beneficiaries is None or self.beneficiaries.may_evict_for(job)
+
+    @property
+    def has_placed(self) -> bool:
+        """Whether nodes are no longer as they were when the session opened."""
+        return self.nodes.journal.version != self._opened_at
 
     @property
     def wake_at(self) -> float:

@@ -19,9 +19,10 @@ class Shortcuts:
     """What was worked out for a class of tasks or a queue is kept, and brought up to date."""
     bounds: bool = True
     """Nodes and domains that are known to fail, or not to be the best, are not tried."""
-    quiescent_jobs: bool = True
-    """Jobs all of whose tasks run are passed over before any plugin is asked about them."""
+    unchanged_jobs: bool = True
+    """Jobs that run whole, or wait while nothing has changed for them, are passed over before any plugin is
+    asked about them."""
 
 
 EVERY_SHORTCUT = Shortcuts()
-NO_SHORTCUT = Shortcuts(runs=False, memory=False, bounds=False, quiescent_jobs=False)
+NO_SHORTCUT = Shortcuts(runs=False, memory=False, bounds=False, unchanged_jobs=False)
