@@ -63,8 +63,8 @@ class PodLifecycle:
         self._ending: dict[SimJob, None] = {}
         self._active_pods = 0
         """Pods that wait or leave."""
-        self._unconfirmed: dict[SimJob, None] = {}
-        """Jobs that were started by the last cycle; the next one finds that they run."""
+        self._unconfirmed: dict[SimJob, int] = {}
+        """Of jobs, how many pods were started by the last cycle; the next one finds that they run."""
 
     @property
     def heed_everything(self) -> bool:
@@ -80,6 +80,14 @@ class PodLifecycle:
     def _is_looked_at_again(self) -> bool:
         """Whether what a cycle has decided may let the next one decide more, though nothing else happens."""
         return not self._live.attention.rules.for_room
+
+    @property
+    def _reserves_too_much(self) -> bool:
+        """Whether a job that was just started may reserve more, until it is known to run, than it then holds.
+
+        A job of a trace that starts anew reserves what its pods ask for.
+        """
+        return self._keeps_groups or any(job.running > count for job, count in self._unconfirmed.items())
 
     def mark_changed(self) -> None:
         self.has_news = True
@@ -164,7 +172,7 @@ class PodLifecycle:
         self._live.note(pod.manifest)
         self._active_pods -= 1
         self._begin(pod, decision.node)
-        self._unconfirmed[pod.job] = None
+        self._unconfirmed[pod.job] = self._unconfirmed.get(pod.job, 0) + 1
 
     def evict(self, decision: Evict) -> None:
         pod = self._pods.get(decision.pod)
@@ -209,7 +217,7 @@ class PodLifecycle:
 
     def end_of_decisions(self) -> None:
         """All decisions of a cycle are carried out: what waits still may be next."""
-        if self._unconfirmed and self._is_looked_at_again:
+        if self._unconfirmed and (self._is_looked_at_again or self._reserves_too_much):
             self._free()
         for job in self._unconfirmed:
             if job.waits_for_tasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -105,6 +106,13 @@ class Plugin:
 
     def on_release(self, task: Task) -> None:
         """A task is being evicted, or its placement was undone; its node is still known."""
+
+    def wake_at(self) -> float:
+        """When a session may go otherwise although nothing happens until then; asked as this one closes.
+
+        Only for moments that come once. One that acts on time and does not say so is asked now and then.
+        """
+        return math.inf
 
     def silent_on(self) -> Collection[AnyPoint | str]:
         """Points, or single answers by the name of their method, that it leaves out as configured."""

@@ -306,7 +306,9 @@ class Session:
     @property
     def wake_at(self) -> float:
         """When a later session may decide differently although nothing happens until then."""
-        return math.inf if self.beneficiaries is None else self.beneficiaries.wake_at
+        asked = [plugin.wake_at() for plugin in self.plugins if plugin.acts_on_time]
+        timers = [] if self.beneficiaries is None else [self.beneficiaries.wake_at]
+        return min([*timers, *asked], default=math.inf)
 
     def sub_job_is_ready(self, job: Job, sub_job: SubJob) -> bool:
         if not job.has_policies:

@@ -11,6 +11,7 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ORDER, JOB_PIPELINED, Scope, answers
 from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job
+from hekla.engine.model.status import Status
 from hekla.errors import InputError
 from hekla.objects.keys import VOLCANO_WAITING_TIME, WAITING_TIME
 from hekla.objects.quantity import read_seconds
@@ -55,6 +56,12 @@ class Sla(Plugin):
     @answers(JOB_PIPELINED)
     def has_waited_too_long(self, job: Job) -> Vote:
         return Vote.PERMIT if self.session.now - job.created >= self._limit_of(job) else Vote.ABSTAIN
+
+    def wake_at(self) -> float:
+        """When the next of the jobs that wait will have waited too long."""
+        waiting = [job for job in self.session.jobs_in_line() if job.roster.having(Status.PENDING)]
+        deadlines = [self.earliest_deadline_first(job) for job in waiting]
+        return min([one for one in deadlines if one > self.session.now], default=math.inf)
 
     def _limit_of(self, job: Job) -> float:
         return next(_own_limits(job), self.usual_limit)
