@@ -18,6 +18,7 @@ from hekla.conf import argument
 from hekla.engine.actions.eviction_plans import least_harmful, plan_on
 from hekla.engine.actions.one_domain import PlaceTask, make_room_anywhere, make_room_in_one_domain
 from hekla.engine.actions.victim_search import (
+    EVICTABLE,
     NEVER,
     VictimSearch,
     resolvable,
@@ -35,10 +36,8 @@ from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.model.job import Job
-from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
-PREEMPTABLE_STATUSES = (Status.BOUND, Status.RUNNING)
 PASSED_OVER = "passes over jobs with a networkTopology; with topologyJobs: true it makes room for them"
 PREEMPTED_BY_SCHEDULER = ("DisruptionTarget", "True", "PreemptionByScheduler")
 
@@ -148,7 +147,7 @@ class Preemption:
     def inside(self, job: Job) -> None:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
         session = self.session
-        self._search.begin(is_of_same_job, remembers=False)
+        self._search.begin(is_of_same_job)
         tasks = tasks_in_order(session, ungated_tasks(job))
         with session.statement() as statement:
             while tasks and self.make_room(statement, tasks.popleft(), session.domains.top):
@@ -195,7 +194,7 @@ class Preemption:
 
 
 def is_movable(victim: Task) -> bool:
-    return victim.status in PREEMPTABLE_STATUSES and victim.is_preemptable
+    return victim.status in EVICTABLE and victim.is_preemptable
 
 
 def is_evictable(victim: Task, preemptor: Task) -> bool:

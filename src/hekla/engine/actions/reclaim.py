@@ -134,11 +134,7 @@ class Reclamation:
 
         Otherwise reclaim leaves such room to allocate.
         """
-        # Inside a queue, what one job gains may put other jobs in excess: no node stays futile.
-        remembers = not self.arguments.takes_from_own_queue
-        self._search.begin(
-            self._may_evict, remembers=remembers, only_evicts=not proves_fit, proves_fit=proves_fit
-        )
+        self._search.begin(self._may_evict, only_evicts=not proves_fit, proves_fit=proves_fit)
         return partial(self.take_back, room_first=proves_fit)
 
     def take_back(self, statement: Statement, task: Task, domain: Domain, *, room_first: bool) -> bool:

@@ -26,13 +26,14 @@ from hekla.engine.framework.orders import (
 from hekla.engine.framework.points import PREEMPTABLE
 from hekla.engine.framework.session import Session, VictimPoint
 from hekla.engine.framework.statement import Statement
-from hekla.engine.ledger.arrays import Mask
+from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
 NEVER = "Never"
+EVICTABLE = (Status.BOUND, Status.RUNNING)
 
 MayEvict = Callable[[Task, Task], bool]
 """Whether, for the first task, the second may be evicted."""
@@ -79,9 +80,9 @@ def resolvable(session: Session, task: Task, among: Mask) -> Mask:
 
 @dataclass
 class VictimSearch:
-    """The search for the tasks of one queue, job after job.
+    """The search for the tasks of one queue, job after job, for as long as the action runs.
 
-    What it knows of a node holds until the node changes; that a node is futile, for the present job only.
+    What it knows of a node holds until the node changes; that a node is futile, for a class of tasks.
     """
 
     session: Session
@@ -94,26 +95,24 @@ class VictimSearch:
     def __post_init__(self) -> None:
         self._seen = self.session.nodes.journal.now
         self._candidates: dict[int, list[Task]] = {}
-        self._bound = self.session.nodes.used.copy(order="F")
-        """What evictions could free at most: all that is used; where candidates are known, what they use."""
+        nodes = self.session.nodes
+        self._bound = np.asfortranarray(nodes.used - nodes.releasing)
+        """What evictions could free at most: all that stays; where candidates are known, what they use."""
         self._futile = FutileNodes(self.session, self.point)
 
     def begin(
         self,
         may_evict: MayEvict,
         *,
-        remembers: bool = True,
         only_evicts: bool = False,
         proves_fit: bool = False,
     ) -> None:
-        """From here on for another job, or once more for the same after an attempt that was undone.
+        """From here on for another job, or in another way for the same.
 
-        The search may remember futile nodes, leave out nodes without candidates, and ask queue and filters
-        once more whether the task may run where the victims are gone.
+        The search may leave out nodes without candidates, and ask queue and filters once more whether the
+        task may run where the victims are gone.
         """
-        self._may_evict, self._remembers = may_evict, remembers
-        self._only_evicts, self._proves_fit = only_evicts, proves_fit
-        self._futile.clear()
+        self._may_evict, self._only_evicts, self._proves_fit = may_evict, only_evicts, proves_fit
 
     def promising(self, task: Task) -> Mask:
         """The nodes that could hold the task if all candidates went, and have not proved futile."""
@@ -121,7 +120,7 @@ class VictimSearch:
         if not self.session.shortcuts.bounds:
             return np.ones(len(nodes), dtype=np.bool_)
         self._follow_changes()
-        promising = ~self._futile.rows_for(task)
+        promising = ~self._futile.rows_for(task, self._class_of(task))
         if self._only_evicts:
             promising &= self._bound[:, self.session.axis.pods] > 0
         for column in task.asked:
@@ -137,9 +136,20 @@ class VictimSearch:
         victims = ask(task, offered, by_all=self.by_all) if offered else []
         if (offered or not self._only_evicts) and fits_without(session, task, row, victims):
             return victims
-        if self._remembers:
-            self._futile.note(task, row, offered)
+        self._futile.note(task, self._class_of(task), row, offered)
         return None
+
+    def _class_of(self, task: Task) -> Hashable:
+        """Equal for tasks that have the same candidates everywhere, and lack the same room."""
+        job = self.session.jobs[task.job]
+        is_among_candidates = any(job.roster.among(EVICTABLE))
+        return (
+            self._may_evict,
+            self._only_evicts,
+            task.shape,
+            task.priority,
+            job.uid if is_among_candidates else job.priority,
+        )
 
     def make_room_on(self, statement: Statement, task: Task, row: int, until: Fits) -> bool:
         """Evict the node's victims until the task fits, and pipeline it there; False where that fails."""
@@ -181,17 +191,18 @@ class VictimSearch:
         if journal.now != self._seen:
             rows: list[int] = journal.since(self._seen).tolist()
             self._seen = journal.now
-            self._bound[rows] = self.session.nodes.used[rows]
+            self._bound[rows] = self.session.nodes.used[rows] - self.session.nodes.releasing[rows]
             for row in rows:
                 self._candidates.pop(row, None)
             self._futile.forget(rows)
 
 
 class FutileNodes:
-    """Nodes that refused a task and will refuse all tasks like it, while room is made for its job elsewhere.
+    """Nodes that refused a task, and will refuse all tasks of its class whose jobs stand no better.
 
-    Meanwhile that job only gains, and all other jobs only lose. A job that loses a task may change its place
-    in the order of jobs, and with it which candidates plugins name first.
+    Plugins promise that they let go no more of a node's tasks while the jobs of these (where queues give back:
+    their queues) only lose. Where a job that has several of them for neighbours moves, it may take another
+    place in the order of jobs, and with it others may be named first.
     """
 
     def __init__(self, session: Session, point: VictimPoint) -> None:
@@ -199,22 +210,24 @@ class FutileNodes:
         self._point = point
         is_moving = session.has_moving_task_order or session.dispatch.has_moving_job_order
         self._lasts = session.shortcuts.bounds and not is_moving
-        self.clear()
+        self._plugins = [one.plugin for one in session.dispatch.handlers(point)]
+        self._ranks: dict[Hashable, Floats] = {}
+        """By class the ranks that each node is known to refuse, and all above, (N, plugins + 1)."""
+        self._gains: dict[str, int] = {}
+        """By job how often it had gained something."""
+        self._until_gain: dict[str, set[int]] = {}
+        """By job or queue the nodes that are to be looked at again once it gains something."""
+        self._until_move: dict[str, tuple[int, set[int]]] = {}
+        """By job how often its tasks had moved, and the nodes to be looked at again once one moves."""
 
-    def clear(self) -> None:
-        self._of_class: dict[Hashable, Mask] = {}
-        self._shared: dict[str, tuple[int, set[int]]] = {}
-        """By job that shares futile nodes with other jobs: how often its tasks had moved, and those nodes."""
-
-    def rows_for(self, task: Task) -> Mask:
-        """The nodes not to look at for this task; do not change the mask."""
-        key = self._session.scoring.key_of(task)
-        known = self._of_class.get(key)
+    def rows_for(self, task: Task, of_class: Hashable) -> Mask:
+        """The nodes not to look at for this task."""
+        known = self._ranks.get(of_class)
         if known is None:
-            known = self._of_class[key] = np.zeros(len(self._session.nodes), dtype=np.bool_)
-        return known
+            return np.zeros(len(self._session.nodes), dtype=np.bool_)
+        return np.asarray((known <= self._ranks_of(task)).all(axis=1))
 
-    def note(self, task: Task, row: int, offered: list[Task]) -> None:
+    def note(self, task: Task, of_class: Hashable, row: int, offered: list[Task]) -> None:
         """The node has refused the task with these candidates: remember it where it would do so again."""
         session = self._session
         if not self._lasts:
@@ -222,20 +235,35 @@ class FutileNodes:
         most = session.most_victims(self._point, task, offered)
         if any(fits_without(session, task, row, victims) for victims in most):
             return
-        self.rows_for(task)[row] = True
+        ranks, known = self._ranks_of(task), self._ranks.get(of_class)
+        if known is None:
+            known = self._ranks[of_class] = np.full((len(session.nodes), len(ranks)), np.inf)
+        known[row] = ranks
         owners = {candidate.job for candidate in offered}
+        for uid in owners:
+            self._until_gain.setdefault(self._gainer(uid), set()).add(row)
         for uid in owners if len(owners) > 1 else ():
-            self._shared.setdefault(uid, (session.jobs[uid].roster.moves, set()))[1].add(row)
+            self._until_move.setdefault(uid, (session.jobs[uid].roster.moves, set()))[1].add(row)
+
+    def _ranks_of(self, task: Task) -> list[float]:
+        return [0.0, *[plugin.preemptor_rank(task) for plugin in self._plugins]]
+
+    def _gainer(self, job: str) -> str:
+        return job if self._point is PREEMPTABLE else self._session.jobs[job].queue
 
     def forget(self, rows: list[int]) -> None:
-        """These nodes have changed; a job that lost a task there may now change the order elsewhere."""
-        tasks_on = self._session.nodes.tasks_on
-        present = {task.job for row in rows for task in tasks_on[row].values()} if self._shared else set()
-        for uid in present & self._shared.keys():
-            if self._shared[uid][0] != self._session.jobs[uid].roster.moves:
-                rows = [*rows, *self._shared.pop(uid)[1]]
-        for mask in self._of_class.values():
-            mask[rows] = False
+        """These nodes have changed, and perhaps the jobs that have tasks there."""
+        jobs, tasks_on = self._session.jobs, self._session.nodes.tasks_on
+        forgotten = set(rows)
+        for uid in {task.job for row in rows for task in tasks_on[row].values()} & jobs.keys():
+            roster = jobs[uid].roster
+            if roster.gains != self._gains.get(uid, 0):
+                self._gains[uid] = roster.gains
+                forgotten |= self._until_gain.pop(self._gainer(uid), set())
+            if uid in self._until_move and self._until_move[uid][0] != roster.moves:
+                forgotten |= self._until_move.pop(uid)[1]
+        for known in self._ranks.values():
+            known[list(forgotten)] = np.inf
 
 
 def would_run(session: Session, task: Task, row: int, *, is_simulated: bool = False) -> bool:
