@@ -6,7 +6,7 @@ become real only where the job they are for will have all it needs.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -92,8 +92,11 @@ class Preempt(Action):
     def run(self, session: Session) -> None:
         eligible = [job for job in session.jobs_in_line() if session.is_eligible(job)]
         considered = [job for job in eligible if self._is_considered(session, job)]
+        jobs_of: dict[str, list[Job]] = defaultdict(list)
+        for job in session.all_jobs:
+            jobs_of[job.queue].append(job)
         for queue, waiting in starving_queues(session, considered):
-            preemption = Preemption(session, self.arguments, queue.name)
+            preemption = Preemption(session, self.arguments, queue.name, jobs_of[queue.name])
             jobs: list[Job] = []
             while waiting:
                 jobs.append(waiting.pop())
@@ -114,13 +117,13 @@ class Preempt(Action):
 class Preemption:
     """Making room inside one queue."""
 
-    def __init__(self, session: Session, arguments: PreemptArguments, queue: str) -> None:
+    def __init__(self, session: Session, arguments: PreemptArguments, queue: str, jobs: list[Job]) -> None:
         self.session = session
         self.arguments = arguments
         self._queue = queue
         self._finder = NodeFinder(session, arguments.error_cache)
         by_all = arguments.victim_mode == "intersectAll"
-        self._search = VictimSearch(session, PREEMPTABLE, self._is_candidate, by_all, Preempt.name)
+        self._search = VictimSearch(session, PREEMPTABLE, self._is_candidate, by_all, Preempt.name, jobs)
 
     def _is_candidate(self, task: Task) -> bool:
         job = self.session.jobs.get(task.job)

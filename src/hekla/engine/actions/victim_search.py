@@ -6,7 +6,7 @@ victims if the task then fits. A node is passed over only where a closer look wo
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from hekla.engine.framework.orders import (
     queues_in_order,
     victims_in_order,
 )
+from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import PREEMPTABLE
 from hekla.engine.framework.session import Session, VictimPoint
 from hekla.engine.framework.statement import Statement
@@ -30,9 +31,12 @@ from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import Task
+from hekla.engine.model.task import NOWHERE, Task
 
 NEVER = "Never"
+MEMORY_FOR_CLASSES = 2**21
+"""For so many nodes, of all classes together, it is remembered that they are futile."""
+FEWEST_KEPT = 64
 EVICTABLE = (Status.BOUND, Status.RUNNING)
 
 MayEvict = Callable[[Task, Task], bool]
@@ -91,6 +95,8 @@ class VictimSearch:
     by_all: bool
     """Whether all plugins must agree on victims, instead of tier by tier."""
     action: str
+    holders: Iterable[Job] | None = None
+    """The jobs whose tasks may be candidates, where they are few; else all jobs."""
 
     def __post_init__(self) -> None:
         self._seen = self.session.nodes.journal.now
@@ -98,6 +104,9 @@ class VictimSearch:
         nodes = self.session.nodes
         self._bound = np.asfortranarray(nodes.used - nodes.releasing)
         """What evictions could free at most: all that stays; where candidates are known, what they use."""
+        if self.holders is not None:
+            rows = {task.node for job in self.holders for task in job.roster.among(EVICTABLE)} - {NOWHERE}
+            self._bound[np.setdiff1d(np.arange(len(nodes)), list(rows))] = 0
         self._futile = FutileNodes(self.session, self.point)
 
     def begin(
@@ -140,13 +149,14 @@ class VictimSearch:
         return None
 
     def _class_of(self, task: Task) -> Hashable:
-        """Equal for tasks that have the same candidates everywhere, and lack the same room."""
+        """Equal for tasks that ask for some of the same, and have the same candidates everywhere."""
         job = self.session.jobs[task.job]
         is_among_candidates = any(job.roster.among(EVICTABLE))
         return (
             self._may_evict,
             self._only_evicts,
-            task.shape,
+            task.asked,
+            task.is_best_effort,
             task.priority,
             job.uid if is_among_candidates else job.priority,
         )
@@ -198,7 +208,7 @@ class VictimSearch:
 
 
 class FutileNodes:
-    """Nodes that refused a task, and will refuse all tasks of its class whose jobs stand no better.
+    """Nodes that refused a task, and will refuse all tasks of its class that want no less.
 
     Plugins promise that they let go no more of a node's tasks while the jobs of these (where queues give back:
     their queues) only lose. Where a job that has several of them for neighbours moves, it may take another
@@ -210,9 +220,14 @@ class FutileNodes:
         self._point = point
         is_moving = session.has_moving_task_order or session.dispatch.has_moving_job_order
         self._lasts = session.shortcuts.bounds and not is_moving
-        self._plugins = [one.plugin for one in session.dispatch.handlers(point)]
-        self._ranks: dict[Hashable, Floats] = {}
-        """By class the ranks that each node is known to refuse, and all above, (N, plugins + 1)."""
+        plugins = [one.plugin for one in session.dispatch.handlers(point)]
+        self._rankers = [one for one in plugins if type(one).preemptor_rank is not Plugin.preemptor_rank]
+        self._known: OrderedDict[Hashable, Floats] = OrderedDict()
+        """By class when each node refused a task last, and how much that wanted, (1 + kinds, N)."""
+        self._most_kept = max(FEWEST_KEPT, MEMORY_FOR_CLASSES // max(len(session.nodes), 1))
+        self._now = 1
+        self._changed = np.zeros(len(session.nodes))
+        """When what a node's refusals depend on has changed last."""
         self._gains: dict[str, int] = {}
         """By job how often it had gained something."""
         self._until_gain: dict[str, set[int]] = {}
@@ -222,10 +237,14 @@ class FutileNodes:
 
     def rows_for(self, task: Task, of_class: Hashable) -> Mask:
         """The nodes not to look at for this task."""
-        known = self._ranks.get(of_class)
+        known = self._known.get(of_class)
         if known is None:
-            return np.zeros(len(self._session.nodes), dtype=np.bool_)
-        return np.asarray((known <= self._ranks_of(task)).all(axis=1))
+            return np.zeros(len(self._changed), dtype=np.bool_)
+        self._known.move_to_end(of_class)
+        futile: Mask = known[0] > self._changed
+        for refused, wanted in zip(known[1:], self._wants(task), strict=True):
+            futile &= refused <= wanted
+        return futile
 
     def note(self, task: Task, of_class: Hashable, row: int, offered: list[Task]) -> None:
         """The node has refused the task with these candidates: remember it where it would do so again."""
@@ -235,18 +254,22 @@ class FutileNodes:
         most = session.most_victims(self._point, task, offered)
         if any(fits_without(session, task, row, victims) for victims in most):
             return
-        ranks, known = self._ranks_of(task), self._ranks.get(of_class)
+        wants, known = self._wants(task), self._known.get(of_class)
         if known is None:
-            known = self._ranks[of_class] = np.full((len(session.nodes), len(ranks)), np.inf)
-        known[row] = ranks
+            known = self._known[of_class] = np.zeros((1 + len(wants), len(self._changed)))
+            if len(self._known) > self._most_kept:
+                self._known.popitem(last=False)
+        known[:, row] = self._now, *wants
         owners = {candidate.job for candidate in offered}
         for uid in owners:
             self._until_gain.setdefault(self._gainer(uid), set()).add(row)
         for uid in owners if len(owners) > 1 else ():
             self._until_move.setdefault(uid, (session.jobs[uid].roster.moves, set()))[1].add(row)
 
-    def _ranks_of(self, task: Task) -> list[float]:
-        return [0.0, *[plugin.preemptor_rank(task) for plugin in self._plugins]]
+    def _wants(self, task: Task) -> list[float]:
+        """Where that is not enough for one task of a class, it is not enough for one that wants more."""
+        asked = [task.shape.amounts[column] for column in task.asked]
+        return [*asked, *[plugin.preemptor_rank(task) for plugin in self._rankers]]
 
     def _gainer(self, job: str) -> str:
         return job if self._point is PREEMPTABLE else self._session.jobs[job].queue
@@ -262,8 +285,8 @@ class FutileNodes:
                 forgotten |= self._until_gain.pop(self._gainer(uid), set())
             if uid in self._until_move and self._until_move[uid][0] != roster.moves:
                 forgotten |= self._until_move.pop(uid)[1]
-        for known in self._ranks.values():
-            known[list(forgotten)] = np.inf
+        self._changed[list(forgotten)] = self._now
+        self._now += 1
 
 
 def would_run(session: Session, task: Task, row: int, *, is_simulated: bool = False) -> bool:
