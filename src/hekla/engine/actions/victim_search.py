@@ -293,9 +293,10 @@ def would_run(session: Session, task: Task, row: int, *, is_simulated: bool = Fa
     """Queue, room and plugins all say yes, as things stand or, where tasks are supposed gone, simulated."""
     queue = session.queues[session.jobs[task.job].queue]
     may_take = session.would_be_allocatable if is_simulated else session.is_allocatable
-    if not may_take(queue, task) or not fits_without(session, task, row):
+    # Room first: it is what mostly lacks while victims go one by one, and the queue says why it refuses.
+    if not fits_without(session, task, row) or not may_take(queue, task):
         return False
-    return session.would_suit(task, row) if is_simulated else bool(session.scoring.open_nodes(task)[row])
+    return session.would_suit(task, row) if is_simulated else session.scoring.is_open(task, row)
 
 
 def fits_without(session: Session, task: Task, row: int, victims: Iterable[Task] = ()) -> bool:

@@ -169,15 +169,17 @@ def least_important_first(
     jobs = session.jobs
     queues = {job.queue for task in candidates if (job := jobs.get(task.job)) is not None}
     rank_of_queue = _rank_of_victim_queues(session, queues, beneficiary)
+    order_of = session.dispatch[points.TASK_ORDER]
 
-    def importance(task: Task) -> tuple[Any, ...]:
-        job, order = jobs.get(task.job), session.ask(points.TASK_ORDER, task)
+    def importance(uid: str) -> tuple[Any, ...]:
+        job = jobs.get(uid)
         if job is None:
-            return True, 0, (), order
-        return False, rank_of_queue[job.queue], (*session.job_order(job), job.created), order
+            return True, 0, ()
+        return False, rank_of_queue[job.queue], (*session.job_order(job), job.created)
 
+    of_job = {uid: importance(uid) for uid in {task.job for task in candidates}}
     # What goes first in an order has the smallest key, and matters most.
-    return sorted(candidates, key=importance, reverse=True)
+    return sorted(candidates, key=lambda task: (of_job[task.job], order_of(task)), reverse=True)
 
 
 def by_name(tasks: Iterable[Task]) -> list[Task]:
