@@ -6,6 +6,7 @@ victims if the task then fits. A node is passed over only where a closer look wo
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ NEVER = "Never"
 MEMORY_FOR_CLASSES = 2**21
 """For so many nodes, of all classes together, it is remembered that they are futile."""
 FEWEST_KEPT = 64
+NOT_SEEN = (math.inf, 0)
+"""A job that has not moved before can at first only have lost what ran, or gained what is pipelined."""
 EVICTABLE = (Status.BOUND, Status.RUNNING)
 
 MayEvict = Callable[[Task, Task], bool]
@@ -228,8 +231,8 @@ class FutileNodes:
         self._now = 1
         self._changed = np.zeros(len(session.nodes))
         """When what a node's refusals depend on has changed last."""
-        self._gains: dict[str, int] = {}
-        """By job how often it had gained something."""
+        self._level: dict[str, tuple[float, int]] = {}
+        """By job that has moved how many of its tasks ran and were pipelined when it was seen last."""
         self._until_gain: dict[str, set[int]] = {}
         """By job or queue the nodes that are to be looked at again once it gains something."""
         self._until_move: dict[str, tuple[int, set[int]]] = {}
@@ -280,8 +283,9 @@ class FutileNodes:
         forgotten = set(rows)
         for uid in {task.job for row in rows for task in tasks_on[row].values()} & jobs.keys():
             roster = jobs[uid].roster
-            if roster.gains != self._gains.get(uid, 0):
-                self._gains[uid] = roster.gains
+            ran, waited = self._level.get(uid, NOT_SEEN)
+            self._level[uid] = roster.ready, roster.waiting
+            if roster.ready > ran or roster.waiting > waited:
                 forgotten |= self._until_gain.pop(self._gainer(uid), set())
             if uid in self._until_move and self._until_move[uid][0] != roster.moves:
                 forgotten |= self._until_move.pop(uid)[1]

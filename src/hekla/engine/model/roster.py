@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hekla.engine.model.status import (
     ALLOCATED_SET,
     COUNTS_AS_READY,
-    HOLDS_ROOM,
     SCHEDULED_SET,
     VALID_SET,
     Status,
@@ -26,7 +25,6 @@ class Roster:
         "_by_status",
         "_is_mixed",
         "_latest",
-        "gains",
         "minimum",
         "moves",
         "pending_best_effort",
@@ -40,8 +38,6 @@ class Roster:
         self.pending_best_effort = 0
         self.moves = 0
         """How often tasks have moved since those of one status last stood in the order of arrival."""
-        self.gains = 0
-        """How often of these a task was given room, or given it back."""
         self.ready = 0
         """How many tasks count towards the gang's minimum; jobs are compared by it all the time."""
         self._by_status: list[dict[str, Task]] = [{} for _ in range(_BEST_EFFORT)]
@@ -104,13 +100,12 @@ class Roster:
             by_status.clear()
         for uid, task in self.tasks.items():
             self._by_status[task.status][uid] = task
-        self.moves = self.gains = 0
+        self.moves = 0
 
     def move(self, task: Task, status: Status) -> None:
         """Give the task another status; every count follows."""
         before = task.status
         self.moves += 1
-        self.gains += HOLDS_ROOM[status]
         del self._by_status[before][task.uid]
         self._by_status[status][task.uid] = task
         by_role = self._by_role[task.role]
@@ -126,7 +121,6 @@ class Roster:
     def move_all(self, tasks: Sequence[Task], status: Status) -> None:
         """The same for many: in one loop, because whole gangs move at once."""
         self.moves += 1
-        self.gains += HOLDS_ROOM[status]
         by_status, by_role, arrived = self._by_status, self._by_role, self._by_status[status]
         for task in tasks:
             if task.is_best_effort:

@@ -40,9 +40,6 @@ TERMINATED_SET = (Status.SUCCEEDED, Status.FAILED)
 COUNTS_AS_READY = tuple(status in READY_SET for status in Status)
 """READY_SET as a lookup by status."""
 
-HOLDS_ROOM = tuple(status in (*ALLOCATED_SET, Status.PIPELINED) for status in Status)
-"""Counts for the job's and the queue's share, as a lookup by status."""
-
 
 def status_of(pod: Pod) -> Status:
     """The status a pod's own report comes to."""
