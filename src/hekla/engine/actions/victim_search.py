@@ -28,7 +28,8 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import PREEMPTABLE
 from hekla.engine.framework.session import Session, VictimPoint
 from hekla.engine.framework.statement import Statement
-from hekla.engine.ledger.arrays import Floats, Mask
+from hekla.engine.ledger.arrays import Amounts, Floats, Mask
+from hekla.engine.ledger.nodes import covers
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
@@ -105,11 +106,13 @@ class VictimSearch:
         self._seen = self.session.nodes.journal.now
         self._candidates: dict[int, list[Task]] = {}
         nodes = self.session.nodes
-        self._bound = np.asfortranarray(nodes.used - nodes.releasing)
-        """What evictions could free at most: all that stays; where candidates are known, what they use."""
+        self._room: Amounts = nodes.future + nodes.used - nodes.releasing
+        """What would be free if all candidates went, or, where these are not known, all that stays."""
+        self._has_candidates = np.ones(len(nodes), dtype=np.bool_)
         if self.holders is not None:
             rows = {task.node for job in self.holders for task in job.roster.among(EVICTABLE)} - {NOWHERE}
-            self._bound[np.setdiff1d(np.arange(len(nodes)), list(rows))] = 0
+            self._has_candidates[:] = np.isin(np.arange(len(nodes)), list(rows))
+            self._room = np.where(self._has_candidates[:, None], self._room, nodes.future)
         self._futile = FutileNodes(self.session, self.point)
 
     def begin(
@@ -128,16 +131,13 @@ class VictimSearch:
 
     def promising(self, task: Task) -> Mask:
         """The nodes that could hold the task if all candidates went, and have not proved futile."""
-        nodes = self.session.nodes
         if not self.session.shortcuts.bounds:
-            return np.ones(len(nodes), dtype=np.bool_)
+            return np.ones(len(self.session.nodes), dtype=np.bool_)
         self._follow_changes()
         promising = ~self._futile.rows_for(task, self._class_of(task))
         if self._only_evicts:
-            promising &= self._bound[:, self.session.axis.pods] > 0
-        for column in task.asked:
-            promising &= nodes.future[:, column] + self._bound[:, column] >= task.vector[column]
-        return promising
+            promising &= self._has_candidates
+        return promising & covers(self._room, task)
 
     def victims(self, task: Task, row: int) -> list[Task] | None:
         """The tasks of the node that plugins let go; None where the task does not fit with them gone."""
@@ -196,15 +196,17 @@ class VictimSearch:
         if known is None or not self.session.shortcuts.bounds:
             known = by_name(filter(self.is_candidate, self.session.nodes.tasks_on[row].values()))
             self._candidates[row] = known
-            self._bound[row] = sum([task.vector for task in known])
+            self._has_candidates[row] = bool(known)
+            self._room[row] = self.session.nodes.future[row] + sum([task.vector for task in known])
         return known
 
     def _follow_changes(self) -> None:
-        journal = self.session.nodes.journal
+        nodes, journal = self.session.nodes, self.session.nodes.journal
         if journal.now != self._seen:
             rows: list[int] = journal.since(self._seen).tolist()
             self._seen = journal.now
-            self._bound[rows] = self.session.nodes.used[rows] - self.session.nodes.releasing[rows]
+            self._room[rows] = nodes.future[rows] + nodes.used[rows] - nodes.releasing[rows]
+            self._has_candidates[rows] = True
             for row in rows:
                 self._candidates.pop(row, None)
             self._futile.forget(rows)

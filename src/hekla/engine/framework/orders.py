@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cmp_to_key, partial
+from operator import attrgetter
 from typing import Any
 
 from hekla.engine.framework import points
@@ -166,10 +167,12 @@ def least_important_first(
     """
     if len(candidates) < 2:
         return candidates
-    jobs = session.jobs
-    queues = {job.queue for task in candidates if (job := jobs.get(task.job)) is not None}
+    jobs, order_of = session.jobs, session.dispatch[points.TASK_ORDER]
+    owners = {task.job for task in candidates}
+    if len(owners) == 1:
+        return sorted(candidates, key=order_of, reverse=True)
+    queues = {job.queue for uid in owners if (job := jobs.get(uid)) is not None}
     rank_of_queue = _rank_of_victim_queues(session, queues, beneficiary)
-    order_of = session.dispatch[points.TASK_ORDER]
 
     def importance(uid: str) -> tuple[Any, ...]:
         job = jobs.get(uid)
@@ -177,13 +180,13 @@ def least_important_first(
             return True, 0, ()
         return False, rank_of_queue[job.queue], (*session.job_order(job), job.created)
 
-    of_job = {uid: importance(uid) for uid in {task.job for task in candidates}}
+    of_job = {uid: importance(uid) for uid in owners}
     # What goes first in an order has the smallest key, and matters most.
     return sorted(candidates, key=lambda task: (of_job[task.job], order_of(task)), reverse=True)
 
 
 def by_name(tasks: Iterable[Task]) -> list[Task]:
-    return sorted(tasks, key=lambda task: task.key)
+    return sorted(tasks, key=attrgetter("key"))
 
 
 def _rank_of_victim_queues(
