@@ -54,7 +54,7 @@ def full_clusters(draw: DrawFn, *, most_nodes: int = 5, most_jobs: int = 5) -> R
 
 def eviction_confs() -> st.SearchStrategy[Conf]:
     """Preempt and reclaim with usual plugins, and some more, in random tiers."""
-    actions = ("preempt", "reclaim", "preempt", "allocate")
+    actions = ("preempt", "reclaim", "allocate")
     return st.sampled_from(VARIETIES).flatmap(lambda always: confs(actions=actions, always=always))
 
 
