@@ -64,7 +64,8 @@ def go_on(session: Session, initiator: Task, chosen: Sequence[int]) -> None:
 
 def class_of(session: Session, task: Task) -> tuple[object, ...]:
     job = session.jobs[task.job]
-    return job.queue, job.priority, task.priority, task.asked, task.is_best_effort
+    wanted = tuple(column for column, _ in task.shape.wanted)
+    return job.queue, job.priority, task.priority, task.asked, wanted, task.is_best_effort
 
 
 def wants(session: Session, task: Task) -> list[float]:

@@ -17,7 +17,9 @@ from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import metadata, pod, stamped
 from hekla.testing.strategies import PRIORITIES, RandomCluster
 
-APPS = ("a", "b")
+MEMORY = st.sampled_from((0, 0, "1Gi"))
+REQUESTS = st.sampled_from(((1, 0), (1, 0), (1, "1Gi"), (2, 0), (2, "1Gi"), (3, 0), (0, "1Gi"), (0, 0)))
+"""Of cpu and memory."""
 NOTES: tuple[dict[str, str], ...] = ({}, {}, {}, {}, {COOLDOWN_TIME: "10h"}, {REVOCABLE_ZONE: "*"})
 USUAL = ("priority", "gang", "conformance", "drf", "predicates", "proportion")
 VARIETIES: tuple[tuple[str, ...], ...] = (
@@ -75,6 +77,7 @@ def _fill(draw: DrawFn, name: str, cpu: int, jobs: Sequence[str]) -> list[Pod]:
                 f"{owner}-{name}-{len(pods)}",
                 job=owner,
                 cpu=asked,
+                memory=draw(MEMORY),
                 on=name,
                 phase=draw(st.sampled_from(("Running", "Running", "Running", "Pending"))),
                 task_priority=draw(st.sampled_from((None, None, 1, 5))),
@@ -86,16 +89,18 @@ def _fill(draw: DrawFn, name: str, cpu: int, jobs: Sequence[str]) -> list[Pod]:
 
 
 def _job(draw: DrawFn, name: str, queues: Sequence[str], running: list[Pod], waiting: int) -> list[Manifest]:
-    cpu = draw(st.sampled_from((1, 1, 1, 2, 2, 3)))
+    usual = draw(REQUESTS)
+    asked = [draw(st.sampled_from((usual, usual, usual, draw(REQUESTS)))) for _ in range(waiting)]
     more = [
         pod(
             f"{name}-{at}",
             job=name,
             role=draw(st.sampled_from(("", "w"))),
-            cpu=cpu if draw(st.integers(0, 5)) else draw(st.integers(0, 3)),
+            cpu=cpu,
+            memory=memory,
             task_priority=draw(st.sampled_from((None, None, None, 5))),
         )
-        for at in range(waiting)
+        for at, (cpu, memory) in enumerate(asked)
     ]
     pods = [*running, *more]
     group = job(

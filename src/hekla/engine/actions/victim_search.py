@@ -106,12 +106,13 @@ class VictimSearch:
         self._seen = self.session.nodes.journal.now
         self._candidates: dict[int, list[Task]] = {}
         nodes = self.session.nodes
-        self._room: Amounts = nodes.future + nodes.used - nodes.releasing
-        """What would be free if all candidates went, or, where these are not known, all that stays."""
-        self._has_candidates = np.ones(len(nodes), dtype=np.bool_)
+        self._room: Amounts = nodes.allocatable - nodes.pipelined
+        """What would be free if all candidates went, or, where these are not known, all that is there."""
+        pods = self.session.axis.pods
+        self._has_candidates: Mask = nodes.used[:, pods] > nodes.releasing[:, pods]
         if self.holders is not None:
             rows = {task.node for job in self.holders for task in job.roster.among(EVICTABLE)} - {NOWHERE}
-            self._has_candidates[:] = np.isin(np.arange(len(nodes)), list(rows))
+            self._has_candidates = np.isin(np.arange(len(nodes)), list(rows))
             self._room = np.where(self._has_candidates[:, None], self._room, nodes.future)
         self._futile = FutileNodes(self.session, self.point)
 
@@ -152,13 +153,14 @@ class VictimSearch:
         return None
 
     def _class_of(self, task: Task) -> Hashable:
-        """Equal for tasks that ask for some of the same, and have the same candidates everywhere."""
+        """Equal for tasks that ask for some of the same resources, and have the same candidates everywhere."""
         job = self.session.jobs[task.job]
         is_among_candidates = any(job.roster.among(EVICTABLE))
         return (
             self._may_evict,
             self._only_evicts,
             task.asked,
+            tuple([column for column, _ in task.shape.wanted]),
             task.is_best_effort,
             task.priority,
             job.uid if is_among_candidates else job.priority,
@@ -205,7 +207,7 @@ class VictimSearch:
         if journal.now != self._seen:
             rows: list[int] = journal.since(self._seen).tolist()
             self._seen = journal.now
-            self._room[rows] = nodes.future[rows] + nodes.used[rows] - nodes.releasing[rows]
+            self._room[rows] = nodes.allocatable[rows] - nodes.pipelined[rows]
             self._has_candidates[rows] = True
             for row in rows:
                 self._candidates.pop(row, None)
@@ -308,11 +310,11 @@ def would_run(session: Session, task: Task, row: int, *, is_simulated: bool = Fa
 def fits_without(session: Session, task: Task, row: int, victims: Iterable[Task] = ()) -> bool:
     """Would the node have room for the task with these victims gone?"""
     # Plain numbers: arrays of a handful are slow.
-    room, need = session.nodes.future[row].tolist(), task.vector.tolist()
+    room, need = session.nodes.future[row].tolist(), task.shape.amounts
     lacking = {at: need[at] - room[at] for at in task.asked if need[at] > room[at]}
     for victim in victims:
         if not lacking:
             break
-        freed = victim.vector.tolist()
+        freed = victim.shape.amounts
         lacking = {at: short - freed[at] for at, short in lacking.items() if short > freed[at]}
     return not lacking

@@ -149,11 +149,8 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> OrderedTasks:
 
 
 def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
-    keys = session.answers_to(points.TASK_ORDER)
-    if len(keys) == 1:
-        (first,) = keys
-        return deque(sorted(tasks, key=lambda t: (first(t), t.index or 0, t.created, t.uid)))
-    return deque(sorted(tasks, key=lambda t: (*[key(t) for key in keys], t.index or 0, t.created, t.uid)))
+    order_of = session.dispatch[points.TASK_ORDER]
+    return deque(sorted(tasks, key=lambda t: (order_of(t), t.index or 0, t.created, t.uid)))
 
 
 def least_important_first(

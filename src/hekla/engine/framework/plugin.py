@@ -36,9 +36,9 @@ class EvictionContext:
 class Resolve(Enum):
     """What a plugin promises to say of a node's tasks to other preemptors of a class, during one action.
 
-    A class is tasks that ask for the same, of equal priority, of one queue and of jobs of equal priority.
-    Meanwhile the jobs of these tasks only lose, in reclaim all of their queues; of one queue they are offered
-    in the same order, and those of other queues are no reason to name more.
+    A class is tasks of one queue that ask for the same resources, as much or more, with the same priority and
+    that of their jobs. Meanwhile the jobs of a node's tasks only lose, in reclaim their queues too; tasks of
+    one queue are offered in the same order, and those of other queues are no reason to name more.
     """
 
     NONE = "nothing: what it says may depend on anything"
