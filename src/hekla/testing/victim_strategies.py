@@ -1,4 +1,4 @@
-"""Strategies for the search for victims: full nodes, and several jobs like each other that want room there."""
+"""Strategies for the search for victims: full nodes, and jobs like each other that want room there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis.strategies import DrawFn
 from hekla.conf import Conf
 from hekla.objects import LabelSelector, Manifest, Node, Pod, PodDisruptionBudget
 from hekla.objects.keys import COOLDOWN_TIME, REVOCABLE_ZONE
+from hekla.objects.meta import Amount
 from hekla.objects.storage import PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from hekla.testing import surroundings
 from hekla.testing.builders import job, node, priority_class
@@ -17,8 +18,10 @@ from hekla.testing.conf_strategies import confs
 from hekla.testing.pods import metadata, pod, stamped
 from hekla.testing.strategies import PRIORITIES, RandomCluster
 
-MEMORY = st.sampled_from((0, 0, "1Gi"))
-REQUESTS = st.sampled_from(((1, 0), (1, 0), (1, "1Gi"), (2, 0), (2, "1Gi"), (3, 0), (0, "1Gi"), (0, 0)))
+MEMORY: st.SearchStrategy[Amount] = st.sampled_from((0, 0, "1Gi"))
+REQUESTS: st.SearchStrategy[tuple[int, Amount]] = st.sampled_from(
+    ((1, 0), (1, 0), (1, "1Gi"), (2, 0), (2, "1Gi"), (3, 0), (0, "1Gi"), (0, 0))
+)
 """Of cpu and memory."""
 NOTES: tuple[dict[str, str], ...] = ({}, {}, {}, {}, {COOLDOWN_TIME: "10h"}, {REVOCABLE_ZONE: "*"})
 USUAL = ("priority", "gang", "conformance", "drf", "predicates", "proportion")
@@ -43,8 +46,8 @@ def full_clusters(draw: DrawFn, *, most_nodes: int = 5, most_jobs: int = 5) -> R
     running = [f"low{at}" for at in range(draw(st.integers(1, most_jobs)))]
     pods_of: dict[str, list[Pod]] = {name: [] for name in running}
     for name, cpu in rooms.items():
-        for pods in _fill(draw, name, cpu, running):
-            pods_of[pods.metadata.annotations["job"]].append(pods)
+        for built in _fill(draw, name, cpu, running):
+            pods_of[built.metadata.annotations["job"]].append(built)
     objects: list[Manifest] = [*surroundings.queues(draw, queues), *_budgets(draw)]
     objects += [priority_class(f"priority-{value}", value) for value in PRIORITIES]
     for name, pods in pods_of.items():

@@ -153,7 +153,7 @@ class VictimSearch:
         return None
 
     def _class_of(self, task: Task) -> Hashable:
-        """Equal for tasks that ask for some of the same resources, and have the same candidates everywhere."""
+        """Equal for tasks that ask for the same resources, and have the same candidates everywhere."""
         job = self.session.jobs[task.job]
         is_among_candidates = any(job.roster.among(EVICTABLE))
         return (
@@ -217,9 +217,9 @@ class VictimSearch:
 class FutileNodes:
     """Nodes that refused a task, and will refuse all tasks of its class that want no less.
 
-    Plugins promise that they let go no more of a node's tasks while the jobs of these (where queues give back:
-    their queues) only lose. Where a job that has several of them for neighbours moves, it may take another
-    place in the order of jobs, and with it others may be named first.
+    Plugins promise that they let go no more of a node's tasks while the jobs of these, where queues give back
+    their queues, only lose. A job that moves may change its place in the order of jobs, and with it which
+    candidates plugins name first, where there are those of others.
     """
 
     def __init__(self, session: Session, point: VictimPoint) -> None:

@@ -80,7 +80,7 @@ class Plugin:
     """Whether in this session it may object to a placement, although it can hear of many at once."""
 
     resolve: Resolve = Resolve.NONE
-    """How firm it is about victims; what it refuses firmly to one task is not asked for again for its class."""
+    """How firm it is about victims; what it refuses firmly to one task is not asked again for its class."""
 
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments
@@ -117,7 +117,7 @@ class Plugin:
         return None
 
     def preemptor_rank(self, task: Task) -> float:  # noqa: ARG002 - plugins override it
-        """What else of a preemptor its promise about victims depends on: it holds for those of no lower rank."""
+        """What else of a preemptor its promise depends on: the promise is for those of no lower rank."""
         return 0.0
 
     # For people: numbers of its accounts as the cycle left them

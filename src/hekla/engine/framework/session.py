@@ -578,11 +578,14 @@ class Session:
 
 def most_named(handler: Handler, task: Task, by_queue: Sequence[list[Task]]) -> list[Task]:
     """The candidates that the plugin could come to let go: all where it promises nothing, or abstains."""
-    resolve = handler.plugin.resolve
-    said = [None if resolve is Resolve.NONE else handler.answer(task, some) for some in by_queue]
-    if None not in said and (resolve is Resolve.HARDENING or not any(said)):
-        by_queue = said
-    return [*chain.from_iterable(by_queue)]
+    every, resolve = [*chain.from_iterable(by_queue)], handler.plugin.resolve
+    if resolve is Resolve.NONE:
+        return every
+    said = [handler.answer(task, some) for some in by_queue]
+    if None in said:
+        return every
+    named = [*chain.from_iterable(said)]
+    return every if named and resolve is Resolve.FIRM else named
 
 
 def listens_to_many(plugin: type[Plugin]) -> bool:
