@@ -116,13 +116,7 @@ class VictimSearch:
             self._room = np.where(self._has_candidates[:, None], self._room, nodes.future)
         self._futile = FutileNodes(self.session, self.point)
 
-    def begin(
-        self,
-        may_evict: MayEvict,
-        *,
-        only_evicts: bool = False,
-        proves_fit: bool = False,
-    ) -> None:
+    def begin(self, may_evict: MayEvict, *, only_evicts: bool = False, proves_fit: bool = False) -> None:
         """From here on for another job, or in another way for the same.
 
         The search may leave out nodes without candidates, and ask queue and filters once more whether the
