@@ -24,6 +24,7 @@ from hekla.testing.pods import pod, stamped
 from hekla.testing.special_strategies import gang_clusters, gang_confs, medley_confs, medleys
 from hekla.testing.story import conf_of
 from hekla.testing.strategies import CROWDED, RandomCluster, clusters, sessions
+from hekla.testing.victim_strategies import eviction_confs, full_clusters
 
 USUAL = Conf(
     ("enqueue", "allocate", "backfill"),
@@ -61,6 +62,7 @@ WORLDS = {
         clusters(most_jobs=7, places=CONTENDED),
         confs(actions=("allocate", "preempt", "reclaim"), always=("priority", "gang", "drf", "predicates")),
     ),
+    "jobs like each other that look for victims": st.tuples(full_clusters(), eviction_confs()),
 }
 """A cluster and a configuration, drawn together."""
 

@@ -1,8 +1,10 @@
-"""What plugins say of victims lasts as they promise: while room is made for a job, they only harden."""
+"""What plugins say of victims lasts as they promise: to tasks of one class they let go fewer and fewer."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.scheduler.builtin import BUILTIN
 from hekla.testing.strategies import CROWDED, RandomCluster, clusters, sessions
+from hekla.testing.victim_strategies import full_clusters
 
 ABOUT_VICTIMS = {PREEMPTABLE: Session.preemptable, RECLAIMABLE: Session.reclaimable}
 EVICTABLE = (Status.BOUND, Status.RUNNING)
@@ -59,24 +62,51 @@ def go_on(session: Session, initiator: Task, chosen: Sequence[int]) -> None:
             statement.pipeline(task, len(session.nodes) - 1)
 
 
+def class_of(session: Session, task: Task) -> tuple[object, ...]:
+    job = session.jobs[task.job]
+    wanted = tuple(column for column, _ in task.shape.wanted)
+    return job.queue, job.priority, task.priority, task.asked, wanted, task.is_best_effort
+
+
+def wants(session: Session, task: Task) -> list[float]:
+    asked = [float(task.vector[column]) for column in task.asked]
+    return [*asked, session.plugins[0].preemptor_rank(task)]
+
+
+def of_each_queue(session: Session, offered: Sequence[Task]) -> list[list[Task]]:
+    queues = dict.fromkeys(session.jobs[one.job].queue for one in offered)
+    return [[one for one in offered if session.jobs[one.job].queue == name] for name in queues]
+
+
+def named(session: Session, point: Point, task: Task, offered: Sequence[Task]) -> set[Task]:
+    return set(ABOUT_VICTIMS[point](session, task, offered))
+
+
+def named_at_most(session: Session, point: Point, task: Task, offered: Sequence[Task]) -> set[Task]:
+    """What is named of each queue's tasks alone."""
+    return set().union(*(named(session, point, task, some) for some in of_each_queue(session, offered)))
+
+
 @pytest.mark.parametrize("name", OPINIONATED)
-@given(
-    cluster=clusters(most_jobs=7, places=(*CROWDED, "pending")),
-    chosen=st.lists(st.integers(0, 20), min_size=1),
-)
+@given(cluster=full_clusters() | clusters(most_jobs=7, places=(*CROWDED, "pending")), data=st.data())
 def test_plugins_are_as_firm_about_victims_as_they_say(
-    name: str, cluster: RandomCluster, chosen: Sequence[int]
+    name: str, cluster: RandomCluster, data: st.DataObject
 ) -> None:
     session = cluster.session(alone(name))
     waiting = [task for task in session.tasks if task.status is Status.PENDING and task.job in session.jobs]
     if not waiting:
         return
-    task, resolve = waiting[0], session.plugins[0].resolve
+    task, resolve = data.draw(st.sampled_from(waiting)), session.plugins[0].resolve
     offered = {point: candidates(session, point, task) for point in ABOUT_VICTIMS}
-    before = {point: set(ask(session, task, offered[point])) for point, ask in ABOUT_VICTIMS.items()}
-    go_on(session, task, chosen)
-    for point, ask in ABOUT_VICTIMS.items():
-        now = set(ask(session, task, offered[point]))
+    before = {point: named_at_most(session, point, task, offered[point]) for point in ABOUT_VICTIMS}
+    wanted = wants(session, task)
+    like_it = [one for one in waiting if class_of(session, one) == class_of(session, task)]
+    go_on(session, task, data.draw(st.lists(st.integers(0, 20))))
+    for point, one in product(ABOUT_VICTIMS, like_it):
+        asks_less = any(map(operator.lt, wants(session, one), wanted))
+        if asks_less or any(other.job == one.job for other in offered[point]):
+            continue
+        now = named(session, point, one, offered[point])
         assert resolve is not Resolve.HARDENING or now <= before[point]
         assert resolve is Resolve.NONE or before[point] or not now
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,18 @@ def test_what_is_refused_firmly_is_asked_once_per_gang_and_node(action: str) -> 
     assert siege(action, gang=5, opinion=Unmoved).play()["a"] == "pending"
     nodes, asked_and_asked_whether_it_lasts = 2, 2
     assert Unmoved.questions == nodes * asked_and_asked_whether_it_lasts
+
+
+@pytest.mark.parametrize(("priority", "asked"), [(HIGH, 1), (HIGH + 1, 2)])
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_what_is_refused_firmly_is_not_asked_again_for_another_job_of_the_class(
+    action: str, priority: int, asked: int
+) -> None:
+    Unmoved.questions = 0
+    story = siege(action, gang=1, opinion=Unmoved)
+    other = job("z", tasks=1, cpu=1, priority=priority, queue="q1")
+    assert replace(story, jobs=[*story.jobs, other]).play()["z"] == "pending"
+    assert Unmoved.questions == 4 * asked
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])

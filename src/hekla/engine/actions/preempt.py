@@ -6,7 +6,7 @@ become real only where the job they are for will have all it needs.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -18,6 +18,7 @@ from hekla.conf import argument
 from hekla.engine.actions.eviction_plans import least_harmful, plan_on
 from hekla.engine.actions.one_domain import PlaceTask, make_room_anywhere, make_room_in_one_domain
 from hekla.engine.actions.victim_search import (
+    EVICTABLE,
     NEVER,
     VictimSearch,
     resolvable,
@@ -35,10 +36,8 @@ from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.domains import Domain
 from hekla.engine.model.job import Job
-from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 
-PREEMPTABLE_STATUSES = (Status.BOUND, Status.RUNNING)
 PASSED_OVER = "passes over jobs with a networkTopology; with topologyJobs: true it makes room for them"
 PREEMPTED_BY_SCHEDULER = ("DisruptionTarget", "True", "PreemptionByScheduler")
 
@@ -93,8 +92,11 @@ class Preempt(Action):
     def run(self, session: Session) -> None:
         eligible = [job for job in session.jobs_in_line() if session.is_eligible(job)]
         considered = [job for job in eligible if self._is_considered(session, job)]
+        jobs_of: dict[str, list[Job]] = defaultdict(list)
+        for job in session.all_jobs:
+            jobs_of[job.queue].append(job)
         for queue, waiting in starving_queues(session, considered):
-            preemption = Preemption(session, self.arguments, queue.name)
+            preemption = Preemption(session, self.arguments, queue.name, jobs_of[queue.name])
             jobs: list[Job] = []
             while waiting:
                 jobs.append(waiting.pop())
@@ -115,13 +117,13 @@ class Preempt(Action):
 class Preemption:
     """Making room inside one queue."""
 
-    def __init__(self, session: Session, arguments: PreemptArguments, queue: str) -> None:
+    def __init__(self, session: Session, arguments: PreemptArguments, queue: str, jobs: list[Job]) -> None:
         self.session = session
         self.arguments = arguments
         self._queue = queue
         self._finder = NodeFinder(session, arguments.error_cache)
         by_all = arguments.victim_mode == "intersectAll"
-        self._search = VictimSearch(session, PREEMPTABLE, self._is_candidate, by_all, Preempt.name)
+        self._search = VictimSearch(session, PREEMPTABLE, self._is_candidate, by_all, Preempt.name, jobs)
 
     def _is_candidate(self, task: Task) -> bool:
         job = self.session.jobs.get(task.job)
@@ -148,7 +150,7 @@ class Preemption:
     def inside(self, job: Job) -> None:
         """Let the job's own tasks make room for more important ones; the first failure ends it."""
         session = self.session
-        self._search.begin(is_of_same_job, remembers=False)
+        self._search.begin(is_of_same_job)
         tasks = tasks_in_order(session, ungated_tasks(job))
         with session.statement() as statement:
             while tasks and self.make_room(statement, tasks.popleft(), session.domains.top):
@@ -195,7 +197,7 @@ class Preemption:
 
 
 def is_movable(victim: Task) -> bool:
-    return victim.status in PREEMPTABLE_STATUSES and victim.is_preemptable
+    return victim.status in EVICTABLE and victim.is_preemptable
 
 
 def is_evictable(victim: Task, preemptor: Task) -> bool:

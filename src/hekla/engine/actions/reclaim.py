@@ -62,13 +62,23 @@ class Reclaim(Action):
     def run(self, session: Session) -> None:
         starving = starving_jobs(session, filter(session.is_eligible, session.jobs_in_line()))
         queues = queues_in_order(session, queues_with_work(session, starving))
+        by_all = self.arguments.victim_mode == "intersectAll"
+        search = VictimSearch(session, RECLAIMABLE, partial(self._is_candidate, session), by_all, self.name)
         while queues:
             queue = queues.pop()
             if queue.name not in starving or session.is_overused(queue):
                 continue
-            reclamation = Reclamation(session, self.arguments, queue)
+            reclamation = Reclamation(session, self.arguments, queue, search)
             while starving[queue.name]:
                 reclamation.reclaim_for(starving[queue.name].pop())
+
+    def _is_candidate(self, session: Session, task: Task) -> bool:
+        """Runs in a queue that lets its excess go, or, as configured, may have to give way in any."""
+        if task.status is not Status.RUNNING or not task.is_preemptable:
+            return False
+        job = session.jobs.get(task.job)
+        takes_own = self.arguments.takes_from_own_queue
+        return job is not None and (takes_own or session.queues[job.queue].is_reclaimable)
 
 
 def queues_with_work(session: Session, starving: Collection[str]) -> list[QueueInfo]:
@@ -88,29 +98,20 @@ def queues_with_work(session: Session, starving: Collection[str]) -> list[QueueI
 class Reclamation:
     """Taking room back for one queue."""
 
-    def __init__(self, session: Session, arguments: ReclaimArguments, queue: QueueInfo) -> None:
+    def __init__(
+        self, session: Session, arguments: ReclaimArguments, queue: QueueInfo, search: VictimSearch
+    ) -> None:
         self.session = session
         self.arguments = arguments
         self.queue = queue
-        self._jobs = session.jobs
-        takes_own, queues = arguments.takes_from_own_queue, session.queues.values()
-        self._reclaimable = {
-            one.name for one in queues if (takes_own if one is queue else one.is_reclaimable)
-        }
-        by_all = arguments.victim_mode == "intersectAll"
-        self._search = VictimSearch(session, RECLAIMABLE, self._is_candidate, by_all, Reclaim.name)
-
-    def _is_candidate(self, task: Task) -> bool:
-        """Runs in a queue that lets its excess go."""
-        if task.status is not Status.RUNNING or not task.is_preemptable:
-            return False
-        job = self._jobs.get(task.job)
-        return job is not None and job.queue in self._reclaimable
+        self._search = search
 
     def _may_evict(self, task: Task, victim: Task) -> bool:
-        """Inside the queue only tasks of less important jobs give way."""
+        """Other queues give back what they agree to; inside the queue less important jobs may give way."""
         own, other = self.session.jobs[task.job], self.session.jobs[victim.job]
-        return other.queue != own.queue or other.priority < own.priority
+        if other.queue != own.queue:
+            return self.session.queues[other.queue].is_reclaimable
+        return self.arguments.takes_from_own_queue and other.priority < own.priority
 
     def reclaim_for(self, job: Job) -> None:
         """Take back room for the whole gang, or for none of it."""
@@ -134,11 +135,7 @@ class Reclamation:
 
         Otherwise reclaim leaves such room to allocate.
         """
-        # Inside a queue, what one job gains may put other jobs in excess: no node stays futile.
-        remembers = not self.arguments.takes_from_own_queue
-        self._search.begin(
-            self._may_evict, remembers=remembers, only_evicts=not proves_fit, proves_fit=proves_fit
-        )
+        self._search.begin(self._may_evict, only_evicts=not proves_fit, proves_fit=proves_fit)
         return partial(self.take_back, room_first=proves_fit)
 
     def take_back(self, statement: Statement, task: Task, domain: Domain, *, room_first: bool) -> bool:

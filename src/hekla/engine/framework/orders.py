@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cmp_to_key, partial
+from operator import attrgetter
 from typing import Any
 
 from hekla.engine.framework import points
@@ -148,11 +149,8 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> OrderedTasks:
 
 
 def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
-    keys = session.answers_to(points.TASK_ORDER)
-    if len(keys) == 1:
-        (first,) = keys
-        return deque(sorted(tasks, key=lambda t: (first(t), t.index or 0, t.created, t.uid)))
-    return deque(sorted(tasks, key=lambda t: (*[key(t) for key in keys], t.index or 0, t.created, t.uid)))
+    order_of = session.dispatch[points.TASK_ORDER]
+    return deque(sorted(tasks, key=lambda t: (order_of(t), t.index or 0, t.created, t.uid)))
 
 
 def least_important_first(
@@ -166,22 +164,26 @@ def least_important_first(
     """
     if len(candidates) < 2:
         return candidates
-    jobs = session.jobs
-    queues = {job.queue for task in candidates if (job := jobs.get(task.job)) is not None}
+    jobs, order_of = session.jobs, session.dispatch[points.TASK_ORDER]
+    owners = {task.job for task in candidates}
+    if len(owners) == 1:
+        return sorted(candidates, key=order_of, reverse=True)
+    queues = {job.queue for uid in owners if (job := jobs.get(uid)) is not None}
     rank_of_queue = _rank_of_victim_queues(session, queues, beneficiary)
 
-    def importance(task: Task) -> tuple[Any, ...]:
-        job, order = jobs.get(task.job), session.ask(points.TASK_ORDER, task)
+    def importance(uid: str) -> tuple[Any, ...]:
+        job = jobs.get(uid)
         if job is None:
-            return True, 0, (), order
-        return False, rank_of_queue[job.queue], (*session.job_order(job), job.created), order
+            return True, 0, ()
+        return False, rank_of_queue[job.queue], (*session.job_order(job), job.created)
 
+    of_job = {uid: importance(uid) for uid in owners}
     # What goes first in an order has the smallest key, and matters most.
-    return sorted(candidates, key=importance, reverse=True)
+    return sorted(candidates, key=lambda task: (of_job[task.job], order_of(task)), reverse=True)
 
 
 def by_name(tasks: Iterable[Task]) -> list[Task]:
-    return sorted(tasks, key=lambda task: task.key)
+    return sorted(tasks, key=attrgetter("key"))
 
 
 def _rank_of_victim_queues(

@@ -35,12 +35,14 @@ class EvictionContext:
 
 
 class Resolve(Enum):
-    """How what a plugin says of victims may change while room is made for one job.
+    """What a plugin promises to say of a node's tasks to other preemptors of a class, during one action.
 
-    Meanwhile that job only gains, and all others only lose; candidates are offered in the same order.
+    A class is tasks of one queue that ask for the same resources, as much or more, with the same priority and
+    that of their jobs. Meanwhile the jobs of a node's tasks only lose, in reclaim their queues too; tasks of
+    one queue are offered in the same order, and those of other queues are no reason to name more.
     """
 
-    NONE = "it may name anybody at any time"
+    NONE = "nothing: what it says may depend on anything"
     FIRM = "where it has named no task, it goes on naming none"
     HARDENING = "it names fewer and fewer: no task that it has not named before"
 
@@ -79,7 +81,7 @@ class Plugin:
     """Whether in this session it may object to a placement, although it can hear of many at once."""
 
     resolve: Resolve = Resolve.NONE
-    """How firm it is about victims; what it refuses firmly is not asked for again."""
+    """How firm it is about victims; what it refuses firmly to one task is not asked again for its class."""
 
     def __init__(self, arguments: Any, session: Session, *, hierarchical: bool = False) -> None:
         self.arguments = arguments
@@ -121,6 +123,10 @@ class Plugin:
     def distinguishes(self, task: Task) -> Hashable:  # noqa: ARG002 - plugins override it
         """What else of a task its answers depend on, besides its pod's spec and namespace."""
         return None
+
+    def preemptor_rank(self, task: Task) -> float:  # noqa: ARG002 - plugins override it
+        """What else of a preemptor its promise depends on: the promise is for those of no lower rank."""
+        return 0.0
 
     # For people: numbers of its accounts as the cycle left them
 

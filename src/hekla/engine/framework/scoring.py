@@ -100,6 +100,12 @@ class Scoring:
         """Nodes that may be used and that no filter refuses, whatever their room; a mask of its own."""
         return self._in_shard(self.class_of(task).open_to(task).copy())
 
+    def is_open(self, task: Task, row: int) -> bool:
+        """The same for one node."""
+        shard = self._session.hard_shard
+        is_usable = shard is None or bool(shard[row])
+        return is_usable and self._class_as_it_was(task).is_open_to(task, row)
+
     def allowed_by_plugins(self, task: Task) -> Mask:
         """The same, whether or not the nodes are this scheduler's."""
         return self.class_of(task).open_to(task).copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, compress, groupby
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -358,23 +358,17 @@ class Session:
         return victims_of_all(self.dispatch.answers_by_tier(point))(task, candidates)
 
     def most_victims(self, point: VictimPoint, task: Task, candidates: list[Task]) -> list[list[Task]]:
-        """What each tier could come to agree on at most, for tasks like this one of the same job.
+        """What each tier could come to agree on at most, for tasks of this one's class.
 
         A tier in which one plugin firmly names no task agrees on none, and no tier agrees on more than
-        its last plugin names.
+        its last plugin names. Queues may change places: what is said of each is asked for alone.
         """
-        most: list[list[Task]] = []
-        for tier in self.dispatch.tiers(point):
-            last: list[Task] | None = None
-            for handler in tier:
-                resolve = handler.plugin.resolve
-                named = candidates if resolve is Resolve.NONE else handler.answer(task, candidates)
-                if not named:
-                    break
-                last = named if resolve is Resolve.HARDENING else candidates
-            else:
-                most += [] if last is None else [last]
-        return most
+        queues = [self.jobs[one.job].queue for one in candidates]
+        by_queue = [list(compress(candidates, map(name.__eq__, queues))) for name in dict.fromkeys(queues)]
+        named = [
+            [most_named(handler, task, by_queue) for handler in tier] for tier in self.dispatch.tiers(point)
+        ]
+        return [of_tier[-1] for of_tier in named if of_tier and all(of_tier)]
 
     def tasks_to_move(self, running: list[Task]) -> list[tuple[Task, str]]:
         """The tasks that plugins would rather see elsewhere, each with the names of those plugins."""
@@ -591,3 +585,15 @@ class Session:
             tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
             tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
         )
+
+
+def most_named(handler: Handler, task: Task, by_queue: Sequence[list[Task]]) -> list[Task]:
+    """The candidates that the plugin could come to let go: all where it promises nothing, or abstains."""
+    every, resolve = [*chain.from_iterable(by_queue)], handler.plugin.resolve
+    if resolve is Resolve.NONE:
+        return every
+    said = [handler.answer(task, some) for some in by_queue]
+    if None in said:
+        return every
+    named = [*chain.from_iterable(said)]
+    return every if named and resolve is Resolve.FIRM else named

@@ -99,17 +99,28 @@ class TaskClass:
         task, answers, nodes = self._task, self._answers, self._session.nodes
         fits_now = has_room(states.idle, task)
         fits_later = has_room(states.future, task) if nodes.has_promises else fits_now
-        if self._allowed is None:
-            is_open = np.ones(len(fits_now), dtype=np.bool_)
-        else:
-            is_open = self._allowed[states.rows].copy()
-        for ask in answers.row_filters:
-            for refusal in ask(task, states) or ():
-                is_open &= ~refusal.nodes
+        is_open = self._open_in(states)
         order, batch = (_at(static, states.rows) for static in self._static)
         order = order + total([score(task, states) for score in answers.order.by_row])
         batch = batch + total([score(task, states) for score in answers.batch.by_row])
         return Evaluation(fits_now, fits_later, is_open, order, batch)
+
+    def _open_in(self, states: NodeStates) -> Mask:
+        """Nodes in these states that no lasting filter refuses."""
+        if self._allowed is None:
+            is_open = np.ones(len(states.pod_count), dtype=np.bool_)
+        else:
+            is_open = self._allowed[states.rows].copy()
+        for ask in self._answers.row_filters:
+            for refusal in ask(self._task, states) or ():
+                is_open &= ~refusal.nodes
+        return is_open
+
+    def is_open_to(self, task: Task, row: int) -> bool:
+        """Whether no filter refuses that node just now; scores are not worked out for that."""
+        states = NodeStates(self._session.nodes, self._session.pods, np.array([row]))
+        refused = (refusal for ask in self._answers.filters_anew for refusal in ask(task) or ())
+        return bool(self._open_in(states)[0]) and not any(refusal.nodes[row] for refusal in refused)
 
     def open_to(self, task: Task) -> Mask:
         """Nodes that no filter refuses just now, whatever their room; do not change the mask."""

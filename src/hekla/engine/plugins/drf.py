@@ -94,12 +94,16 @@ class Drf(Plugin):
         assert self.tree is not None
         return self.tree.compare(left.name, right.name)
 
+    def preemptor_rank(self, task: Task) -> float:
+        """The share that its job would have; there is less to take for a larger one."""
+        return self.share_of(self.held[task.job] + task.vector)
+
     @answers(PREEMPTABLE)
     def richer_jobs(self, preemptor: Task, candidates: Sequence[Task]) -> list[Task]:
         """Tasks of jobs that stay at least as rich as the preemptor's would become."""
         if preemptor.job not in self.session.jobs:
             return []
-        mine = self.share_of(self.held[preemptor.job] + preemptor.vector)
+        mine = self.preemptor_rank(preemptor)
         left: dict[str, list[int]] = {}
         victims: list[Task] = []
         for task in candidates:
