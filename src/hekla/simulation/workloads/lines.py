@@ -122,7 +122,8 @@ def check_keys(trace: Trace[Submission], reading: Reading[Submission], waits: Ma
         if hash(key) in twice:
             seen.add(key)
     missing = {wait.after for wait in waits.values()}
-    missing.difference_update(job.key for job in reading.jobs(Account()) if waits)
+    if missing:
+        missing.difference_update(job.key for job in reading.jobs(Account()))
     for wait in waits.values():
         if wait.after in missing:
             raise trace.source.wrong(wait.line, f'after: no job "{wait.after}"')
