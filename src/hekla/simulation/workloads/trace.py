@@ -134,13 +134,13 @@ class Places:
         times = np.frombuffer(self.times)
         if not self._groups:
             return np.argsort(times, kind="stable")
-        _, group = np.unique(np.frombuffer(self._groups, np.int64), return_inverse=True)
-        numbers = np.arange(len(times))
-        first_time = np.full(len(numbers), np.inf)
-        np.minimum.at(first_time, group, times)
-        first_number = np.full(len(numbers), len(numbers))
-        np.minimum.at(first_number, group, numbers)
-        return np.lexsort((numbers, first_number[group], first_time[group]))
+        groups = np.frombuffer(self._groups, np.int64)
+        rows = np.argsort(groups, kind="stable")
+        begins = np.flatnonzero(np.append(True, np.diff(groups[rows])))
+        first_times = np.minimum.reduceat(times[rows], begins)
+        rank = np.empty(len(begins), np.int32)
+        rank[np.lexsort((rows[begins], first_times))] = np.arange(len(begins), dtype=np.int32)
+        return rows[np.argsort(np.repeat(rank, np.diff(begins, append=len(rows))), kind="stable")]
 
     def pieces(self, source: Source) -> Iterator[Piece]:
         with source.open() as file:
