@@ -47,6 +47,7 @@ Attempt = Callable[[], Run]
 
 def measure(workload: Workload, conf: Conf, repeat: int | None = None) -> Figures:
     """The best run of so many; else of as many as the workload says, and more where they are short."""
+    gc.unfreeze()
     attempt = MEASURES[workload.measure](workload, conf)
     runs: list[Run] = []
     calibrations: list[float] = []
@@ -137,6 +138,8 @@ class LiveCluster:
         self._memory: dict[str, float] = {}
         for _ in range(WARM_UP_CYCLES):
             self.cycle()
+        # Going through all this before every cycle, the collector would empty the processor's caches.
+        gc.freeze()
         by_node = {pod.spec.node_name: pod for pod in self._cluster.all_of(Pod) if pod.spec.node_name}
         self._running = list(by_node.values())
 

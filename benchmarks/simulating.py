@@ -190,7 +190,8 @@ def rows_of(load: Load, found: Mapping[str, Figures], share: float) -> Iterator[
     seconds = load.seconds and Limits(load.seconds.must * share, load.seconds.aim * share)
     yield (load.name, *counts, *judged(one.scaled, seconds, TOO_SLOW))
     if load.times is not None:
-        times = one.scaled / found[load.beside].scaled
+        # Both were measured in the same hour: calibrations would only add their own noise.
+        times = one.seconds / found[load.beside].seconds
         yield (f"  over {load.beside}", *NO_COUNTS, *judged(times, load.times, TOO_SLOW))
     yield ("  its memory, MB", *NO_COUNTS, *judged(one.megabytes, load.megabytes, TOO_BIG))
     if one.event_loop is not None:
