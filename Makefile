@@ -52,14 +52,14 @@ bench-quick: $(READY) ## Measure the important ones (less than a minute)
 bench-serve: $(READY) ## Measure hekla serve against a real API server, from start to last bind
 	$(BIN)/python benchmarks/serving.py
 
-bench-simulate: $(READY) ## Measure how long months of simulated work take
+bench-simulate: $(READY) ## Measure simulated traces, backlogs and months (some minutes)
 	$(BIN)/python benchmarks/simulating.py
 
 BASE ?= main
 bench-compare: $(READY) ## Compare the checkout with a commit: make bench-compare BASE=main
 	$(BIN)/python benchmarks/run.py --compare-commits $(BASE) .
 
-bench-growth: $(READY) ## Measure how time grows with nodes and pods, and draw it
+bench-growth: $(READY) ## Measure how time grows with nodes, pods and gangs that wait, and draw it
 	$(BIN)/python benchmarks/growth.py
 
 bench-page: $(READY) ## Measure everything and write docs/performance.md anew

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from random import Random  # noqa: TID251 - seeded: the same cluster every time
 from typing import Any
@@ -28,6 +28,8 @@ KINDS_OF_NODES = [(32, "128Gi", 0), USUAL_NODE, (96, "512Gi", 8), (128, "1024Gi"
 SMALL = {"cpu": "2", "memory": "4Gi"}
 LARGE = {"cpu": "8", "memory": "32Gi"}
 TRAINING = {"cpu": "16", "memory": "32Gi", "gpu": "4"}
+WAITING_SHAPES = [{"cpu": f"{9_000 + 10 * at}m", "memory": f"{8_192 + 16 * at}Mi"} for at in range(500)]
+"""More cores than a pod of a full node gives back."""
 LOW, HIGH = 1, 1000
 
 Shape = Callable[[int, int, int], list[Manifest]]
@@ -49,12 +51,34 @@ def mixed(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
 
 def preempt(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
     """A cluster full of unimportant work in one queue, and important gangs in the same queue."""
-    return _full(nodes, jobs, tasks, newcomers="q0")
+    return _full(nodes, jobs, tasks, newcomers=["q0"])
 
 
 def reclaim(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
     """A cluster full of one queue's work, and gangs of another queue that has nothing."""
-    return _full(nodes, jobs, tasks, newcomers="q3")
+    return _full(nodes, jobs, tasks, newcomers=["q3"])
+
+
+def reclaim_storm(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
+    """A cluster full of one queue's work, and as many other queues as gangs, each with one of them."""
+    names = [f"r{number}" for number in range(jobs)]
+    return [*(queue(name, reclaimable=True) for name in names), *_full(nodes, jobs, tasks, newcomers=names)]
+
+
+def shapes(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
+    """Equal nodes; every job asks for something that no other job asks for."""
+    dice = Random(1)
+    work = [manifest for number in range(jobs) for manifest in _job_of_its_own(number, tasks, dice)]
+    return [*usual_nodes(nodes), *queues(), *work]
+
+
+def waiting(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
+    """A full cluster, and gangs in four queues that wait; none of their pods fits where one pod has ended."""
+    work: list[Manifest] = []
+    for number in range(jobs):
+        shape = WAITING_SHAPES[number % len(WAITING_SHAPES)]
+        work += _gang(f"job{number}", LATER + number, tasks, phase="Pending", **shape)
+    return [*_full(nodes, 0, 0, newcomers=[]), *work]
 
 
 def topology(nodes: int, jobs: int, tasks: int) -> list[Manifest]:
@@ -140,7 +164,15 @@ def _mixed_job(number: int, most_tasks: int, dice: Random) -> Iterator[Manifest]
     )
 
 
-def _full(nodes: int, jobs: int, tasks: int, *, newcomers: str) -> list[Manifest]:
+def _job_of_its_own(number: int, tasks: int, dice: Random) -> Iterator[Manifest]:
+    asked = {"cpu": f"{dice.randint(500, 8000)}m", "memory": f"{dice.randint(512, 32 * 1024)}Mi"}
+    if dice.random() < 0.5:
+        asked["gpu"] = str(dice.choice([1, 2, 4, 8]))
+    return _gang(f"job{number}", number, tasks, phase="Pending", **asked)
+
+
+def _full(nodes: int, jobs: int, tasks: int, *, newcomers: Sequence[str]) -> list[Manifest]:
+    """Every node is full of low work of the first queue; high gangs are in these queues in turn."""
     objects: list[Manifest] = [*usual_nodes(nodes), *queues()]
     objects += [priority_class(f"priority-{value}", value) for value in (HIGH, LOW)]
     for number in range(nodes):
@@ -148,7 +180,8 @@ def _full(nodes: int, jobs: int, tasks: int, *, newcomers: str) -> list[Manifest
         here = {name_of_node(number): PODS_PER_FULL_NODE}
         objects += _gang(f"low{number}", number, PODS_PER_FULL_NODE, running=here, **low)
     for number in range(jobs):
-        high = {"priority": HIGH, "pod_priority": HIGH, "queue": newcomers, **LARGE}
+        asking = newcomers[number % len(newcomers)]
+        high = {"priority": HIGH, "pod_priority": HIGH, "queue": asking, **LARGE}
         objects += _gang(f"high{number}", LATER + number, tasks, **high)
     return objects
 
@@ -167,6 +200,9 @@ SHAPES: dict[str, Shape] = {
     "mixed": mixed,
     "preempt": preempt,
     "reclaim": reclaim,
+    "reclaim storm": reclaim_storm,
     "running": running,
+    "shapes": shapes,
     "topology": topology,
+    "waiting": waiting,
 }

@@ -1,4 +1,4 @@
-"""How the time of a cycle grows: with nodes, with pods to place, and with pods that run already.
+"""How the time of a cycle grows: with nodes, pods to place, pods that run, and gangs that wait.
 
 python benchmarks/growth.py [CURVE ...]    measures, fits a line on log-log axes, draws docs/performance/*.svg
 """
@@ -20,7 +20,9 @@ from workloads import Workload, listed
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "performance"
 GANG = 100
+WAITING_GANG = 8
 NODES = 5_000
+FULL_NODES = 1_000
 REPEAT = 3
 """Runs of each point at least; short ones are repeated more often."""
 
@@ -89,6 +91,16 @@ def plans() -> list[Plan]:
             Curve("idle", "A whole cycle with nothing to do, on 5,000 nodes", "pods", "running pods", []),
             {pods: idle(NODES, pods) for pods in (1_000, 3_000, 10_000, 30_000, 100_000)},
         ),
+        Plan(
+            Curve(
+                "backlog",
+                "A whole cycle in which nothing has changed, on 1,000 full nodes",
+                "gangs",
+                "gangs that wait",
+                [],
+            ),
+            {gangs: waiting(FULL_NODES, gangs) for gangs in (500, 1_000, 2_000, 4_000, 8_000, 16_000)},
+        ),
     ]
 
 
@@ -100,9 +112,14 @@ def idle(nodes: int, pods: int) -> Workload:
     return workload("running", nodes, pods, "idle")
 
 
-def workload(shape: str, nodes: int, pods: int, kind: str) -> Workload:
+def waiting(nodes: int, jobs: int) -> Workload:
+    one = workload("waiting", nodes, jobs * WAITING_GANG, "idle", gang=WAITING_GANG)
+    return msgspec.structs.replace(one, conf="all admitted")
+
+
+def workload(shape: str, nodes: int, pods: int, kind: str, gang: int = GANG) -> Workload:
     fields = {"name": f"{kind}: {nodes:,} nodes, {pods:,} pods", "shape": shape, "measure": kind}
-    size = {"nodes": nodes, "jobs": pods // GANG, "tasks": GANG}
+    size = {"nodes": nodes, "jobs": pods // gang, "tasks": gang}
     return msgspec.convert({**fields, **size, "repeat": REPEAT, "must": 0.0, "aim": 0.0}, Workload)
 
 
@@ -135,7 +152,9 @@ def kept(folder: Path = FOLDER) -> list[Curve]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("curves", nargs="*", metavar="CURVE", help="nodes, pods or idle; all of them")
+    parser.add_argument(
+        "curves", nargs="*", metavar="CURVE", help="nodes, pods, idle or backlog; all of them"
+    )
     chosen = parser.parse_args().curves
     curves = [measured(plan) for plan in plans() if not chosen or plan.curve.name in chosen]
     keep(curves, FOLDER)

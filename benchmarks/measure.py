@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Any, cast
 
 import msgspec
+from msgspec import structs
 
 import hekla
 from clusters import waiting_gangs
@@ -24,7 +25,7 @@ from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.objects import Manifest
+from hekla.objects import Manifest, Pod
 from hekla.scheduler.cycle import CycleReport, run_cycle
 from machine import REFERENCE, calibrate, slowness
 from workloads import Workload
@@ -46,6 +47,7 @@ Attempt = Callable[[], Run]
 
 def measure(workload: Workload, conf: Conf, repeat: int | None = None) -> Figures:
     """The best run of so many; else of as many as the workload says, and more where they are short."""
+    gc.unfreeze()
     attempt = MEASURES[workload.measure](workload, conf)
     runs: list[Run] = []
     calibrations: list[float] = []
@@ -75,20 +77,25 @@ def _are_short(runs: list[Run]) -> bool:
 
 
 def actions_alone(workload: Workload, conf: Conf) -> Attempt:
-    """What the actions take on a snapshot; taking it is not measured."""
+    """What the actions take on a snapshot; taking it is not measured.
+
+    Where memory is limited, it is that of a process which does nothing else.
+    """
     objects = workload.objects()
+    gigabytes = in_its_own_process(workload).gigabytes if workload.gigabytes else None
 
     def attempt() -> Run:
         snapshot = take_snapshot(objects)
         gc.collect()
         report = run_cycle(snapshot, conf, now=NOON)
-        return run_of(report, report.times, sum(report.times[name] for name in set(conf.actions)))
+        run = run_of(report, report.times, sum(report.times[name] for name in set(conf.actions)))
+        return structs.replace(run, gigabytes=gigabytes)
 
     return attempt
 
 
 def idle_cycle(workload: Workload, conf: Conf) -> Attempt:
-    """A whole cycle on a live cluster where everything runs and nothing waits."""
+    """A whole cycle on a live cluster where nothing has changed since the last one."""
     live = LiveCluster(workload, conf)
     return live.cycle
 
@@ -99,6 +106,19 @@ def cycle_with_arrivals(workload: Workload, conf: Conf) -> Attempt:
 
     def attempt() -> Run:
         live.submit_newcomers()
+        run = live.cycle()
+        live.cycle()
+        return run
+
+    return attempt
+
+
+def cycle_after_an_end(workload: Workload, conf: Conf) -> Attempt:
+    """A whole cycle on such a cluster when a single pod has just ended."""
+    live = LiveCluster(workload, conf)
+
+    def attempt() -> Run:
+        live.end_a_pod()
         run = live.cycle()
         live.cycle()
         return run
@@ -118,11 +138,20 @@ class LiveCluster:
         self._memory: dict[str, float] = {}
         for _ in range(WARM_UP_CYCLES):
             self.cycle()
+        # Going through all this before every cycle, the collector would empty the processor's caches.
+        gc.freeze()
+        by_node = {pod.spec.node_name: pod for pod in self._cluster.all_of(Pod) if pod.spec.node_name}
+        self._running = list(by_node.values())
 
     def submit_newcomers(self) -> None:
         jobs, tasks = self._newcomers.jobs, self._newcomers.tasks
         self._cluster.submit(waiting_gangs(jobs, tasks, first=self._arrived))
         self._arrived += jobs
+
+    def end_a_pod(self) -> None:
+        """One of those that have run for longest, each time on another node."""
+        pod = self._running.pop()
+        self._cluster.replace(structs.replace(pod, status=structs.replace(pod.status, phase="Succeeded")))
 
     def cycle(self) -> Run:
         """From the snapshot to the close of the session; carrying out what it decides is not measured."""
@@ -153,18 +182,19 @@ def run_of(report: CycleReport, times: dict[str, float], seconds: float) -> Run:
 
 def cold_start(workload: Workload, conf: Conf) -> Attempt:  # noqa: ARG001 - the other process reads it
     """The first cycle of a new process: what it takes, and how much memory the process ever had."""
+    return lambda: in_its_own_process(workload)
+
+
+def in_its_own_process(workload: Workload) -> Run:
     command = [sys.executable, str(Path(__file__).parent / "cold_start.py")]
-
-    def attempt() -> Run:
-        told = subprocess.run(command, input=msgspec.json.encode(workload), capture_output=True, check=True)
-        return msgspec.json.decode(told.stdout, type=Run)
-
-    return attempt
+    told = subprocess.run(command, input=msgspec.json.encode(workload), capture_output=True, check=True)
+    return msgspec.json.decode(told.stdout, type=Run)
 
 
 MEASURES: dict[str, Callable[[Workload, Conf], Attempt]] = {
     "actions": actions_alone,
     "idle": idle_cycle,
     "arrivals": cycle_with_arrivals,
+    "one end": cycle_after_an_end,
     "cold start": cold_start,
 }

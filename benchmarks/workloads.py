@@ -40,7 +40,7 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     tasks: int
     must: float
     aim: float
-    measure: Literal["actions", "idle", "arrivals", "cold start"] = "actions"
+    measure: Literal["actions", "idle", "arrivals", "one end", "cold start"] = "actions"
     conf: str = "default"
     newcomers: Newcomers = Newcomers(0, 0)
     gigabytes: Limits | None = None

@@ -57,13 +57,20 @@ def test_every_workload_can_be_measured_and_decides_something(workload: Workload
     found = measure(tiny(workload), LISTING.conf_of(workload), repeat=1)
     assert found.best.seconds > 0
     assert {"open", "allocate", "close"} <= set(found.best.times)
-    assert (found.best.decided > 0) == (workload.measure != "idle")
+    assert (found.best.decided > 0) == (workload.measure not in {"idle", "one end"})
+    assert (found.best.gigabytes is not None) == (workload.gigabytes is not None)
     assert found.scaled == pytest.approx(found.best.seconds)
 
 
 def test_newcomers_all_find_a_place_in_the_cycle_that_is_measured() -> None:
     arrivals = next(workload for workload in LISTING.workloads if workload.measure == "arrivals")
     assert measure(tiny(arrivals), LISTING.conf_of(arrivals), repeat=2).best.decided == 6
+
+
+def test_the_room_of_one_pod_serves_no_gang_that_waits() -> None:
+    waiting = next(workload for workload in LISTING.workloads if workload.measure == "one end")
+    found = measure(tiny(waiting), LISTING.conf_of(waiting), repeat=3)
+    assert (found.best.pods, found.best.decided) == (32 * 8 + 4 * 4, 0)
 
 
 def test_a_cold_start_tells_its_peak_of_memory() -> None:
@@ -80,7 +87,7 @@ def test_the_same_numbers_give_the_same_cluster() -> None:
 
 
 def test_names_choose_workloads() -> None:
-    assert {one.shape for one in LISTING.chosen(["gang", "reclaim"])} == {"gang", "reclaim"}
+    assert {one.shape for one in LISTING.chosen(["gang", "mixed"])} == {"gang", "mixed"}
     assert all(one.quick for one in LISTING.chosen([], only_quick=True))
     assert LISTING.chosen([]) == LISTING.workloads
 

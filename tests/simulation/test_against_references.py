@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import event_loop
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Happening
 from hekla.cluster.embedded import Options as EmbeddedOptions
@@ -22,6 +23,7 @@ from hekla.simulation.run import Run, State
 from hekla.simulation.workloads import Submission
 from properties.effort import examples
 from simulation.plays import PLAIN, conf_of, job, node, play
+from workloads import listed
 
 BUSY = """
 actions: "enqueue, allocate, preempt, reclaim, backfill"
@@ -44,24 +46,6 @@ CPUS = 4
 # A node, a queue, and the job that comes first
 
 
-def first_come_first_served(jobs: Sequence[Submission]) -> dict[str, tuple[float, float]]:
-    """Each second, in order of arrival, every job that fits on the one node starts."""
-    waiting = list(jobs)
-    running: list[tuple[float, int]] = []
-    times: dict[str, tuple[float, float]] = {}
-    now = 0.0
-    while waiting:
-        running = [(end, cpus) for end, cpus in running if end > now]
-        for one in [each for each in waiting if each.submitted <= now]:
-            cpus = one.pods * int(one.roles[0].template.spec.containers[0].resources.requests["cpu"])
-            if sum(held for _, held in running) + cpus <= CPUS:
-                running.append((now + one.run_seconds, cpus))
-                times[one.key] = (now, now + one.run_seconds)
-                waiting.remove(one)
-        now += 1
-    return times
-
-
 arrivals = st.lists(
     st.tuples(
         st.floats(0, 20).map(lambda t: round(t, 1)),
@@ -82,8 +66,45 @@ def test_on_one_node_the_first_job_that_fits_starts(rows):
         for i, (at, lasts, pods, cpu) in enumerate(sorted(rows))
     ]
     run = play(jobs, [node("n1", cpu=CPUS)], conf=PLAIN)
-    spans = zip(run.jobs.started.tolist(), run.jobs.finished.tolist(), strict=True)
-    assert dict(zip(run.jobs.names, spans, strict=True)) == first_come_first_served(jobs)
+    assert started(run) == event_loop.starts(jobs, CPUS)
+    finished = zip(run.jobs.names, run.jobs.finished.tolist(), strict=True)
+    assert dict(finished) == {one.key: started(run)[one.key] + one.run_seconds for one in jobs}
+
+
+gangs = st.lists(
+    st.tuples(
+        st.floats(0, 40).map(lambda t: round(t, 1)),
+        st.floats(0, 20).map(lambda t: round(t, 1)),
+        st.integers(1, 7),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@examples(0.8)
+@given(gangs, st.integers(3, 6))
+def test_with_gangs_alone_every_job_starts_when_a_plain_event_loop_starts_it(rows, nodes):
+    """Nodes hold one pod each, so that no choice matters; some gangs are larger than all of them."""
+    jobs = [job(f"j{i:02}", at, lasts, pods=pods) for i, (at, lasts, pods) in enumerate(sorted(rows))]
+    cluster = [node(f"n{i}", cpu=1) for i in range(nodes)]
+    run = play(jobs, cluster, conf=listed().confs["gangs alone"])
+    assert started(run) == event_loop.starts(jobs, nodes)
+
+
+def test_by_default_a_job_that_has_just_been_bound_leaves_less_to_be_admitted():
+    """It is in use and still waits to be seen running, so that the next job is admitted a second later."""
+    jobs = [job("first", 1, 10), job("second", 2, 10, pods=2)]
+    cluster = [node(f"n{i}", cpu=1) for i in range(3)]
+    alone = play(jobs, cluster, conf=listed().confs["gangs alone"])
+    assert started(alone) == {"default/first": 1, "default/second": 2}
+    assert started(play(jobs, cluster)) == {"default/first": 1, "default/second": 3}
+
+
+def started(run: Run) -> dict[str, float]:
+    """By job when it started, if it ever did."""
+    both = zip(run.jobs.names, run.jobs.started.tolist(), strict=True)
+    return {name: at for name, at in both if not math.isnan(at)}
 
 
 def test_one_server_with_equal_jobs_has_a_closed_form():

@@ -19,7 +19,6 @@ from hekla.objects.quantity import write_duration
 from hekla.simulation.workloads import Settings, Workload, nodes_of
 from hekla.simulation.workloads import generate as generated
 from hekla.simulation.workloads.summary import WorkloadSummary
-from hekla.simulation.workloads.write import WRITERS
 from hekla.text import counted, table
 
 FORMS = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl", ".swf": "swf"}
@@ -105,6 +104,7 @@ def convert(file: Path, out: Path | None, to: str | None, **given: Any) -> None:
 
 def write(made: Workload, out: Path | None, to: str | None) -> None:
     """Write the workload; what was left out or changed is told on standard error."""
+    from hekla.simulation.workloads.write import WRITERS  # noqa: PLC0415 - slow to import, and `show` does without
 
     form = to or form_of(out)
     with opened(out) as file:

@@ -51,7 +51,7 @@ LONGEST = 36_525 * DAY
 """A hundred years: more is a mistaken unit, and no date would hold it."""
 
 
-@lru_cache(maxsize=65536, typed=True)
+@lru_cache(maxsize=4096, typed=True)
 def exact(amount: Amount) -> Decimal:
     """The quantity as a number with at most nine decimals; raises InputError where it is none."""
     if isinstance(amount, int) and abs(amount) > LARGEST:

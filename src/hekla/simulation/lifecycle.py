@@ -78,8 +78,12 @@ class PodLifecycle:
 
     @property
     def _is_looked_at_again(self) -> bool:
-        """Whether what a cycle has decided may let the next one decide more, though nothing else happens."""
-        return not self._live.attention.rules.for_room
+        """Whether what a cycle has decided may let the next one decide more, though nothing else happens.
+
+        A job that is found running no longer counts as waiting, which leaves more to be admitted.
+        """
+        attention = self._live.attention
+        return not attention.rules.for_room or len(attention.to_admit) > 0
 
     @property
     def _reserves_too_much(self) -> bool:

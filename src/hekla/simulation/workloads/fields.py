@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -67,7 +67,8 @@ class Spot:
     line: int = 0
 
     def under(self, *steps: str | int) -> Spot:
-        return replace(self, path=(*self.path, *steps))
+        # Called several times per job of a trace, which is no place for dataclasses.replace.
+        return Spot(self.source, (*self.path, *steps), self.document, self.line)
 
     def wrong(self, message: str) -> InputError:
         """The error to raise about what stands here."""

@@ -64,7 +64,7 @@ def read_lines(source: Source, options: ReadingOptions) -> Content:
         objects=content.objects,
         faults=content.faults,
         hazards=content.hazards,
-        count=len(reading.survey.keys),
+        count=reading.survey.jobs,
         has_dependencies=bool(waits),
     )
 
@@ -114,16 +114,18 @@ def decoded(piece: Piece, source: Source) -> object:
 
 def check_keys(trace: Trace[Submission], reading: Reading[Submission], waits: Mapping[str, Wait]) -> None:
     """No two jobs have one name, those that other jobs wait for exist, and none waits for itself."""
-    twice, seen = reading.survey.keys_seen_twice(), set[str]()
+    twice, seen = reading.twice, set[str]()
     for piece in trace.pieces() if twice else ():
         key = trace.parse(piece).key
         if key in seen:
             raise trace.source.wrong(piece.line, f'two jobs are called "{key}"')
         if hash(key) in twice:
             seen.add(key)
-    there = set(reading.survey.keys) if waits else set()
+    missing = {wait.after for wait in waits.values()}
+    if missing:
+        missing.difference_update(job.key for job in reading.jobs(Account()))
     for wait in waits.values():
-        if hash(wait.after) not in there:
+        if wait.after in missing:
             raise trace.source.wrong(wait.line, f'after: no job "{wait.after}"')
     after = {key: wait.after for key, wait in waits.items()}
     for key in waiting_for_themselves(after):

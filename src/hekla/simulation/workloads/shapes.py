@@ -33,7 +33,7 @@ from hekla.simulation.workloads.model import Role
 GPU = "nvidia.com/gpu"
 GPU_MODEL = "nvidia.com/gpu.product"
 """The label of nodes that says which GPUs they have."""
-MOST_KEPT = 65_536
+MOST_KEPT = 4_096
 """A trace in which everything differs must not fill the memory with its shapes."""
 
 Requests = tuple[tuple[str, Amount], ...]
@@ -68,6 +68,8 @@ class Shapes:
     def _keep(self, key: object, template: PodTemplate) -> PodTemplate:
         if len(self._templates) >= MOST_KEPT:
             self._templates.clear()
+            # Roles are found by the identity of their template: no new template would find them.
+            self._roles.clear()
         self._templates[key] = template
         return template
 

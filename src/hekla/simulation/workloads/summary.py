@@ -14,6 +14,8 @@ from hekla.simulation.workloads.model import Role, Submission, Workload
 
 PERCENTILES = {"least": 0, "median": 50, "p90": 90, "p99": 99, "most": 100}
 HOUR = 3600.0
+MOST_ROLES = 1024
+"""Of so many it is remembered what they ask for; a trace may have one for every job."""
 
 
 @dataclass
@@ -32,7 +34,7 @@ class WorkloadSummary:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self._pods, self._runs = array("d"), array("d")
+        self._pods, self._runs = array("I"), array("d")
         self._first = self._last = 0.0
         self._queues: defaultdict[str, OfQueue] = defaultdict(OfQueue)
         self._requests: dict[int, tuple[Role, dict[str, float]]] = {}
@@ -56,14 +58,17 @@ class WorkloadSummary:
                 queue.hours[name] += amount * hours  # type: ignore[assignment]
 
     def _asked(self, role: Role) -> dict[str, float]:
-        """What all pods of a role ask for together; worked out once per role."""
+        """What all pods of a role ask for together; worked out once per role, as long as roles are shared."""
         known = self._requests.get(id(role))
         if known is None:
-            total: Counter[str] = Counter()
+            total: dict[str, float] = {}
             for container in role.template.spec.containers:
                 for name, amount in container.resources.requests.items():
-                    total[name] += float(exact(amount)) * role.replicas  # type: ignore[assignment]
-            known = self._requests[id(role)] = (role, dict(total))
+                    total[name] = total.get(name, 0.0) + float(exact(amount)) * role.replicas
+            if len(self._requests) >= MOST_ROLES:
+                self._requests.clear()
+            # The role is kept so that no other role can have its id meanwhile.
+            known = self._requests[id(role)] = (role, total)
         return known[1]
 
     def as_data(self) -> dict[str, Any]:
@@ -94,9 +99,11 @@ class WorkloadSummary:
         }
 
 
-def spread(values: array[float]) -> dict[str, float]:
+def spread(values: array[int] | array[float]) -> dict[str, float]:
     """Least, median, high percentiles and most."""
     if not values:
         return {}
-    found = np.percentile(np.frombuffer(values), list(PERCENTILES.values()), method="inverted_cdf")
-    return dict(zip(PERCENTILES, found.tolist(), strict=True))
+    numbers, wanted = np.frombuffer(values, values.typecode), list(PERCENTILES.values())
+    # The order of the values does not matter: they are partly sorted where they lie.
+    found = np.percentile(numbers, wanted, method="inverted_cdf", overwrite_input=True)
+    return dict(zip(PERCENTILES, found.astype(float).tolist(), strict=True))

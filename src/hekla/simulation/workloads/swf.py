@@ -12,7 +12,7 @@ from math import isfinite
 
 from hekla.simulation.workloads.model import Account, Restart, Role, Submission
 from hekla.simulation.workloads.selection import Content, ReadingOptions
-from hekla.simulation.workloads.shapes import MOST_KEPT, Requests, Shapes
+from hekla.simulation.workloads.shapes import Requests, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
 from hekla.simulation.workloads.trace import (
@@ -33,6 +33,9 @@ FIELDS = (
 PARTIAL = frozenset({2, 3, 4})
 """Statuses of parts of a job that was checkpointed or swapped out; the whole has a line of its own."""
 CANCELLED = 5
+
+MOST_SIZES = 1024
+"""Of so many the roles are remembered; those that come again are mostly these."""
 
 _QUEUE = re.compile(rb"^;\s*Queue:\s*(?P<number>\d+)[\s:-]+(?P<name>\S+)", re.IGNORECASE)
 
@@ -172,7 +175,7 @@ class Builder:
         processors, memory = processors_of(row), int(row[9] if row[9] > 0 else row[6])
         found = self._roles_by_size.get((processors, memory))
         if found is None:
-            if len(self._roles_by_size) >= MOST_KEPT:
+            if len(self._roles_by_size) >= MOST_SIZES:
                 self._roles_by_size.clear()
             found = self._roles_by_size[processors, memory] = self._new_roles(processors, memory)
         return found

@@ -75,63 +75,78 @@ class Trace(Generic[Row]):
 
 @dataclass
 class Survey:
-    """What jobs have been seen to name; jobs themselves only as numbers."""
+    """What jobs have been seen to name; jobs themselves only as numbers, until equal ones are found."""
 
     queues: set[str] = field(default_factory=set)
     priority_classes: set[str] = field(default_factory=set)
-    keys: array[int] = field(default_factory=lambda: array("q"))
+    jobs: int = 0
+    _keys: array[int] = field(default_factory=lambda: array("q"))
 
     def take(self, job: Submission | None) -> None:
         if job is not None:
             self.queues.add(job.queue)
             self.priority_classes.add(job.priority_class)
-            self.keys.append(hash(job.key))
+            self.jobs += 1
+            self._keys.append(hash(job.key))
 
-    def keys_seen_twice(self) -> frozenset[int]:
-        keys, counts = np.unique(np.frombuffer(self.keys, np.int64), return_counts=True)
-        return frozenset(keys[counts > 1].tolist())
+    def taken_twice(self) -> frozenset[int]:
+        """The hashes of keys that more than one job has; asked once, all keys are then forgotten."""
+        keys = np.frombuffer(self._keys, np.int64)
+        keys.sort()
+        twice = frozenset(keys[1:][keys[1:] == keys[:-1]].tolist())
+        self._keys = array("q")
+        return twice
 
 
 class Places:
-    """Where rows stand, and when they are due."""
+    """Where rows stand, and when they are due: two dozen bytes for each."""
 
     def __init__(self) -> None:
         self.times = array("d")
-        self._offsets = array("q")
-        self._lengths = array("q")
-        self._lines = array("q")
         self._groups = array("q")
+        self._offsets = array("q")
+        self._lengths = array("i")
+        self._lines = array("I")
 
-    def note(self, piece: Piece, time: float, group: int) -> None:
+    def note(self, piece: Piece, time: float, group: int | None) -> None:
+        """The row of a group is given with its number; a row that stands alone with none."""
         self.times.append(time)
+        if group is not None:
+            self._groups.append(group)
         self._offsets.append(piece.offset)
         self._lengths.append(len(piece.content))
         self._lines.append(piece.line)
-        self._groups.append(group)
 
     @property
     def are_in_order(self) -> bool:
         times = np.frombuffer(self.times)
-        return bool((times[1:] >= times[:-1]).all())
+        return not self._groups and bool((times[1:] >= times[:-1]).all())
 
-    def in_order(self, *, grouped: bool) -> npt.NDArray[np.int64]:
-        """Row numbers by time; rows of one group stand together, where the first of them belongs."""
-        times, numbers = np.frombuffer(self.times), np.arange(len(self.times))
-        if not grouped:
-            return np.lexsort((numbers, times))
-        _, group = np.unique(np.frombuffer(self._groups, np.int64), return_inverse=True)
-        first_time = np.full(len(numbers), np.inf)
-        np.minimum.at(first_time, group, times)
-        first_number = np.full(len(numbers), len(numbers))
-        np.minimum.at(first_number, group, numbers)
-        return np.lexsort((numbers, first_number[group], first_time[group]))
+    def put_in_order(self) -> None:
+        """By time; rows of one group stand together, where the first of them belongs."""
+        order = self._order()
+        self.times, self._groups = array("d"), array("q")
+        for column in (self._offsets, self._lengths, self._lines):
+            numbers = np.frombuffer(column, column.typecode)
+            numbers[:] = numbers[order]
 
-    def pieces(self, source: Source, order: npt.NDArray[np.int64]) -> Iterator[Piece]:
+    def _order(self) -> npt.NDArray[np.int64]:
+        times = np.frombuffer(self.times)
+        if not self._groups:
+            return np.argsort(times, kind="stable")
+        groups = np.frombuffer(self._groups, np.int64)
+        rows = np.argsort(groups, kind="stable")
+        begins = np.flatnonzero(np.append(True, np.diff(groups[rows])))
+        first_times = np.minimum.reduceat(times[rows], begins)
+        rank = np.empty(len(begins), np.int32)
+        rank[np.lexsort((rows[begins], first_times))] = np.arange(len(begins), dtype=np.int32)
+        return rows[np.argsort(np.repeat(rank, np.diff(begins, append=len(rows))), kind="stable")]
+
+    def pieces(self, source: Source) -> Iterator[Piece]:
         with source.open() as file:
-            for number in order:
-                file.seek(self._offsets[number])
-                content = file.read(self._lengths[number])
-                yield Piece(self._lines[number], self._offsets[number], content)
+            for line, offset, length in zip(self._lines, self._offsets, self._lengths, strict=True):
+                file.seek(offset)
+                yield Piece(line, offset, file.read(length))
 
 
 class Reading(Generic[Row]):
@@ -141,32 +156,43 @@ class Reading(Generic[Row]):
         self._trace = trace
         self._lenient = options.lenient
         self._start = 0.0
-        self._places = Places()
-        self._order: npt.NDArray[np.int64] | None = None
-        self._twice: frozenset[int] = frozenset()
+        self._places: Places | None = None
+        """None: the rows are in order in the file."""
+        self.twice: frozenset[int] = frozenset()
+        """The hashes of keys that more than one job has."""
         self.survey = Survey()
         self._go_through()
 
     def _go_through(self) -> None:
         """Check every row, note where it stands, and see what jobs name."""
-        build, account = self._trace.builder(), Account()
+        places = self._noted()
+        if self._trace.group is None:
+            # Before rows are put in order: keys and orders need not be held at once.
+            self.twice = self.survey.taken_twice()
+        if not places.are_in_order:
+            places.put_in_order()
+            self._places = places
+        if self._trace.group is not None:
+            for job in self.jobs(Account()):
+                self.survey.take(job)
+            self.twice = self.survey.taken_twice()
+
+    def _noted(self) -> Places:
+        """Where all rows stand; those that are a job each are surveyed in passing."""
+        build, account, places = self._trace.builder(), Account(), Places()
         group, last, start = self._trace.group, 0.0, inf
         for piece in self._trace.pieces():
             row = self._parsed(piece, account)
             if row is None:
-                self._places.note(piece, last, piece.offset)
+                places.note(piece, last, None if group is None else piece.offset)
                 continue
             last = self._trace.time(row)
             start = min(start, last)
-            self._places.note(piece, last, piece.offset if group is None else hash(group(row)))
+            places.note(piece, last, None if group is None else hash(group(row)))
             if group is None:
                 self.survey.take(build((row,), last, account))
         self._start = self._begin(start)
-        self._put_in_order()
-        if group is not None:
-            for job in self.jobs(Account()):
-                self.survey.take(job)
-        self._twice = self.survey.keys_seen_twice()
+        return places
 
     def _begin(self, first: float) -> float:
         """The moment of the file that is the start, if the first job is due at that one."""
@@ -174,14 +200,6 @@ class Reading(Generic[Row]):
         if first == inf or rule is StartsAt.ZERO or (rule is StartsAt.ZERO_IF_NEAR and first <= DAY):
             return 0.0
         return first
-
-    def _put_in_order(self) -> None:
-        """Keep the places of rows only where they are needed."""
-        is_grouped = self._trace.group is not None
-        if is_grouped or not self._places.are_in_order:
-            self._order = self._places.in_order(grouped=is_grouped)
-        else:
-            self._places = Places()
 
     def _parsed(self, piece: Piece, account: Account) -> Row | None:
         try:
@@ -203,7 +221,7 @@ class Reading(Generic[Row]):
             job = build(rows, moment, account)
             if job is None:
                 continue
-            if self._twice and hash(job.key) in self._twice:
+            if self.twice and hash(job.key) in self.twice:
                 account.changed[NAMED_TWICE] += 1
                 job = replace(job, name=f"{job.name}-{line}")
             yield job
@@ -230,9 +248,9 @@ class Reading(Generic[Row]):
             yield first, together
 
     def _pieces(self) -> Iterator[Piece]:
-        if self._order is None:
+        if self._places is None:
             return self._trace.pieces()
-        return self._places.pieces(self._trace.source, self._order)
+        return self._places.pieces(self._trace.source)
 
 
 def content_of(trace: Trace[Row], options: ReadingOptions) -> Content:
@@ -251,7 +269,7 @@ def content_of(trace: Trace[Row], options: ReadingOptions) -> Content:
         name=trace.source.stem,
         jobs=reading.jobs,
         objects=tuple(objects),
-        count=len(survey.keys),
+        count=survey.jobs,
         has_dependencies=trace.has_dependencies,
     )
 
