@@ -78,12 +78,8 @@ class PodLifecycle:
 
     @property
     def _is_looked_at_again(self) -> bool:
-        """Whether what a cycle has decided may let the next one decide more, though nothing else happens.
-
-        A job that is found running no longer counts as waiting, which leaves more to be admitted.
-        """
-        attention = self._live.attention
-        return not attention.rules.for_room or len(attention.to_admit) > 0
+        """Whether what a cycle has decided may let the next one decide more, though nothing else happens."""
+        return not self._live.attention.rules.for_room
 
     @property
     def _reserves_too_much(self) -> bool:
