@@ -8,7 +8,6 @@ run, and the jobs that had ended.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -32,7 +31,7 @@ from hekla.simulation.jobs import Doing, SimPod
 from hekla.simulation.measures.words import PARTS, number, spoken_part, spoken_seconds
 from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats, Run, State
-from hekla.simulation.simulate import Progress, Simulation
+from hekla.simulation.simulate import Simulation
 from hekla.simulation.workloads import Workload
 
 MINUTE, HOUR = 60.0, 3600.0
@@ -192,10 +191,8 @@ def calibrate(
     def simulation() -> Simulation:
         return Simulation(workload, conf, nodes=nodes, registry=registry, seed=sampling.seed, options=options)
 
-    cycles: list[float] = []
-    truth = simulation().run(lambda progress: cycles.append(progress.now), keeps_interrupted=False)
-    wanted = moments_of(truth, moments)
-    looks = _looks(simulation(), workload, wanted, cycles, knowledge)
+    truth = simulation().run(keeps_interrupted=False)
+    looks = _looks(simulation(), workload, moments_of(truth, moments), knowledge)
     known = _known(truth, knowledge)
     outcomes: list[Outcome] = []
     for place, (moment, objects) in enumerate(looks):
@@ -235,26 +232,17 @@ def moments_of(run: Run, count: int) -> Floats:
 Look = tuple[float, list[Manifest]]
 
 
-def _looks(
-    simulation: Simulation, workload: Workload, moments: Floats, cycles: Sequence[float], knowledge: Knowledge
-) -> list[Look]:
-    """The state at each moment, if a job waits in it: as the last cycle before has left it.
-
-    While nothing happens there is no cycle: waiting for the next one would be looking when the wait is over.
-    """
+def _looks(simulation: Simulation, workload: Workload, moments: Floats, knowledge: Knowledge) -> list[Look]:
+    """The state at each moment, if a job waits in it: once all has happened that happens then."""
     looks: list[Look] = []
-    moments_by_cycle: dict[int, list[float]] = {}
+
+    def look(moment: float) -> None:
+        if any(not job.has_started for job in simulation.cluster.jobs):
+            looks.append((moment, list(present(simulation, workload, knowledge))))
+
     for moment in moments.tolist():
-        moments_by_cycle.setdefault(bisect_right(cycles, moment), []).append(moment)
-    moments_by_cycle.pop(0, None)
-
-    def look(progress: Progress) -> None:
-        its = moments_by_cycle.pop(progress.cycles, ())
-        if its and any(not job.has_started for job in simulation.cluster.jobs):
-            objects = list(present(simulation, workload, knowledge))
-            looks.extend((moment, objects) for moment in its)
-
-    simulation.run(look, is_stopped=lambda: not moments_by_cycle, keeps_interrupted=False)
+        simulation.cluster.plan(math.nextafter(moment, math.inf), look, moment, is_background=True)
+    simulation.run(is_stopped=lambda: simulation.cluster.now > moments[-1], keeps_interrupted=False)
     return looks
 
 
