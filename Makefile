@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples statements lock clean
+.PHONY: help demo test laws e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples statements lock clean
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ demo: $(READY) ## Watch the six actions at work on an in-process cluster
 
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto
+
+LAWS := $(shell grep -rlE "^@given" tests/engine/state tests/properties tests/simulation)
+laws: $(READY) ## Search with thousands of examples for one that breaks a law of the engine (an hour)
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto $(LAWS)
 
 e2e: $(READY) ## Run the tests against a real API server (built with Go on first use)
 	$(BIN)/python -m pytest tests/e2e

@@ -21,6 +21,7 @@ from hekla.engine.framework.figures import QueueFigures
 from hekla.engine.framework.orders import jobs_in_order, queues_in_order, tasks_in_order
 from hekla.engine.framework.plugin import EvictionContext, NoArguments, Objection, Plugin, Resolve
 from hekla.engine.framework.points import (
+    ADMISSION_ROOM,
     ALLOCATABLE,
     BATCH_NODE_ORDER,
     BEST_NODE,
@@ -99,6 +100,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "ADMISSION_ROOM",
     "ALLOCATABLE",
     "ALLOCATED_SET",
     "BATCH_NODE_ORDER",

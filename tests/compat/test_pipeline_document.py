@@ -549,12 +549,13 @@ BEHIND = Story(
 
 
 @holds("pipeline-73")
-def test_a_job_that_found_no_room_stays_inqueue_and_is_tried_again_once_in_each_cycle() -> None:
+def test_a_job_that_found_no_room_stays_inqueue_and_its_turn_comes_in_every_cycle() -> None:
+    """Its tasks are tried until it is known why they wait; then the first cycle with room places them."""
     Tries.log.clear()
     run = VirtualRun(BEHIND)
     assert run.cycles(3) == [[], [], []]
     assert run.phases()["second"] == "Inqueue"
-    assert Tries.log == [(f"cycle-{number}", "second-0") for number in (1, 2, 3)]
+    assert Tries.log == [(f"cycle-{number}", "second-0") for number in (1, 2)]
     assert run.cycles(8)[-1] == ["binds second-0 to n1", "binds second-1 to n1"]
 
 

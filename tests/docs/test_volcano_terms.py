@@ -38,7 +38,7 @@ def test_the_names_of_a_subject_are_in_order(subject: str) -> None:
 
 
 def test_every_name_stands_once() -> None:
-    names = [term["volcano"] for term in ALL]
+    names = [term["volcano"] for term in ALL if term["volcano"] != "-"]
     assert [name for name in names if names.count(name) > 1] == []
 
 

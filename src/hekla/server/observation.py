@@ -104,13 +104,13 @@ def _of_jobs(session: Session, history: JobHistory) -> Figures:
 
 
 def _of_waiting_jobs(session: Session, history: JobHistory) -> Figures:
-    """Jobs that are quiescent wait for nothing."""
+    """Jobs at rest wait for nothing."""
     figures: Figures = {"hekla_pending_jobs_by_reason": {}}
     pending: Counter[str] = Counter(dict.fromkeys(session.queues, 0))
     by_speaker: Counter[str] = Counter()
     born: dict[str, float] = {}
     unready = 0
-    for job in filter(waits, session.active_jobs()):
+    for job in filter(waits, session.active_and_waiting_jobs()):
         pending[job.queue] += 1
         by_speaker.update(_speakers(session, job))
         born[job.queue] = min(job.created, born.get(job.queue, job.created))

@@ -146,7 +146,8 @@ JOB_ENQUEUEABLE: Point[[Job], Vote, bool] = Point(
 ADMISSION_ROOM: Point[[QueueInfo], Floats, Floats | None] = Point(
     "admission room",
     "How much may the minimum resources of one more job of the queue come to?",
-    "the least of the first tier that has any; asked where every plugin that votes on admission has one",
+    "the least of the first tier that has any; asked where every plugin that votes on admission has one, and "
+    "asked again once jobs have given something back, a queue has changed, or the nodes have another sum",
     least_of_first_tier,
     ("enableJobEnqueued",),
 )

@@ -125,6 +125,11 @@ class Session:
         """The jobs that a cycle has to look at, in order of arrival; all others are at rest, or wait."""
         return sorted(self.attention.active.values(), key=lambda job: job.number)
 
+    def active_and_waiting_jobs(self) -> list[Job]:
+        """All but those at rest, in order of arrival."""
+        jobs = [*self.attention.active.values(), *self.attention.waiting()]
+        return sorted(jobs, key=lambda job: job.number)
+
     def changed_jobs(self) -> list[Job]:
         """The jobs of which there may be news: the active ones, and those at rest that lose tasks."""
         return sorted(

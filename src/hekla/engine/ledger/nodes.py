@@ -101,6 +101,8 @@ class NodeLedger:
             self.nodes[row] = node
             self.pod_limit[row] = node.pod_limit
             more = self.axis.vector(node.allocatable) - self.allocatable[row]
+            if more.any():
+                self.journal.note(row)
             for table in (self.allocatable, self.idle, self.future):
                 table[row] += more
         self._learn()

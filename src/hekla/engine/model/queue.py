@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from hekla.engine.model.resources import Resources, read_limits, read_resources
 from hekla.objects import scheduling as manifest
@@ -31,6 +31,14 @@ class QueueInfo:
 
     def __repr__(self) -> str:
         return f"Queue({self.name})"
+
+    def says_the_same_as(self, other: QueueInfo | None) -> bool:
+        """Nothing but what is told of its jobs may differ."""
+        return other is not None and all(
+            getattr(self, field.name) == getattr(other, field.name)
+            for field in fields(self)
+            if field.name != "manifest"
+        )
 
 
 def queue_of(source: manifest.Queue) -> QueueInfo:

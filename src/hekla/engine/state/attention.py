@@ -37,7 +37,7 @@ from hekla.objects.scheduling import PodGroupStatus
 AT_REST = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 
 
-class Facts(Books, Protocol):
+class NodeBooks(Books, Protocol):
     """What the table is about."""
 
     @property
@@ -86,7 +86,7 @@ def says_all(job: Job, status: PodGroupStatus) -> bool:
 class KnownRoom:
     """How much more could be admitted to each queue at some moment, and what jobs held and reserved then."""
 
-    def __init__(self, facts: Facts, sums: Mapping[str, QueueSums], room: Mapping[str, Floats]) -> None:
+    def __init__(self, facts: NodeBooks, sums: Mapping[str, QueueSums], room: Mapping[str, Floats]) -> None:
         self._facts = facts
         self._room = room
         self._used = facts.nodes.used_in_all.copy()
@@ -114,7 +114,7 @@ class KnownRoom:
 class Attention:
     """The table; sums and vectors of jobs are laid out as the facts say."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: NodeBooks) -> None:
         self._facts = facts
         self.active: dict[str, Job] = {}
         self.resting: dict[str, Job] = {}
@@ -157,7 +157,7 @@ class Attention:
     def follow_rules(self, rules: WaitingRules) -> None:
         """From now on these say which jobs may wait in the table."""
         if rules != self.rules:
-            for job in (*self.to_admit.jobs(), *self.to_place.jobs()):
+            for job in self.waiting():
                 self.activate(job)
             self.rules = rules
 
@@ -220,16 +220,19 @@ class Attention:
         """Whether anything has changed since the table was last brought up to date."""
         return bool(self._changed or self._reported)
 
+    def waiting(self) -> list[Job]:
+        """The jobs that wait until something changes for them."""
+        return [*self.to_admit.jobs(), *self.to_place.jobs()]
+
     def wake(self) -> None:
         """All that waits is looked at by the next session."""
-        for job in (*self.to_admit.jobs(), *self.to_place.jobs()):
+        for job in self.waiting():
             self._drop(job.uid)
             self.active[job.uid] = job
 
-    def forget_room(self) -> None:
-        """Nodes or queues have changed: what is known of the room there is no longer holds."""
+    def forget_admission_room(self) -> None:
+        """Queues say something else, or nodes have another sum: how much may be admitted is not known."""
         self._known_room = None
-        self.to_place.forget_bounds()
 
     def renew(self, jobs: Mapping[str, Job]) -> None:
         """Changed jobs are active again, but for those of which all was reported before."""
@@ -259,7 +262,7 @@ class Attention:
 
     def _begin_anew(self) -> None:
         """Resources have other columns: all jobs have changed."""
-        waiting = [*self.to_admit.jobs(), *self.to_place.jobs()]
+        waiting = self.waiting()
         self._lay_out()
         self.queue_sums.clear()
         self._sums_of_job.clear()

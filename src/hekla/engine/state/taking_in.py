@@ -6,6 +6,8 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from hekla.engine.ledger.axis import Axis
 from hekla.engine.model.benefit import benefit_of
 from hekla.engine.model.job import Job
@@ -71,12 +73,9 @@ class TakingIn:
         queues = reader.read(Queue, noted.get(Queue, {}), queue_of)
         jobs = reader.jobs(noted.get(PodGroup, {}))
         tasks = reader.tasks(noted, followed)
-        if nodes or queues:
-            state.attention.forget_room()
         self._widen(resources_in(nodes, queues, jobs, tasks))
         if nodes:
-            moved_tasks = state.ledgers.change(nodes, state.manifests[Node])
-            state.attention.change(*[task.job for task in moved_tasks])
+            self._take_in_nodes(nodes)
         if queues and (moved := self._take_in_queues(queues)):
             jobs = {**reader.jobs_again(moved), **jobs}
         self._take_in_jobs(jobs)
@@ -126,9 +125,19 @@ class TakingIn:
             self._shapes[key] = shape
         task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
 
+    def _take_in_nodes(self, changed: Mapping[str, NodeInfo | None]) -> None:
+        state = self._state
+        total = state.nodes.total
+        moved_tasks = state.ledgers.change(changed, state.manifests[Node])
+        state.attention.change(*[task.job for task in moved_tasks])
+        if not np.array_equal(total, state.nodes.total):
+            state.attention.forget_admission_room()
+
     def _take_in_queues(self, changed: Mapping[str, QueueInfo | None]) -> set[str]:
         """The names of queues that came or went."""
         state = self._state
+        if any(one is None or not one.says_the_same_as(state.queues.get(at)) for at, one in changed.items()):
+            state.attention.forget_admission_room()
         known = {**state.queues, **changed}
         names = [name for name in state.manifests[Queue] if known.get(name) is not None]
         before, state.queues = state.queues, {name: queue for name in names if (queue := known[name])}

@@ -33,7 +33,7 @@ MOST_CELLS = 2**20
 order = itemgetter(0)
 
 
-class Kind(NamedTuple):
+class JobKind(NamedTuple):
     """Equal for jobs that wait for the same: so many tasks that ask for as much each, in one queue."""
 
     queue: str
@@ -46,8 +46,8 @@ class WaitingTable:
     """A row per kind, with its jobs in order, and a column per row in each array."""
 
     def __init__(self, resources: int) -> None:
-        self._row_of: dict[Kind, int] = {}
-        self._kinds: list[Kind | None] = []
+        self._row_of: dict[JobKind, int] = {}
+        self._kinds: list[JobKind | None] = []
         self._counts: list[int] = []
         """How many jobs a row has, newcomers included."""
         self._jobs: list[list[Entry]] = []
@@ -82,12 +82,12 @@ class WaitingTable:
         """Those that have jobs here, newcomers left aside."""
         return self._lines.keys()
 
-    def add(self, job: Job, kind: Kind) -> None:
+    def add(self, job: Job, kind: JobKind) -> None:
         row = self._row_of_job[job.uid] = self.row_for(kind)
         self._counts[row] += 1
         self._newcomers[job.uid] = job
 
-    def row_for(self, kind: Kind) -> int:
+    def row_for(self, kind: JobKind) -> int:
         """The kind's row; a new one where there is none."""
         row = self._row_of.get(kind)
         if row is None:
@@ -168,7 +168,7 @@ class WaitingTable:
         self._spare = list(range(old + more - 1, old - 1, -1))
         self.asks = np.concatenate([self.asks, np.full((len(self.asks), more), np.inf)], axis=1)
 
-    def _fill(self, row: int, kind: Kind) -> None:
+    def _fill(self, row: int, kind: JobKind) -> None:
         """The columns of a new row."""
         self._queue[row] = self._queue_numbers.setdefault(kind.queue, len(self._queue_numbers))
         self.asks[:, row] = 0.0
@@ -228,7 +228,7 @@ class AdmissionBacklog(WaitingTable):
             return np.ones(len(rows), dtype=np.bool_)
         return np.asarray((self.asks[:, rows] <= room[:, None]).all(axis=0), dtype=np.bool_)
 
-    def _fill(self, row: int, kind: Kind) -> None:
+    def _fill(self, row: int, kind: JobKind) -> None:
         super()._fill(row, kind)
         # There is room for what is not asked for, however little is left.
         self.asks[self.asks[:, row] <= 0, row] = -np.inf
@@ -254,8 +254,9 @@ class PlacementBacklog(WaitingTable):
         """Bring `most` up to date with what was given back since it last was."""
         journal = nodes.journal
         if journal is not self._journal:
+            # Other nodes are there: every row is awake until it is counted.
             self._journal, self._room = journal, room_of(nodes).copy()
-            self.forget_bounds()
+            self.most[self.size < np.inf] = np.inf
         elif journal.now != self._seen:
             rows = journal.since(self._seen)
             room = room_of(nodes)[rows]
@@ -269,10 +270,6 @@ class PlacementBacklog(WaitingTable):
         step = max(MOST_CELLS // max(self.asks.size, 1), 1)
         for begin in range(0, len(room), step):
             self.most += fit_counts(room[begin : begin + step], self.asks).sum(axis=0)
-
-    def forget_bounds(self) -> None:
-        """Nothing is known of what fits: every row is awake until it is counted."""
-        self.most[self.size < np.inf] = np.inf
 
     def is_any_awake(self, nodes: NodeLedger) -> bool:
         """Whether there may be room for some job."""
@@ -289,7 +286,7 @@ class PlacementBacklog(WaitingTable):
         for row in np.flatnonzero((self.most == np.inf) & (self.size < np.inf)).tolist():
             self.has_room(row, nodes)
 
-    def has_room_for(self, kind: Kind, nodes: NodeLedger) -> bool:
+    def has_room_for(self, kind: JobKind, nodes: NodeLedger) -> bool:
         """The same for any kind of job."""
         row = self.row_for(kind)
         found = self.has_room(row, nodes)
@@ -318,7 +315,7 @@ class PlacementBacklog(WaitingTable):
         self.size = np.append(self.size, np.full(more, np.inf))
         self.most = np.append(self.most, np.zeros(more))
 
-    def _fill(self, row: int, kind: Kind) -> None:
+    def _fill(self, row: int, kind: JobKind) -> None:
         super()._fill(row, kind)
         self.size[row] = kind.size
         self.most[row] = np.inf
@@ -381,17 +378,19 @@ def holds_nothing(job: Job) -> bool:
     )
 
 
-def admission_kind(books: Books, job: Job) -> Kind:
+def admission_kind(books: Books, job: Job) -> JobKind:
     asked = minimum_of(books, job).tolist()
     pods = books.axis.pods
-    return Kind(job.queue, tuple([(at, most) for at, most in enumerate(asked) if most > 0 and at != pods]), 1)
+    return JobKind(
+        job.queue, tuple([(at, most) for at, most in enumerate(asked) if most > 0 and at != pods]), 1
+    )
 
 
-def placement_kind(job: Job) -> Kind:
+def placement_kind(job: Job) -> JobKind:
     """By what each of its tasks asks for at least: where too few of that fit, the job does not."""
     shapes = {id(task.shape): task.shape for task in job.tasks.values()}
     asked: dict[int, int] | None = None
     for shape in shapes.values():
         own = {column: shape.amounts[column] for column in shape.asked if shape.amounts[column] > 0}
         asked = own if asked is None else {at: min(asked[at], own[at]) for at in asked.keys() & own.keys()}
-    return Kind(job.queue, tuple(sorted((asked or {}).items())), job.minimum)
+    return JobKind(job.queue, tuple(sorted((asked or {}).items())), job.minimum)
