@@ -24,7 +24,7 @@ demo: $(READY) ## Watch the six actions at work on an in-process cluster
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto
 
-LAWS := $(shell grep -rlE "^@given" tests/engine/state tests/properties tests/simulation)
+LAWS = $(shell grep -rlE "^@given" tests/engine/state tests/properties tests/simulation)
 laws: $(READY) ## Search with thousands of examples for one that breaks a law of the engine (an hour)
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto $(LAWS)
 

@@ -301,6 +301,8 @@ class PodLifecycle:
         del self.jobs[job.key]
         self._log.finish(job.row, self._agenda.now, state)
         self._on_close(job)
+        # Its pods know it, and it them: a circle that nothing else would take apart.
+        job.pods = []
         self._free()
 
     # Losses
