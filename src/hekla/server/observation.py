@@ -133,7 +133,7 @@ def _of_waiting_jobs(session: Session, history: JobHistory) -> Figures:
 
 def _speakers(session: Session, job: Job) -> Iterable[str]:
     """Who had something to say about the job in this cycle."""
-    notes = (*session.trace.jobs.get(job.uid, ()), *session.trace.queues.get(job.queue, ()))
+    notes = (*session.trace.notes_of(job.uid), *session.trace.queues.get(job.queue, ()))
     return {note.speaker for note in notes} or ("nobody",)
 
 

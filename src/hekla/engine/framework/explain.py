@@ -129,7 +129,7 @@ def _tasks(session: Session, job: Job) -> list[str]:
     if job.is_pending:
         return []
     lines = []
-    for said, notes in groupby(session.trace.jobs.get(job.uid, ()), key=_essence):
+    for said, notes in groupby(session.trace.notes_of(job.uid), key=_essence):
         names = [note.task for note in notes if note.task]
         lines.append(f"{said[0]}: {_some(names)}{said[1]}")
     return lines

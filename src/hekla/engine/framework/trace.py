@@ -30,7 +30,9 @@ class CycleTrace:
     """
 
     def __init__(self, before: Mapping[str, list[Note]] | None = None) -> None:
-        self.jobs: dict[str, list[Note]] = defaultdict(list, before or {})
+        self.jobs: dict[str, list[Note]] = defaultdict(list)
+        """What was said in this session."""
+        self._before: Mapping[str, list[Note]] = before or {}
         self.queues: dict[str, list[Note]] = defaultdict(list)
         self.speaker = ""
         """The action that is running."""
@@ -41,8 +43,16 @@ class CycleTrace:
     def of_queue(self, queue: str, text: str, *, speaker: str = "") -> None:
         _append(self.queues[queue], Note(speaker or self.speaker, text))
 
+    def notes_of(self, job: str) -> list[Note]:
+        """What is to be said of the job."""
+        return self.jobs[job] if job in self.jobs else self._before.get(job, [])
+
+    def all_notes(self) -> dict[str, list[Note]]:
+        """The same of every job."""
+        return {**self._before, **self.jobs}
+
     def said_of(self, job: str) -> list[str]:
-        return [str(note) for note in self.jobs.get(job, ())]
+        return [str(note) for note in self.notes_of(job)]
 
     def repeat(self, job: str, of: str) -> None:
         """What was said of the one job holds of the other, too."""

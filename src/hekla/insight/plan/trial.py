@@ -212,7 +212,7 @@ class _Run:
             told = [c.message for c in session.snapshot.complaints if c.subject == group]
             return "cannot be used as it is", tuple(told), ()
         explanation = explain(session, job)
-        notes = session.trace.jobs.get(job.uid, ())
+        notes = session.trace.notes_of(job.uid)
         diagnoses = [note.diagnosis for note in notes if note.diagnosis is not None]
         return explanation.headline, explanation.reasons, shortages_in(diagnoses)
 

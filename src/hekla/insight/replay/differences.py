@@ -181,7 +181,7 @@ def _said(decision: Decision) -> str:
 
 def _remarks(report: CycleReport, action: str) -> Iterator[str]:
     session = report.session
-    for uid, notes in session.trace.jobs.items():
+    for uid, notes in session.trace.all_notes().items():
         own = [note for note in notes if note.speaker == action]
         for text, same in groupby(own, key=_text):
             names = [note.task for note in same if note.task]
