@@ -129,6 +129,5 @@ class JobsToAdmit(FairOrder):
         """What is left over can only grow by what jobs give back, unless something was placed before."""
         rules, has_placed = self._attention.rules, self._session.has_placed
         if len(self._backlog) and rules.for_admission and not has_placed:
-            rooms = {queue: self._room(queue) for queue in self._backlog.queues}
-            known = {queue: room for queue, room in rooms.items() if room is not None}
-            self._attention.know_room(known, self._admitted)
+            rooms = {at: room for at in self._backlog.queues if (room := self._room(at)) is not None}
+            self._attention.know_room(rooms, self._admitted)

@@ -104,18 +104,19 @@ class LiveState:
 
     def take_in(self) -> None:
         """Bring everything up to what was noted."""
-        if not self._is_lent and not self.all_manifests.has_news and not self.attention.has_news:
+        noted = self.all_manifests.noted
+        if not (noted or self._is_lent or self.attention.has_news):
             return
-        is_large = self.all_manifests.noted >= MANY_OBJECTS
+        is_large = noted >= MANY_OBJECTS
         self.is_unusable = True
         with without_collector():
-            for noted in self.all_manifests.take():
-                if noted and self.on_take_in is not None:
-                    self.on_take_in(noted)
-                followed = self._intake.follow(noted.get(Pod, {}))
+            for step in self.all_manifests.take():
+                if step and self.on_take_in is not None:
+                    self.on_take_in(step)
+                followed = self._intake.follow(step.get(Pod, {}))
                 self.rewind()
-                if noted:
-                    self._intake.take_in(noted, followed)
+                if step:
+                    self._intake.take_in(step, followed)
                 self.attention.renew(self.jobs)
         self.is_unusable = False
         if is_large:

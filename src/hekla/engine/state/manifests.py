@@ -44,11 +44,6 @@ class Manifests:
         return cast("Mapping[str, M]", self.by_kind.get(kind, {}))
 
     @property
-    def has_news(self) -> bool:
-        """Whether anything was noted since the last time."""
-        return any(self._noted)
-
-    @property
     def noted(self) -> int:
         """How many changes wait."""
         return sum(len(changes) for step in self._noted for changes in step.values())
