@@ -80,7 +80,7 @@ def test_a_node_offers_what_its_csi_node_lists() -> None:
     assert offered_attachments(csi_node("n", fast=25, slow=None)) == {FAST: 25000, SLOW: (2**31 - 1) * 1000}
     assert offered_attachments(None) == {}
     offered = node_of(node("n", cpu=1), csi_node("n", fast=2))
-    assert (offered.allocatable[FAST], offered.capacity[FAST], FAST in offered.promised) == (
+    assert (offered.allocatable[FAST], offered.capacity[FAST], FAST in offered.reported) == (
         2000,
         2000,
         False,

@@ -140,7 +140,22 @@ class KubernetesCluster:
         self.binder = Binder(attempts, partial(why_not_bind, context, self.node_usage))
         self.statuses = Statuses(context, self.options.first_back_off, self.options.longest_back_off)
         self.evictions = self._made_evictions(context, attempts)
-        self._partial_gangs = PartialGangs(
+        self._partial_gangs = self._made_partial_gangs(context, clock)
+        volumes = Volumes(context, self.options.volume_patience)
+        self.binding = self._made_binds(context, volumes)
+        self._executor = DecisionExecutor(context, self.binding, self.evictions, self.statuses)
+        self.reflectors = {
+            kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
+            for kind in (*WATCHED, *also)
+        }
+        self.lock = asyncio.Lock()
+        """Held while the engine works on its state."""
+        self.audit = self._made_audit()
+        self.store.watch(self._heed)
+        self.store.watch(volumes.heed)
+
+    def _made_partial_gangs(self, context: WriteContext, clock: Clock) -> PartialGangs:
+        return PartialGangs(
             context,
             self.evictions,
             self.statuses,
@@ -149,8 +164,9 @@ class KubernetesCluster:
             patience=self.options.gang_patience,
             releases=self.options.releases_gangs,
         )
-        volumes = Volumes(context, self.options.volume_patience)
-        self.binding = Binds(
+
+    def _made_binds(self, context: WriteContext, volumes: Volumes) -> Binds:
+        return Binds(
             context,
             self.node_usage,
             self.binder,
@@ -159,14 +175,9 @@ class KubernetesCluster:
             statuses=self.statuses,
             partial_gangs=self._partial_gangs,
         )
-        self._executor = DecisionExecutor(context, self.binding, self.evictions, self.statuses)
-        self.reflectors = {
-            kind: Reflector(client, RESOURCES[kind], kind, self.facts, patience=self.options.patience)
-            for kind in (*WATCHED, *also)
-        }
-        self.lock = asyncio.Lock()
-        """Held while the engine works on its state."""
-        self.audit = Audit(
+
+    def _made_audit(self) -> Audit:
+        return Audit(
             self.facts,
             self.reflectors,
             self.node_usage,
@@ -175,8 +186,6 @@ class KubernetesCluster:
             period=self.options.audit_period,
             ignored_provisioners=self.options.ignored_provisioners,
         )
-        self.store.watch(self._heed)
-        self.store.watch(volumes.heed)
 
     def _made_evictions(self, context: WriteContext, attempts: Attempts) -> Evictions:
         options = self.options

@@ -166,12 +166,12 @@ def _essence(status: PodGroupStatus) -> tuple[object, ...]:
 
 
 def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
-    """Why each task does not run yet, where that is news; and where it is promised room."""
+    """Why each task does not run yet, where that is news; and where it is nominated."""
     waiting = [
         task
         for status in (Status.ALLOCATED, Status.PENDING, Status.PIPELINED)
         for task in job.roster.having(status).values()
-        if not task.is_gated and not (session.is_quiet and is_unpromised(task))
+        if not task.is_gated and not (session.is_quiet and is_not_nominated(task))
     ]
     is_told = not session.is_quiet and not job.is_leaving
     line = session.conditions.summary_of(job) if waiting and is_told else ""
@@ -180,26 +180,26 @@ def _pod_news(session: Session, job: Job) -> Iterable[Decision]:
             reason, message = reason_of(job, task, session.nodes.names)
             if not _knows(task, reason, message or line):
                 yield Tell(task.key, task.uid, reason, message or line)
-        promised = task.pod.status.nominated_node_name
-        if (node := _promise(session, task)) != promised:
+        nominated = task.pod.status.nominated_node_name
+        if (node := _nominated_node(session, task)) != nominated:
             yield Nominate(task.key, task.uid, node)
 
 
-def is_unpromised(task: Task) -> bool:
+def is_not_nominated(task: Task) -> bool:
     """No node was named to the task before, and none was freed for it now."""
     return not task.evicted and not task.pod.status.nominated_node_name
 
 
-def _promise(session: Session, task: Task) -> str:
+def _nominated_node(session: Session, task: Task) -> str:
     """The node the task may count on: room was freed there for it, or is still being freed. See ADR 0007."""
-    promised, beneficiaries = task.pod.status.nominated_node_name, session.beneficiaries
+    nominated, beneficiaries = task.pod.status.nominated_node_name, session.beneficiaries
     is_pipelined = task.status is Status.PIPELINED
     if is_pipelined and (task.evicted or (beneficiaries is not None and task.job in beneficiaries.new)):
         return task.node_name
-    if promised and beneficiaries is not None and task.job in beneficiaries.reserved:
-        return task.node_name if is_pipelined else promised
-    row = session.nodes.row_of.get(promised)
-    return promised if row is not None and session.nodes.releasing[row].any() else ""
+    if nominated and beneficiaries is not None and task.job in beneficiaries.reserved:
+        return task.node_name if is_pipelined else nominated
+    row = session.nodes.row_of.get(nominated)
+    return nominated if row is not None and session.nodes.releasing[row].any() else ""
 
 
 def _knows(task: Task, reason: str, message: str) -> bool:

@@ -51,7 +51,7 @@ def explain(session: Session, job: Job) -> Explanation:
         *_admission(session, job),
         *_gates(job),
         *_gang(job),
-        *_promises(job),
+        *_nominations(job),
         *_evictions(session, job),
         *_tasks(session, job),
         *_queue(session, job),
@@ -110,7 +110,7 @@ def _gang(job: Job) -> list[str]:
     ]
 
 
-def _promises(job: Job) -> list[str]:
+def _nominations(job: Job) -> list[str]:
     return [
         f"{task.name} is pipelined to {task.node_name}"
         + (", freed by evictions" if task.evicted else ", which is being released")

@@ -39,7 +39,7 @@ class PodLedger:
         count = len(nodes)
         self._nodes = nodes
         self._axis = nodes.axis
-        self.allocatable: Amounts = nodes.axis.matrix((node.promised for node in nodes.nodes), count)
+        self.allocatable: Amounts = nodes.axis.matrix((node.reported for node in nodes.nodes), count)
         self._take(np.zeros_like(self.allocatable), np.zeros((count, 3), dtype=np.int64))
         self.is_kept = False
         """Whether a plugin moves pods in it, so that it follows what the session does."""
@@ -63,13 +63,13 @@ class PodLedger:
         """Nodes look different now, by row; what is on them stays."""
         self._derived.clear()
         for row, node in nodes.items():
-            self.allocatable[row] = self._nodes.axis.vector(node.promised)
+            self.allocatable[row] = self._nodes.axis.vector(node.reported)
 
     def lay_anew(self, rows: Indices) -> None:
         """The nodes are those of the node ledger now; `rows` says where each stood before, or NOWHERE."""
         nodes = self._nodes
         self._derived.clear()
-        self.allocatable = nodes.axis.matrix((node.promised for node in nodes.nodes), len(nodes))
+        self.allocatable = nodes.axis.matrix((node.reported for node in nodes.nodes), len(nodes))
         self._take(laid_anew(self.requested, rows), laid_anew(self._others, rows))
         self.pods_on = [{} if row == NOWHERE else self.pods_on[row] for row in rows.tolist()]
 

@@ -20,31 +20,31 @@ OVERSUBSCRIBED = {CPU: OVERSUBSCRIBED_CPU, MEMORY: OVERSUBSCRIBED_MEMORY}
 
 @dataclass(eq=False, slots=True)
 class NodeInfo:
-    """`allocatable` includes what may be oversubscribed; `promised` is the kubelet's own figure."""
+    """`allocatable` includes what may be oversubscribed; `reported` is the kubelet's own figure."""
 
     name: str
     allocatable: Resources
     capacity: Resources
-    promised: Resources
+    reported: Resources
     labels: dict[str, str]
     manifest: manifest.Node
 
     @property
     def pod_limit(self) -> int:
-        return self.promised.get(PODS, 0)
+        return self.reported.get(PODS, 0)
 
 
 def node_of(source: manifest.Node, csi_node: CSINode | None = None) -> NodeInfo:
     """The machine, with the volumes that can be attached to it."""
     # An API server fills in what a node can give from what it has, where only the latter is said.
-    promised = read_resources(source.status.allocatable or source.status.capacity)
+    reported = read_resources(source.status.allocatable or source.status.capacity)
     extra = oversubscription(source.metadata.annotations)
     volumes = offered_attachments(csi_node)
     return NodeInfo(
         name=source.metadata.name,
-        allocatable={**add(promised, extra), **volumes},
+        allocatable={**add(reported, extra), **volumes},
         capacity={**add(read_resources(source.status.capacity), extra), **volumes},
-        promised=promised,
+        reported=reported,
         labels=source.metadata.labels,
         manifest=source,
     )

@@ -154,7 +154,7 @@ class Place:
 
     def take_away(self, task: Task) -> None:
         for resource in RESOURCES:
-            capacity = self.node.capacity.get(resource) or self.node.promised.get(resource, 0)
+            capacity = self.node.capacity.get(resource) or self.node.reported.get(resource, 0)
             if capacity:
                 self.use[resource] -= 100.0 * task.request.get(resource, 0) / capacity
 
@@ -164,7 +164,7 @@ def room_below(target: Percent, quiet: Iterable[Place], resource: str) -> int:
     return sum(
         int(target[resource] / 100 * has) - int(place.use[resource] / 100 * has)
         for place in quiet
-        for has in ((place.node.promised or place.node.capacity).get(resource, 0),)
+        for has in ((place.node.reported or place.node.capacity).get(resource, 0),)
     )
 
 

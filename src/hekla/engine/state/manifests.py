@@ -142,7 +142,7 @@ class Reader:
         limited = {name: known[name] for name in noted.get(CSINode, {}) if name in known}
         nodes = self.read(Node, {**noted.get(Node, {}), **limited}, self._node_of)
         for name, node in nodes.items():
-            if node is not None and not node.promised:
+            if node is not None and not node.reported:
                 self.complain(Node, name, "status.allocatable: missing; nothing can be placed there")
         return nodes
 
