@@ -48,7 +48,15 @@ tiers:
   - name: proportion
   - name: nodeorder
 """
-CONFS = {"plain": PLAIN, "default": BUILT_IN_DEFAULT, "capacity": CAPACITY, "timed": TIMED, "evicting": BUSY}
+CONFS = {
+    "plain": PLAIN,
+    "default": BUILT_IN_DEFAULT,
+    "capacity": CAPACITY,
+    "timed": TIMED,
+    "evicting": BUSY,
+    "late enqueue": TIMED.replace("enqueue, allocate, backfill", "allocate, enqueue, backfill"),
+    "no enqueue": TIMED.replace("enqueue, allocate, backfill", "allocate, backfill"),
+}
 
 QUEUES = ("research", "production", "default")
 OBJECTS = (

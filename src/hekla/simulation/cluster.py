@@ -109,7 +109,7 @@ class SimulatedCluster:
         self._live.take_in()
         # What has just been started counts otherwise one period later, though nothing happens till then.
         self._lifecycle.has_news = self._lifecycle.is_unconfirmed and self._lifecycle.heed_everything
-        if self._is_watchful or self._live.attention.may_decide:
+        if self._is_watchful or self._live.attention.may_decide or self._has_napped:
             return True
         self._lifecycle.confirm()
         return False
@@ -118,6 +118,11 @@ class SimulatedCluster:
         """Everything that has happened is about to be known."""
         self._lifecycle.has_news = self._lifecycle.has_made_pods = False
         self._confirm_before(self.now)
+
+    @property
+    def _has_napped(self) -> bool:
+        """Whether it is time to ask those that act on the time alone."""
+        return self._lifecycle.heed_everything and self.now >= self._last_cycle + self._nap - INSTANT
 
     def _confirm_before(self, moment: float) -> None:
         """A cycle that was left out would have found by then what the last one started."""

@@ -33,6 +33,14 @@ ADVISING = (
 FORGETFUL = but_for(EVERY_SHORTCUT, unchanged_jobs=False)
 """Nothing is known of what waits: every job is asked for and tried in every cycle."""
 TURNS = 9
+ACTIONS = (
+    ("enqueue", "allocate", "backfill"),
+    ("enqueue", "allocate", "backfill"),
+    ("enqueue", "allocate", "preempt"),
+    ("enqueue", "backfill", "allocate"),
+    ("allocate", "enqueue", "backfill"),
+    ("allocate", "backfill"),
+)
 
 
 @st.composite
@@ -56,6 +64,7 @@ def crowding_jobs(draw: st.DrawFn, at: int) -> Sequence[Manifest]:
         f"j{draw(st.integers(0, 9))}-{at}",
         tasks=tasks,
         cpu=cpu,
+        best_effort=draw(st.sampled_from([0, 0, 0, 1])),
         min_resources=draw(st.sampled_from([{"cpu": cpu * tasks}, {"cpu": cpu * tasks}, None])),
         min_available=draw(st.sampled_from([tasks, tasks, 1])),
         queue=draw(st.sampled_from(QUEUES)),
@@ -71,7 +80,7 @@ def advising_confs(draw: st.DrawFn) -> Conf:
         chosen.remove(draw(st.sampled_from(["proportion", "capacity"])))
     at = draw(st.integers(0, len(chosen)))
     tiers = [tuple(map(PluginEntry, part)) for part in (chosen[:at], chosen[at:]) if part]
-    actions = draw(st.sampled_from([("enqueue", "allocate", "backfill"), ("enqueue", "allocate", "preempt")]))
+    actions = draw(st.sampled_from(ACTIONS))
     return Conf(actions, tuple(map(Tier, tiers)))
 
 
@@ -164,7 +173,8 @@ def shake(world: World, dice) -> None:  # type: ignore[no-untyped-def]
                     replace(chosen.spec, capability={}),
                 ]
             )
-            world.put(replace(chosen, spec=spec))
+            state = dice.choice(["Open", "Open", "Open", "Closed"])
+            world.put(replace(chosen, spec=spec, status=replace(chosen.status, state=state)))
         case PriorityClass():
             world.put(replace(chosen, value=dice.randint(1, 9)))
 
@@ -228,7 +238,7 @@ def test_refused_jobs_are_the_backlog_and_are_admitted_when_there_is_room() -> N
     assert [each.name for each in world.live.attention.to_admit.jobs()] == ["j3", "j4", "j5"]
 
 
-def test_where_it_is_told_why_jobs_wait_there_is_no_backlog() -> None:
+def test_a_job_is_in_the_backlog_only_once_it_was_told_why_it_waits() -> None:
     world = crowded()
     for _ in range(4):
         for decision in run_cycle(snapshot_of(world.live), CONF, is_quiet=True).decisions:

@@ -155,7 +155,7 @@ class WaitingJobs(FairOrder):
             is_like_them = session.is_quiet and len(backlog) and waits_for_room_alone(job)
             return not is_like_them or backlog.has_room_for(placement_kind(job), session.nodes)
         row = backlog.row_of(job.uid)
-        found = backlog.has_room(row, session.nodes) and self._queue_may_take(job)
+        found = backlog.has_room(row, session.nodes) and (not session.is_quiet or self._queue_may_take(job))
         if found:
             session.look_at(job)
         else:
@@ -167,7 +167,9 @@ class WaitingJobs(FairOrder):
         """Whether the job's queue may take as many of its tasks as start together, if they are alike."""
         session, tasks = self._session, job.tasks.values()
         first = next(iter(tasks))
-        if not session.dispatch.who.tells_headroom or any([task.shape is not first.shape for task in tasks]):
+        who = session.dispatch.who
+        is_told = who.tells_headroom and who.has_headroom_by_kind
+        if not is_told or any([task.shape is not first.shape for task in tasks]):
             return True
         return session.headroom(session.queues[job.queue], first, job.minimum) == job.minimum
 

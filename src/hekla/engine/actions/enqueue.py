@@ -40,9 +40,9 @@ class Enqueue(Action):
     Arguments = EnqueueArguments
 
     def leaves_waiting(self, rules: WaitingRules) -> WaitingRules:
-        if self.arguments.drains_queues or self.arguments.checks_members:
-            return replace(rules, for_admission=False, admits_all=False)
-        return rules
+        """All that are not admitted, unless whole queues or the pods of each job are gone through."""
+        told = self.arguments
+        return replace(rules, are_admitted=not (told.drains_queues or told.checks_members))
 
     def run(self, session: Session) -> None:
         agenda = JobsToAdmit(session)
@@ -104,6 +104,9 @@ class JobsToAdmit(FairOrder):
             return
         row = self._backlog.row_of(job.uid)
         if self._backlog.fits(row, self._room(job.queue)):
+            if not self._session.is_quiet:
+                # Whatever it is told now is told of an active job.
+                self._session.look_at(job)
             self._admit_if_possible(job)
         if job.is_pending:
             self._passed_over.add(row)
@@ -117,7 +120,6 @@ class JobsToAdmit(FairOrder):
             session.refuse_admission(job, like)
         elif job.min_resources is None or session.is_enqueueable(job):
             session.admit(job)
-            self._refused.clear()
             amounts = less_gated(session, job, minimum_of(session, job))
             self._admitted.append((job.queue, amounts))
         else:

@@ -128,6 +128,11 @@ class Answerers:
         return is_told and all(one.scope is Scope.CLASS for one in before)
 
     @lazy
+    def has_headroom_by_kind(self) -> bool:
+        """Whether a queue may take as many tasks of one job as of any other that asks for the same."""
+        return all(one.scope is Scope.KIND for one in self.declared(points.HEADROOM))
+
+    @lazy
     def admits_all(self) -> bool:
         """Whether no plugin has a say in, or hears of, what is admitted."""
         return not self.declared(points.JOB_ENQUEUEABLE) and not self.declared(points.JOB_ENQUEUED)

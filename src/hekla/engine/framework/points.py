@@ -62,7 +62,7 @@ class Scope(Enum):
     LEDGER = "depends on the task's request and what the ledgers say of that node: can be foreseen"
     ROW = "depends on the task and on that node's own state: asked again for rows that changed"
     JOB = "depends on the job and its own tasks alone: asked again once one of these has moved"
-    KIND = "depends on the job's queue and minimum resources, and gets worse at most as jobs are admitted"
+    KIND = "depends on the job's queue and on what it asks for, and gets worse at most as jobs are let in"
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +297,7 @@ SCOPED: dict[AnyPoint, tuple[Scope, ...]] = {
     PRE_PREDICATE: (Scope.ATTEMPT, Scope.CLASS),
     JOB_ORDER: (Scope.ATTEMPT, Scope.JOB),
     JOB_ENQUEUEABLE: (Scope.ATTEMPT, Scope.KIND),
+    HEADROOM: (Scope.ATTEMPT, Scope.KIND),
 }
 """Points whose answers may stay true for longer than one question, and for how long."""
 

@@ -245,7 +245,7 @@ class Session:
             ordered_by=who,
             for_admission=who.admits_by_kind and who.tells_admission_room,
             admits_all=who.admits_all,
-            for_room=who.requires_minimums,
+            for_room=who.requires_minimums and places_what_it_admits(self.conf.actions),
             once_told=not self.is_quiet,
         )
         for action in actions:
@@ -590,6 +590,14 @@ class Session:
             tuple(tuple(sorted(tasks)) for tasks in self.nodes.tasks_on),
             tuple((uid, job.phase, job.roster.ready, job.roster.waiting) for uid, job in self.jobs.items()),
         )
+
+
+def places_what_it_admits(actions: Sequence[str]) -> bool:
+    """Whether jobs that a cycle admits have their turn in the same cycle."""
+    return (
+        "allocate" in actions
+        and "enqueue" not in actions[len(actions) - [*actions][::-1].index("allocate") :]
+    )
 
 
 def most_named(handler: Handler, task: Task, by_queue: Sequence[list[Task]]) -> list[Task]:

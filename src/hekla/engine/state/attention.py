@@ -50,6 +50,8 @@ class WaitingRules:
 
     ordered_by: object = None
     """Equal as long as the same plugins put jobs in order."""
+    are_admitted: bool = False
+    """An action admits jobs that wait in the table; else no job waits there that is not admitted."""
     for_admission: bool = False
     """Jobs that are not admitted: who asks for the same is refused alike."""
     admits_all: bool = False
@@ -264,6 +266,7 @@ class Attention:
         """Resources have other columns: all jobs have changed."""
         waiting = self.waiting()
         self._lay_out()
+        self.said.clear()
         self.queue_sums.clear()
         self._sums_of_job.clear()
         self._jobs_in.clear()
@@ -295,6 +298,8 @@ class Attention:
     def _let_wait(self, job: Job) -> bool:
         """The job waits in the table from now on, if it may; whether it does."""
         rules, is_pending = self.rules, job.is_pending
+        if is_pending and not rules.are_admitted:
+            return False
         is_unasked = is_pending and not rules.once_told and (rules.admits_all or job.min_resources is None)
         if rules.for_room and (is_unasked or not is_pending) and waits_for_room_alone(job):
             del self.active[job.uid]

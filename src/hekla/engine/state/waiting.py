@@ -220,7 +220,7 @@ class AdmissionBacklog(WaitingTable):
         limits = np.full((len(self.asks), len(self._queue_numbers)), UNLIMITED)
         for queue, amounts in room.items():
             if queue in self._queue_numbers:
-                limits[:, self._queue_numbers[queue]] = amounts
+                limits[:, self._queue_numbers[queue]] = np.minimum(amounts, UNLIMITED)
         return bool((self.asks <= limits[:, self._queue]).all(axis=0).any())
 
     def _fits(self, rows: Indices, room: Floats | None) -> Mask:
@@ -364,6 +364,8 @@ def waits_for_room_alone(job: Job) -> bool:
         and 0 < job.minimum <= len(job.roster)
         and not job.has_policies
         and not job.has_topology
+        # Those that ask for nothing count towards the minimum without a place.
+        and not job.roster.pending_best_effort
         and holds_nothing(job)
         and benefit_of(job.pod_group.status) is None
         and not any([task.is_gated for task in job.tasks.values()])

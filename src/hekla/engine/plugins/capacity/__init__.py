@@ -134,7 +134,7 @@ class Capacity(Plugin):
     def stays_within_its_limit(self, queue: QueueInfo, task: Task) -> bool:
         return self._agrees(task.job, closed(queue) or self._too_much(queue, task.vector))
 
-    @answers(HEADROOM)
+    @answers(HEADROOM, Scope.KIND)
     def how_many_stay_within_its_limit(self, queue: QueueInfo, task: Task, count: int) -> int:
         """The queue and all above it must have room for them."""
         if closed(queue) or self._no_place_in(queue):

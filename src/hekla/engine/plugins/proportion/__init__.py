@@ -85,7 +85,7 @@ class Proportion(Plugin):
     def stays_within_its_part(self, queue: QueueInfo, task: Task) -> bool:
         return self._is_open(queue, task.job) and self._may_take(queue, task.vector, task.job)
 
-    @answers(HEADROOM)
+    @answers(HEADROOM, Scope.KIND)
     def how_many_stay_within_its_part(self, queue: QueueInfo, task: Task, count: int) -> int:
         account = self.accounts[queue.name]
         if not queue.is_open:
