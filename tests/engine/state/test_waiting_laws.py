@@ -24,6 +24,7 @@ from hekla.scheduler.cycle import CycleReport, run_cycle
 from hekla.testing.builders import job, node, queue
 from hekla.testing.pods import stamped
 from hekla.testing.story import conf_of
+from hekla.testing.strategies import NOW
 from properties.effort import examples
 
 QUEUES = ("a", "b", "c")
@@ -269,3 +270,30 @@ def test_where_a_plugin_does_not_go_by_kind_all_are_asked_for() -> None:
             world.carry_out(decision)
         assert not len(world.live.attention.to_admit)
     assert set(memory.values()) == {6}
+
+
+def told_of(world: World, conf: Conf, name: str) -> str:
+    """What the job's first pod says by now of why it waits."""
+    for _ in range(4):
+        for decision in run_cycle(snapshot_of(world.live), conf, now=NOW).decisions:
+            world.carry_out(decision)
+    pod = world.objects[Pod, f"default/{name}-0"]
+    assert isinstance(pod, Pod)
+    return " ".join(one.message for one in pod.status.conditions)
+
+
+def test_a_job_that_was_not_admitted_is_told_when_it_is_refused_for_another_reason() -> None:
+    world = crowded()
+    assert "cannot take in more waiting work" in told_of(world, CONF, "j2")
+    world.put(queue("default", state="Closed"))
+    world.end_a_pod()
+    assert 'queue "default" is not open' in told_of(world, CONF, "j2")
+
+
+def test_what_was_said_of_a_job_that_waited_is_forgotten_with_the_columns() -> None:
+    world = crowded()
+    told_of(world, CONF, "j5")
+    assert world.live.attention.said
+    world.put(node("n2", cpu=9, resources={"example.com/new": 1}))
+    told_of(world, CONF, "j5")
+    assert not world.live.attention.said
