@@ -26,7 +26,7 @@ from hekla.simulation.workloads import (
     Workload,
 )
 from properties.effort import examples
-from simulation.plays import PLAIN, conf_of, job, node
+from simulation.plays import PLAIN, conf_of, job, node, play
 from simulation.test_against_references import BUSY
 
 FORGETFUL = but_for(EVERY_SHORTCUT, unchanged_jobs=False)
@@ -135,3 +135,9 @@ def outcome(play: Play, conf: str, shortcuts: Shortcuts) -> list[tuple[str, floa
 @given(play=plays())
 def test_what_waits_starts_as_if_every_event_were_a_cycle(conf: str, play: Play) -> None:
     assert outcome(play, CONFS[conf], EVERY_SHORTCUT) == outcome(play, CONFS[conf], FORGETFUL)
+
+
+def test_a_simulation_ends_although_a_plugin_acts_on_time_and_a_job_never_fits() -> None:
+    run = play([job("large", 0, 1, pods=9)], conf=TIMED)
+    assert not run.jobs.finished[0] > 0
+    assert run.cycles < 4_000

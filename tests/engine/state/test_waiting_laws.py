@@ -14,9 +14,11 @@ from world import World, assert_bounds_are_high_enough, world_of
 from hekla.conf import Conf, PluginEntry, Tier
 from hekla.engine.framework.decisions import Bind, Decision, Evict
 from hekla.engine.framework.plugin import Plugin
-from hekla.engine.framework.points import JOB_ENQUEUEABLE, Vote, answers
+from hekla.engine.framework.points import ALLOCATABLE, HEADROOM, JOB_ENQUEUEABLE, Vote, answers
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT
 from hekla.engine.model.job import Job
+from hekla.engine.model.queue import QueueInfo
+from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import snapshot_of, take_snapshot
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue
 from hekla.scheduler.builtin import BUILTIN
@@ -293,7 +295,34 @@ def test_a_job_that_was_not_admitted_is_told_when_it_is_refused_for_another_reas
 def test_what_was_said_of_a_job_that_waited_is_forgotten_with_the_columns() -> None:
     world = crowded()
     told_of(world, CONF, "j5")
-    assert world.live.attention.said
+    assert world.live.attention.last_notes
     world.put(node("n2", cpu=9, resources={"example.com/new": 1}))
     told_of(world, CONF, "j5")
-    assert not world.live.attention.said
+    assert not world.live.attention.last_notes
+
+
+class Purse(Plugin):
+    """Lets only one job of a queue take anything, whatever it asks for."""
+
+    name = "purse"
+
+    @answers(ALLOCATABLE)
+    def is_rich(self, queue: QueueInfo, task: Task) -> bool:  # noqa: ARG002
+        return task.job == "default/j3"
+
+    @answers(HEADROOM)
+    def what_the_rich_may_take(self, queue: QueueInfo, task: Task, count: int) -> int:
+        return count if self.is_rich(queue, task) else 0
+
+
+def test_where_a_queue_does_not_go_by_kind_a_job_does_not_speak_for_its_like() -> None:
+    world = crowded()
+    registry = BUILTIN.with_class(Purse)
+    conf = conf_of("enqueue, allocate", ("priority, gang", "purse, predicates"))
+    bound: list[str] = []
+    for _ in range(4):
+        report = run_cycle(snapshot_of(world.live), conf, registry=registry, is_quiet=True)
+        bound += [one.pod for one in report.decisions if isinstance(one, Bind)]
+        for decision in report.decisions:
+            world.carry_out(decision)
+    assert bound == ["default/j3-0"]

@@ -92,7 +92,7 @@ class Session:
         self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total
         self._opened_at = self.nodes.journal.version
-        self.trace = NullTrace() if is_quiet else CycleTrace(self.attention.said)
+        self.trace = NullTrace() if is_quiet else CycleTrace(self.attention.last_notes)
         self.conditions = Conditions(uid, now)
         self.not_admitted: dict[str, str] = {}
         """By UID why jobs were refused admission; in quiet sessions that is not kept."""

@@ -130,9 +130,9 @@ class Attention:
         self._led_by: object = None
         self._changed: dict[str, None] = {}
         self._without_news: list[Job] = []
-        self._told: dict[str, Any] = {}
-        self.said: dict[str, Any] = {}
-        """By UID of a job that waits, what was said of it when it was last looked at."""
+        self._new_notes: dict[str, Any] = {}
+        self.last_notes: dict[str, Any] = {}
+        """By UID of a job that waits, the notes of the session that looked at it last."""
         self._reported: dict[str, PodGroupStatus] = {}
         """By UID the last reported status of jobs at rest, where it is still to come true."""
         self._lay_out()
@@ -177,9 +177,9 @@ class Attention:
         else:
             self._reported[job.uid] = news
 
-    def has_told(self, job: Job, said: Any) -> None:
-        """The session has said this of a job that waits, and all of it was known before."""
-        self._told[job.uid] = said
+    def has_told(self, job: Job, notes: Any) -> None:
+        """The session has nothing to tell of the job that was not known; these are its notes on it."""
+        self._new_notes[job.uid] = notes
 
     def expect(self, job: str, status: PodGroupStatus) -> None:
         """A cycle that was left out would have told this of the job."""
@@ -198,13 +198,13 @@ class Attention:
                 self._rest(job)
         self._without_news.clear()
         if self.rules.once_told:
-            for uid, said in self._told.items():
+            for uid, notes in self._new_notes.items():
                 if uid in self.active and self._let_wait(self.active[uid]):
-                    self.said[uid] = said
+                    self.last_notes[uid] = notes
         elif self.rules is not NOTHING_WAITS:
             for job in list(self.active.values()):
                 self._let_wait(job)
-        self._told.clear()
+        self._new_notes.clear()
 
     # While changes are taken in
 
@@ -266,7 +266,7 @@ class Attention:
         """Resources have other columns: all jobs have changed."""
         waiting = self.waiting()
         self._lay_out()
-        self.said.clear()
+        self.last_notes.clear()
         self.queue_sums.clear()
         self._sums_of_job.clear()
         self._jobs_in.clear()
@@ -288,7 +288,7 @@ class Attention:
         if self.active.pop(uid, None) is None and self.resting.pop(uid, None) is None:
             self.to_admit.remove(uid)
             self.to_place.remove(uid)
-            self.said.pop(uid, None)
+            self.last_notes.pop(uid, None)
             self.unasked.pop(uid, None)
 
     def _rest(self, job: Job) -> None:

@@ -286,13 +286,6 @@ class PlacementBacklog(WaitingTable):
         for row in np.flatnonzero((self.most == np.inf) & (self.size < np.inf)).tolist():
             self.has_room(row, nodes)
 
-    def has_room_for(self, kind: JobKind, nodes: NodeLedger) -> bool:
-        """The same for any kind of job."""
-        row = self.row_for(kind)
-        found = self.has_room(row, nodes)
-        self.tidy(row)
-        return found
-
     def has_room(self, row: int, nodes: NodeLedger) -> bool:
         """Whether the nodes have room for a job of the row, counted anew where they may.
 
@@ -308,6 +301,13 @@ class PlacementBacklog(WaitingTable):
         larger = (self.asks >= self.asks[:, row : row + 1]).all(axis=0)
         np.minimum(self.most, count, out=self.most, where=larger)
         return False
+
+    def has_room_for(self, kind: JobKind, nodes: NodeLedger) -> bool:
+        """The same for a job that is in no row: one that is made for it is given up again."""
+        row = self.row_for(kind)
+        found = self.has_room(row, nodes)
+        self.tidy(row)
+        return found
 
     def _grow(self) -> None:
         super()._grow()
