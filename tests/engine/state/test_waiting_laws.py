@@ -307,7 +307,7 @@ class Purse(Plugin):
     name = "purse"
 
     @answers(ALLOCATABLE)
-    def is_rich(self, queue: QueueInfo, task: Task) -> bool:  # noqa: ARG002
+    def is_rich(self, queue: QueueInfo, task: Task) -> bool:
         return task.job == "default/j3"
 
     @answers(HEADROOM)
