@@ -176,8 +176,7 @@ def waiting_tasks(session: Session) -> list[Task]:
 
 def made_anew(session: Session, task: Task) -> TaskClass:
     everywhere = NodeStates(session.nodes, session.pods)
-    answers = NodeAnswers(session.dispatch, everywhere, task)
-    return TaskClass(session.nodes, session.pods, answers, task).refresh()
+    return TaskClass(session, NodeAnswers(session.dispatch, everywhere, task), task).refresh()
 
 
 def said_of(session: Session, known: TaskClass, task: Task) -> dict[str, object]:

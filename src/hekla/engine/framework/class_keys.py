@@ -12,16 +12,11 @@ from hekla.engine.model.task import Task, have_one_template
 class ClassKeys:
     """Makes the keys of tasks, and remembers them."""
 
-    def __init__(
-        self,
-        label_keys: Sequence[str],
-        distinguish: Sequence[Callable[[Task], Hashable]],
-        number_of: dict[Hashable, int],
-    ) -> None:
-        """Tasks that these labels or functions tell apart have different keys, those of before among them."""
+    def __init__(self, label_keys: Sequence[str], distinguish: Sequence[Callable[[Task], Hashable]]) -> None:
+        """Tasks that these labels or functions tell apart have different keys."""
         self._distinguish = distinguish
         self._label_keys = label_keys
-        self._number_of = number_of
+        self._number_of: dict[Hashable, int] = {}
         self._key_of_task: dict[str, int] = {}
         self._latest_of_job: dict[str, Task] = {}
 

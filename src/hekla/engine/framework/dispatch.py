@@ -158,13 +158,6 @@ class Answerers:
         return bool(self.declared(points.BEST_NODE))
 
     @lazy
-    def answers_last(self) -> bool:
-        """Whether what is said of nodes holds in later sessions, too, as far as its scope tells."""
-        about_nodes = [one for point in points.ABOUT_NODES for one in self.declared(point)]
-        classes = [self._classes[one.number] for one in about_nodes]
-        return not any(one.acts_on_time or one.reads_load or one.asks_outside for one in classes)
-
-    @lazy
     def telling_apart(self) -> list[int]:
         """The numbers of plugins that tell tasks apart by more than pod spec and namespace."""
         kept = [one for point in points.ABOUT_NODES for one in self.declared(point)]

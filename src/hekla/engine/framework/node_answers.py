@@ -67,9 +67,6 @@ def _reading_rows(answer: Callable[..., A]) -> Callable[[Task, NodeStates], A]:
 class NodeAnswers:
     """All that plugins say of nodes for tasks like this one."""
 
-    concerned: tuple[bool, ...] = ()
-    """Which of the answers that are not for all tasks are for these."""
-
     def __init__(self, dispatch: Dispatch, everywhere: NodeStates, task: Task) -> None:
         filters = _concerning(dispatch.handlers(PREDICATE), task)
         self.filters: list[Answers[Refusals]] = [

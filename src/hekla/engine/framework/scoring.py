@@ -6,7 +6,7 @@ Tasks that look alike to every plugin form one class; all nodes are scored for a
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,7 @@ from hekla.engine.framework.class_keys import ClassKeys, selected_labels
 from hekla.engine.framework.dispatch import Handler
 from hekla.engine.framework.node_answers import NodeAnswers
 from hekla.engine.framework.points import ABOUT_NODES, BEST_NODE, NODE_ORDER_REDUCE
-from hekla.engine.framework.task_class import NOBODY, TaskClass
+from hekla.engine.framework.task_class import TaskClass
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
@@ -30,7 +30,6 @@ MEMORY_FOR_CLASSES = 2**27
 BYTES_PER_NODE = 32
 """What a class keeps of a node, about."""
 FEWEST_KEPT = 64
-MOST_NUMBERS = 2**14
 FEW_RANKED = 4
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
 
@@ -42,71 +41,24 @@ class Choice(NamedTuple):
     has_room: bool
 
 
-class ClassTable:
-    """Classes of tasks by number; those asked about longest ago are dropped.
-
-    It outlives the session as long as the same plugins answer, what they say does not go by the time, and no
-    objects but pods and PodGroups have changed: what runs on nodes is followed by the journal.
-    """
-
-    def __init__(self, good_for: object, nodes: int) -> None:
-        self.good_for = good_for
-        self.number_of: dict[Hashable, int] = {}
-        self._classes: OrderedDict[int, TaskClass] = OrderedDict()
-        self._most_kept = max(FEWEST_KEPT, MEMORY_FOR_CLASSES // (BYTES_PER_NODE * max(nodes, 1)))
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.number_of) > MOST_NUMBERS
-
-    def find(self, number: int) -> TaskClass | None:
-        known = self._classes.get(number)
-        if known is not None:
-            self._classes.move_to_end(number)
-        return known
-
-    def put(self, number: int, known: TaskClass) -> None:
-        self._classes[number] = known
-        if len(self._classes) > self._most_kept:
-            self._classes.popitem(last=False)
-
-    def let_go(self) -> None:
-        """The plugins of the session before are not asked any more."""
-        for known in self._classes.values():
-            known.answers = NOBODY
-
-
 class Scoring:
-    """What a session knows of nodes for its tasks."""
+    """The session's classes of tasks; the classes asked about longest ago are dropped."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._most_kept = max(
+            FEWEST_KEPT, MEMORY_FOR_CLASSES // (BYTES_PER_NODE * max(len(session.nodes), 1))
+        )
+        self._classes: OrderedDict[int, TaskClass] = OrderedDict()
         self._answers: dict[tuple[bool, ...], NodeAnswers] = {}
         """By which answers concern a class."""
         self._diagnoses: dict[object, Diagnosis] = {}
         self._diagnosed_at = -1
 
     @lazy
-    def _label_keys(self) -> tuple[str, ...]:
-        return tuple(sorted(str(key) for key in self._session.tasks.census(selected_labels)))
-
-    @lazy
     def _keys(self) -> ClassKeys:
-        return ClassKeys(self._label_keys, self._session.dispatch.telling_apart(), self._table.number_of)
-
-    @lazy
-    def _table(self) -> ClassTable:
-        """That of the session before, where it still holds."""
-        state, who = self._session.snapshot.state, self._session.dispatch.who
-        good_for = (who, self._session.nodes.journal, self._label_keys)
-        kept = state.kept_classes
-        if isinstance(kept, ClassTable) and kept.good_for == good_for and not kept.is_full:
-            kept.let_go()
-            return kept
-        table = ClassTable(good_for, len(self._session.nodes))
-        if who.answers_last and self._session.shortcuts.memory:
-            state.kept_classes = table
-        return table
+        label_keys = sorted(str(key) for key in self._session.tasks.census(selected_labels))
+        return ClassKeys(label_keys, self._session.dispatch.telling_apart())
 
     def key_of(self, task: Task) -> int:
         """A number, equal for tasks that every plugin answers alike for."""
@@ -118,30 +70,23 @@ class Scoring:
 
     def _class_as_it_was(self, task: Task) -> TaskClass:
         key = self.key_of(task)
-        known = self._table.find(key) if self._session.shortcuts.memory else None
-        if known is not None and (known.answers is not NOBODY or self._go_on_with(known, task)):
+        known = self._classes.get(key)
+        if known is not None and self._session.shortcuts.memory:
+            self._classes.move_to_end(key)
             return known
-        session = self._session
-        known = TaskClass(session.nodes, session.pods, self._answers_for(task), task)
-        self._table.put(key, known)
+        known = self._classes[key] = self._new_class(task)
+        if len(self._classes) > self._most_kept:
+            self._classes.popitem(last=False)
         return known
 
-    def _go_on_with(self, known: TaskClass, task: Task) -> bool:
-        """Have this session's plugins answer for a class that is kept, if the same answers concern it."""
-        answers = self._answers_for(task)
-        if answers.concerned != known.concerned:
-            return False
-        known.answered_by(answers, task)
-        return True
-
-    def _answers_for(self, task: Task) -> NodeAnswers:
+    def _new_class(self, task: Task) -> TaskClass:
+        session = self._session
         concerned = tuple([one.concerns(one.plugin, task) for one in self._selective if one.concerns])
         answers = self._answers.get(concerned)
         if answers is None:
-            everywhere = NodeStates(self._session.nodes, self._session.pods)
-            answers = self._answers[concerned] = NodeAnswers(self._session.dispatch, everywhere, task)
-            answers.concerned = concerned
-        return answers
+            everywhere = NodeStates(session.nodes, session.pods)
+            answers = self._answers[concerned] = NodeAnswers(session.dispatch, everywhere, task)
+        return TaskClass(session, answers, task)
 
     @lazy
     def _selective(self) -> list[Handler]:

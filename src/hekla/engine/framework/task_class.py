@@ -8,23 +8,21 @@ nowhere: it is asked anew at every attempt.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hekla.engine.framework.node_answers import NodeAnswers, Verdict, total, verdict
 from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows
-from hekla.engine.ledger.nodes import NodeLedger
-from hekla.engine.ledger.pods import PodLedger
 from hekla.engine.ledger.states import NodeStates, SupposedStates
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.task import Task
 
+if TYPE_CHECKING:
+    from hekla.engine.framework.session import Session
+
 MANY = 3
 """Once one node in so many has changed, all are worked out again: picking rows costs more by then."""
-
-NOBODY: Any = None
-"""The answers of a class for which no session has asked yet."""
 
 
 class Evaluation(NamedTuple):
@@ -41,15 +39,13 @@ class Evaluation(NamedTuple):
 class TaskClass:
     """`refresh` brings it up to date, and comes first."""
 
-    def __init__(self, nodes: NodeLedger, pods: PodLedger, answers: NodeAnswers, task: Task) -> None:
-        self._nodes = nodes
-        self._pods = pods
+    def __init__(self, session: Session, answers: NodeAnswers, task: Task) -> None:
+        self._session = session
         self._task = task
-        self.answers: NodeAnswers = answers
-        self.concerned = answers.concerned
+        self._answers = answers
         self.is_steady = answers.is_steady
         """Whether a placement changes what is said of its own node alone, and that can be foreseen."""
-        count = len(nodes)
+        count = len(session.nodes)
         self.refused: list[Verdict | None] = [
             verdict([ask(task) for ask in plugin.once], count) for plugin in answers.filters
         ]
@@ -61,14 +57,10 @@ class TaskClass:
         self._is_final = True
         """Nothing was released or pipelined so far, so that room now is all the room there will be."""
 
-    def answered_by(self, answers: NodeAnswers, task: Task) -> None:
-        """Another session's plugins answer from now on, for this task and all that look like it."""
-        self.answers, self._task = answers, task
-
     def refresh(self) -> TaskClass:
         """Work out again what has changed since it was last looked at."""
-        journal = self._nodes.journal
-        if self._seen < 0 or self._is_final is self._nodes.has_promises:
+        journal = self._session.nodes.journal
+        if self._seen < 0 or self._is_final is self._session.nodes.has_promises:
             self._work_out_all()
         elif self._seen != journal.now:
             rows = journal.since(self._seen)
@@ -80,8 +72,8 @@ class TaskClass:
         return self
 
     def _work_out_all(self) -> None:
-        states = NodeStates(self._nodes, self._pods)
-        self._is_final = not self._nodes.has_promises
+        states = NodeStates(self._session.nodes, self._session.pods)
+        self._is_final = not self._session.nodes.has_promises
         found = self.evaluate(states)
         self.fits_now, self.fits_later, self.is_open = found.fits_now, found.fits_later, found.is_open
         parts = self._parts_of(found)
@@ -90,7 +82,7 @@ class TaskClass:
             kept[:] = part
 
     def _work_out(self, rows: Indices) -> None:
-        found = self.evaluate(NodeStates(self._nodes, self._pods, rows))
+        found = self.evaluate(NodeStates(self._session.nodes, self._session.pods, rows))
         self.fits_now[rows] = found.fits_now
         if not self._is_final:
             self.fits_later[rows] = found.fits_later
@@ -104,7 +96,7 @@ class TaskClass:
 
     def evaluate(self, states: NodeStates) -> Evaluation:
         """Room, filters and scores of nodes in these states."""
-        task, answers, nodes = self._task, self.answers, self._nodes
+        task, answers, nodes = self._task, self._answers, self._session.nodes
         fits_now = has_room(states.idle, task)
         fits_later = has_room(states.future, task) if nodes.has_promises else fits_now
         is_open = self._open_in(states)
@@ -119,21 +111,21 @@ class TaskClass:
             is_open = np.ones(len(states.pod_count), dtype=np.bool_)
         else:
             is_open = self._allowed[states.rows].copy()
-        for ask in self.answers.row_filters:
+        for ask in self._answers.row_filters:
             for refusal in ask(self._task, states) or ():
                 is_open &= ~refusal.nodes
         return is_open
 
     def is_open_to(self, task: Task, row: int) -> bool:
         """Whether no filter refuses that node just now; scores are not worked out for that."""
-        states = NodeStates(self._nodes, self._pods, np.array([row]))
-        refused = (refusal for ask in self.answers.filters_anew for refusal in ask(task) or ())
+        states = NodeStates(self._session.nodes, self._session.pods, np.array([row]))
+        refused = (refusal for ask in self._answers.filters_anew for refusal in ask(task) or ())
         return bool(self._open_in(states)[0]) and not any(refusal.nodes[row] for refusal in refused)
 
     def open_to(self, task: Task) -> Mask:
         """Nodes that no filter refuses just now, whatever their room; do not change the mask."""
         is_open = self.is_open
-        for ask in self.answers.filters_anew:
+        for ask in self._answers.filters_anew:
             for refusal in ask(task) or ():
                 is_open = is_open & ~refusal.nodes
         return is_open
@@ -144,18 +136,18 @@ class TaskClass:
         if self.is_steady:
             return order
         batch: Floats = self._scores[1]
-        if asked := [ask(task, among) for ask in self.answers.order.anew]:
+        if asked := [ask(task, among) for ask in self._answers.order.anew]:
             order = order + total(asked)
-        if asked := [ask(task, among) for ask in self.answers.batch.anew]:
+        if asked := [ask(task, among) for ask in self._answers.batch.anew]:
             batch = batch + total(asked)
         scores: Floats = order + batch
         return scores
 
     def curable(self, task: Task) -> Mask:
         """Nodes that an eviction might open; do not change the mask."""
-        nodes, pods, seen = self._nodes, self._pods, self._curable_seen
+        nodes, pods, seen = self._session.nodes, self._session.pods, self._curable_seen
         self._curable_seen = nodes.journal.now
-        if seen < 0 or self.answers.filters_anew:
+        if seen < 0 or self._answers.filters_anew:
             self._curable = self._curable_in(NodeStates(nodes, pods), task)
         elif seen != nodes.journal.now and len(rows := nodes.journal.since(seen)):
             self._curable[rows] = self._curable_in(NodeStates(nodes, pods, rows), task)
@@ -164,7 +156,7 @@ class TaskClass:
     def _curable_in(self, states: NodeStates, task: Task) -> Mask:
         """Where the first plugin to refuse a node does not do so for good."""
         undecided, curable = np.ones((2, len(states.pod_count)), dtype=np.bool_)
-        for plugin, never in zip(self.answers.filters, self.refused, strict=True):
+        for plugin, never in zip(self._answers.filters, self.refused, strict=True):
             said = [*(ask(task, states) for ask in plugin.by_row), *(ask(task) for ask in plugin.anew)]
             verdicts = [] if never is None else [(never[0][states.rows], never[1][states.rows])]
             if (now := verdict(said, len(curable))) is not None:
@@ -177,13 +169,13 @@ class TaskClass:
 
     def refusals(self, task: Task) -> list[list[Refusal]]:
         """All refusals, plugin by plugin, in the order the plugins give them."""
-        states = NodeStates(self._nodes, self._pods)
+        states = NodeStates(self._session.nodes, self._session.pods)
         said = [
             [
                 *(ask(task, states) for ask in plugin.by_row),
                 *(ask(task) for ask in (*plugin.once, *plugin.anew)),
             ]
-            for plugin in self.answers.filters
+            for plugin in self._answers.filters
         ]
         return [[refusal for answer in of_plugin for refusal in answer or ()] for of_plugin in said]
 
@@ -211,8 +203,9 @@ class TaskClass:
 
     def _ladders(self, rows: Indices, steps: int) -> Floats:
         """What each of so many tasks would find on these nodes; -inf without room.   -> (rows, steps)"""
+        session = self._session
         added: Counts = np.broadcast_to(np.arange(steps), (len(rows), steps)).ravel()
-        states = SupposedStates(self._nodes, self._pods, rows.repeat(steps), self._task, added)
+        states = SupposedStates(session.nodes, session.pods, rows.repeat(steps), self._task, added)
         found = self.evaluate(states)
         fits = found.fits_now & found.fits_later & found.is_open
         values = np.where(fits, found.order + found.batch, -np.inf).reshape(len(rows), steps)

@@ -60,8 +60,6 @@ class LiveState:
         self._intake = TakingIn(self, default_queue, ignored_provisioners)
         self.kept_tree: DomainTree | None = None
         self.kept_derived: dict[object, object] = {}
-        self.kept_classes: object = None
-        """What is known of nodes for classes of tasks, kept until other objects than pods change."""
         self._is_lent = False
         self._released: dict[str, Task] = {}
         self.is_unusable = False

@@ -92,8 +92,6 @@ class TakingIn:
                     state.attention.outdate(job.uid)
         if Node in noted or CSINode in noted or Queue in noted:
             state.kept_derived.clear()
-        if noted.keys() - {Pod, PodGroup}:
-            state.kept_classes = None
 
     def _widen(self, names: set[str]) -> None:
         """Resources that were never heard of before get columns; of many, those out of use lose theirs."""
@@ -103,7 +101,6 @@ class TakingIn:
         is_crowded = len(names.union(state.axis.names)) > state.most_resources
         state.axis = Axis(names.union(self._resources_in_use() if is_crowded else state.axis.names))
         state.kept_derived.clear()
-        state.kept_classes = None
         state.ledgers.widen(state.axis)
         self._shapes.clear()
         for task in state.tasks:
