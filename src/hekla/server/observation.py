@@ -110,7 +110,7 @@ def _of_waiting_jobs(session: Session, history: JobHistory) -> Figures:
     by_speaker: Counter[str] = Counter()
     born: dict[str, float] = {}
     unready = 0
-    for job in filter(waits, session.active_and_waiting_jobs()):
+    for job in filter(waits, [*session.active_jobs(), *session.attention.waiting()]):
         pending[job.queue] += 1
         by_speaker.update(_speakers(session, job))
         born[job.queue] = min(job.created, born.get(job.queue, job.created))

@@ -167,9 +167,8 @@ class WaitingJobs(FairOrder):
         """Whether the job's queue may take as many of its tasks as start together, if they are alike."""
         session, tasks = self._session, job.tasks.values()
         first = next(iter(tasks))
-        who = session.dispatch.who
-        is_told = who.tells_headroom and who.has_headroom_by_kind
-        if not is_told or any([task.shape is not first.shape for task in tasks]):
+        who, are_alike = session.dispatch.who, all([task.shape is first.shape for task in tasks])
+        if not (are_alike and who.tells_headroom and who.has_headroom_by_kind):
             return True
         return session.headroom(session.queues[job.queue], first, job.minimum) == job.minimum
 

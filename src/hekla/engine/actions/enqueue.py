@@ -41,8 +41,9 @@ class Enqueue(Action):
 
     def leaves_waiting(self, rules: WaitingRules) -> WaitingRules:
         """All that are not admitted, unless whole queues or the pods of each job are gone through."""
-        told = self.arguments
-        return replace(rules, are_admitted=not (told.drains_queues or told.checks_members))
+        return replace(
+            rules, are_admitted=not (self.arguments.drains_queues or self.arguments.checks_members)
+        )
 
     def run(self, session: Session) -> None:
         agenda = JobsToAdmit(session)
@@ -129,7 +130,7 @@ class JobsToAdmit(FairOrder):
 
     def end(self) -> None:
         """What is left over can only grow by what jobs give back, unless something was placed before."""
-        rules, has_placed = self._attention.rules, self._session.has_placed
-        if len(self._backlog) and rules.for_admission and not has_placed:
+        is_as_it_was = self._session.version == self._session.nodes.journal.version
+        if len(self._backlog) and self._attention.rules.for_admission and is_as_it_was:
             rooms = {at: room for at in self._backlog.queues if (room := self._room(at)) is not None}
             self._attention.know_room(rooms, self._admitted)

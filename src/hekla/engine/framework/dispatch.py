@@ -96,7 +96,11 @@ class Answerers:
         for point, declared in registrations.declared.items():
             heard = [[one for one in tier if not _is_silent(one, point, silent)] for tier in declared]
             self.tiers[point] = [tier for tier in heard if tier]
-        self.hearing = Hearing(self._classes)
+        numbered = [*enumerate(self._classes)]
+        self.told_of_one = [at for at, one in numbered if one.on_allocate is not Plugin.on_allocate]
+        """The numbers of plugins that hear of every placement."""
+        self.told_of_many = [at for at in self.told_of_one if hears_of_many(self._classes[at])]
+        self.told_of_releases = [at for at, one in numbered if one.on_release is not Plugin.on_release]
 
     def declared(self, point: AnyPoint) -> list[Declaration]:
         """What is answered, whatever the tier."""
@@ -166,16 +170,6 @@ class Answerers:
         return [
             number for number in numbers if self._classes[number].distinguishes is not Plugin.distinguishes
         ]
-
-
-class Hearing:
-    """Which plugins are told of what happens to tasks, by number."""
-
-    def __init__(self, classes: Sequence[type[Plugin]]) -> None:
-        told = [(at, one) for at, one in enumerate(classes) if one.on_allocate is not Plugin.on_allocate]
-        self.placements = [at for at, _ in told]
-        self.many_placements = [at for at, one in told if hears_of_many(one)]
-        self.releases = [at for at, one in enumerate(classes) if one.on_release is not Plugin.on_release]
 
 
 def hears_of_many(plugin: type[Plugin]) -> bool:

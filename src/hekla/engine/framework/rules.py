@@ -55,9 +55,7 @@ def some(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:
 
 def least_of_first_tier(tiers: Tiers[Q, Floats]) -> Callable[Q, Floats | None]:
     """Resource by resource; None where nothing limits."""
-    answers = next((tier for tier in tiers if tier), ())
-    if len(answers) == 1:
-        return answers[0]
+    answers = next(iter(tiers), ())
     if not answers:
         return lambda *_question, **_named: None
     return lambda *question, **named: np.minimum.reduce([ask(*question, **named) for ask in answers])

@@ -91,7 +91,8 @@ class Session:
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total
-        self._opened_at = self.nodes.journal.version
+        self.version = self.nodes.journal.version
+        """That of the nodes before anything was placed."""
         self.trace = NullTrace() if is_quiet else CycleTrace(self.attention.last_notes)
         self.conditions = Conditions(uid, now)
         self.not_admitted: dict[str, str] = {}
@@ -124,11 +125,6 @@ class Session:
     def active_jobs(self) -> list[Job]:
         """The jobs that a cycle has to look at, in order of arrival; all others are at rest, or wait."""
         return sorted(self.attention.active.values(), key=lambda job: job.number)
-
-    def active_and_waiting_jobs(self) -> list[Job]:
-        """All but those at rest, in order of arrival."""
-        jobs = [*self.attention.active.values(), *self.attention.waiting()]
-        return sorted(jobs, key=lambda job: job.number)
 
     def changed_jobs(self) -> list[Job]:
         """The jobs of which there may be news: the active ones, and those at rest that lose tasks."""
@@ -171,12 +167,11 @@ class Session:
             ended = stopwatch()
             self.opening[plugin.name], began = ended - began, ended
         self.dispatch = Dispatch(registrations, plugins)
-        hearing = self.dispatch.who.hearing
-        self._listeners = [plugins[at] for at in hearing.placements]
+        self._listeners = [plugins[at] for at in self.dispatch.who.told_of_one]
         self._on_allocate = [one.on_allocate for one in self._listeners]
-        at_once = [plugins[at] for at in hearing.many_placements]
+        at_once = [plugins[at] for at in self.dispatch.who.told_of_many]
         self._on_allocate_all = [one.on_allocate_all for one in at_once if not one.may_object]
-        self._on_release = [plugins[at].on_release for at in hearing.releases]
+        self._on_release = [plugins[at].on_release for at in self.dispatch.who.told_of_releases]
         self.pods.is_kept = any([one.keeps_pods for one in plugins])
         self.attention.follow_rules(self._waiting_rules(actions))
 
@@ -304,16 +299,10 @@ class Session:
         return self.beneficiaries is None or self.beneficiaries.may_evict_for(job)
 
     @property
-    def has_placed(self) -> bool:
-        """Whether nodes are no longer as they were when the session opened."""
-        return self.nodes.journal.version != self._opened_at
-
-    @property
     def wake_at(self) -> float:
         """When a later session may decide differently although nothing happens until then."""
-        asked = [plugin.wake_at() for plugin in self.plugins if plugin.acts_on_time]
-        timers = [] if self.beneficiaries is None else [self.beneficiaries.wake_at]
-        return min([*timers, *asked], default=math.inf)
+        reserved = math.inf if self.beneficiaries is None else self.beneficiaries.wake_at
+        return min([reserved, *[plugin.wake_at() for plugin in self.plugins if plugin.acts_on_time]])
 
     def sub_job_is_ready(self, job: Job, sub_job: SubJob) -> bool:
         if not job.has_policies:

@@ -47,10 +47,6 @@ class CycleTrace:
         """What is to be said of the job."""
         return self.jobs[job] if job in self.jobs else self._before.get(job, [])
 
-    def all_notes(self) -> dict[str, list[Note]]:
-        """The same of every job."""
-        return {**self._before, **self.jobs}
-
     def said_of(self, job: str) -> list[str]:
         return [str(note) for note in self.notes_of(job)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 
 from hekla.engine.model.resources import Resources, read_limits, read_resources
 from hekla.objects import scheduling as manifest
@@ -34,10 +34,8 @@ class QueueInfo:
 
     def says_the_same_as(self, other: QueueInfo | None) -> bool:
         """Nothing but what is told of its jobs may differ."""
-        return other is not None and all(
-            getattr(self, field.name) == getattr(other, field.name)
-            for field in fields(self)
-            if field.name != "manifest"
+        return other is not None and asdict(replace(self, manifest=None)) == asdict(
+            replace(other, manifest=None)
         )
 
 

@@ -60,7 +60,7 @@ class Sla(Plugin):
     def wake_at(self) -> float:
         """When the next of the jobs that wait will have waited too long."""
         waiting = [job for job in self.session.jobs_in_line() if job.roster.having(Status.PENDING)]
-        deadlines = [self.earliest_deadline_first(job) for job in waiting]
+        deadlines = map(self.earliest_deadline_first, waiting)
         return min([one for one in deadlines if one > self.session.now], default=math.inf)
 
     def _limit_of(self, job: Job) -> float:

@@ -109,8 +109,7 @@ class KnownRoom:
             most = less.held + less.waiting + np.maximum(-less.elastic, 0)
             given_back += np.maximum(most, 0)
             unclaimed += less.claimed
-        more = np.maximum(given_back, unclaimed)
-        return {queue: room + more for queue, room in self._room.items()}
+        return {queue: room + np.maximum(given_back, unclaimed) for queue, room in self._room.items()}
 
 
 class Attention:

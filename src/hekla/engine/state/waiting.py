@@ -71,8 +71,7 @@ class WaitingTable:
         return uid in self._row_of_job
 
     def jobs(self) -> list[Job]:
-        ordered = [job for row in self._row_of.values() for _, job in self._jobs[row]]
-        return [*ordered, *self._newcomers.values()]
+        return [*[job for row in self._jobs for _, job in row], *self._newcomers.values()]
 
     def row_of(self, uid: str) -> int:
         return self._row_of_job[uid]

@@ -181,8 +181,8 @@ def _said(decision: Decision) -> str:
 
 def _remarks(report: CycleReport, action: str) -> Iterator[str]:
     session = report.session
-    for uid, notes in session.trace.all_notes().items():
-        own = [note for note in notes if note.speaker == action]
+    for uid in session.jobs:
+        own = [note for note in session.trace.notes_of(uid) if note.speaker == action]
         for text, same in groupby(own, key=_text):
             names = [note.task for note in same if note.task]
             yield f"{uid}: {f'{len(names)} x ' if len(names) > 1 else ''}{text}"
