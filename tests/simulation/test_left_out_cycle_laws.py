@@ -141,3 +141,11 @@ def test_a_simulation_ends_although_a_plugin_acts_on_time_and_a_job_never_fits()
     run = play([job("large", 0, 1, pods=9)], conf=TIMED)
     assert not run.jobs.finished[0] > 0
     assert run.cycles < 4_000
+
+
+def test_gangs_of_one_kind_wait_on_while_a_node_goes() -> None:
+    """The second is refused as the first was, and must not go on with places on nodes that are gone."""
+    jobs = [job("first", 0, 1, 3, 4), job("second", 0, 1, 3, 4)]
+    nodes = [node("n1", 4), node("n2", 6)]
+    run = play(jobs, nodes, conf=PLAIN, faults=[NodeFails(1.0, "n1")])
+    assert run.jobs.started.tolist() != run.jobs.submitted.tolist()

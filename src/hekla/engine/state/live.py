@@ -146,7 +146,8 @@ class LiveState:
         jobs = self.jobs
         losers = {task.job: jobs[task.job] for task in self._released.values() if task.job in jobs}
         for job in {**self.attention.active, **losers}.values():
-            if job.roster.moves or job.has_topology:
+            # An attempt that was not repeated leaves its places in tasks that never moved.
+            if job.roster.moves or job.has_topology or job.fit_errors:
                 for task in job.tasks.values():
                     self._restore(task)
                 job.tidy()
