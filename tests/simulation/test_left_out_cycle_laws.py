@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as but_for
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,7 +140,7 @@ def test_what_waits_starts_as_if_every_event_were_a_cycle(conf: str, play: Play)
 
 def test_a_simulation_ends_although_a_plugin_acts_on_time_and_a_job_never_fits() -> None:
     run = play([job("large", 0, 1, pods=9)], conf=TIMED)
-    assert not run.jobs.finished[0] > 0
+    assert np.isnan(run.jobs.started).all()
     assert run.cycles < 4_000
 
 
@@ -148,4 +149,4 @@ def test_gangs_of_one_kind_wait_on_while_a_node_goes() -> None:
     jobs = [job("first", 0, 1, 3, 4), job("second", 0, 1, 3, 4)]
     nodes = [node("n1", 4), node("n2", 6)]
     run = play(jobs, nodes, conf=PLAIN, faults=[NodeFails(1.0, "n1")])
-    assert run.jobs.started.tolist() != run.jobs.submitted.tolist()
+    assert np.isnan(run.jobs.started).all()

@@ -85,8 +85,8 @@ def test_not_all_that_is_decided_comes_true(cluster: RandomCluster, conf: Conf, 
 
 
 @given(cluster=medleys(), conf=medley_confs())
-def test_what_is_kept_of_looks_decides_as_the_long_way_does(cluster: RandomCluster, conf: Conf) -> None:
-    """Standings are kept from cycle to cycle; whoever starts anew and takes no shortcut knows none of it."""
+def test_the_kept_state_decides_as_the_long_way_does(cluster: RandomCluster, conf: Conf) -> None:
+    """The long way starts from the objects in every cycle, and takes no shortcut."""
     world = World()
     for manifest in (*cluster.nodes, *cluster.others):
         world.put(manifest)

@@ -130,7 +130,7 @@ class JobsToAdmit(FairOrder):
 
     def end(self) -> None:
         """What is left over can only grow by what jobs give back, unless something was placed before."""
-        is_as_it_was = self._session.version == self._session.nodes.journal.version
+        is_as_it_was = self._session.version_at_open == self._session.nodes.journal.version
         if len(self._backlog) and self._attention.rules.for_admission and is_as_it_was:
             rooms = {at: room for at in self._backlog.queues if (room := self._room(at)) is not None}
             self._attention.know_room(rooms, self._admitted)

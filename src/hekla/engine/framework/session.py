@@ -91,8 +91,8 @@ class Session:
         self.nodes: NodeLedger = snapshot.state.nodes
         self.pods: PodLedger = snapshot.state.pods
         self.total: Amounts = self.nodes.total
-        self.version = self.nodes.journal.version
-        """That of the nodes before anything was placed."""
+        self.version_at_open = self.nodes.journal.version
+        """That of the nodes' journal before anything was placed."""
         self.trace = NullTrace() if is_quiet else CycleTrace(self.attention.last_notes)
         self.conditions = Conditions(uid, now)
         self.not_admitted: dict[str, str] = {}

@@ -38,7 +38,7 @@ AT_REST = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 
 
 class NodeBooks(Books, Protocol):
-    """What the table is about."""
+    """Books that know the nodes, too."""
 
     @property
     def nodes(self) -> NodeLedger: ...

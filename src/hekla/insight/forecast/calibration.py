@@ -192,10 +192,10 @@ def calibrate(
         return Simulation(workload, conf, nodes=nodes, registry=registry, seed=sampling.seed, options=options)
 
     truth = simulation().run(keeps_interrupted=False)
-    looks = _looks(simulation(), workload, moments_of(truth, moments), knowledge)
+    states = _states_at(simulation(), workload, moments_of(truth, moments), knowledge)
     known = _known(truth, knowledge)
     outcomes: list[Outcome] = []
-    for place, (moment, objects) in enumerate(looks):
+    for place, (moment, objects) in enumerate(states):
         made = forecast(
             objects,
             conf,
@@ -210,8 +210,8 @@ def calibrate(
         )
         outcomes += _outcomes(made, moment, truth)
         if on_moment is not None:
-            on_moment(place + 1, len(looks))
-    return Calibration(workload.name, knowledge, len(looks), tuple(outcomes), options.period)
+            on_moment(place + 1, len(states))
+    return Calibration(workload.name, knowledge, len(states), tuple(outcomes), options.period)
 
 
 def moments_of(run: Run, count: int) -> Floats:
@@ -229,21 +229,24 @@ def moments_of(run: Run, count: int) -> Floats:
     return np.sort(run.jobs.submitted[rows][place] + into)
 
 
-Look = tuple[float, list[Manifest]]
+MomentState = tuple[float, list[Manifest]]
+"""A moment, and the objects that there were."""
 
 
-def _looks(simulation: Simulation, workload: Workload, moments: Floats, knowledge: Knowledge) -> list[Look]:
+def _states_at(
+    simulation: Simulation, workload: Workload, moments: Floats, knowledge: Knowledge
+) -> list[MomentState]:
     """The state at each moment, if a job waits in it: once all has happened that happens then."""
-    looks: list[Look] = []
+    states: list[MomentState] = []
 
-    def look(moment: float) -> None:
+    def keep(moment: float) -> None:
         if any(not job.has_started for job in simulation.cluster.jobs):
-            looks.append((moment, list(present(simulation, workload, knowledge))))
+            states.append((moment, list(present(simulation, workload, knowledge))))
 
     for moment in moments.tolist():
-        simulation.cluster.plan(math.nextafter(moment, math.inf), look, moment, is_background=True)
+        simulation.cluster.plan(math.nextafter(moment, math.inf), keep, moment, is_background=True)
     simulation.run(is_stopped=lambda: simulation.cluster.now > moments[-1], keeps_interrupted=False)
-    return looks
+    return states
 
 
 def present(simulation: Simulation, workload: Workload, knowledge: Knowledge) -> Iterator[Manifest]:
