@@ -32,7 +32,6 @@ from hekla.engine.framework.points import RECLAIMABLE
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.statement import Statement
 from hekla.engine.ledger.domains import Domain
-from hekla.engine.ledger.nodes import covers
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import Status
@@ -149,7 +148,7 @@ class Reclamation:
         nodes &= search.promising(task)
         parts = [nodes]
         if room_first:
-            has_room = covers(session.nodes.future, task)
+            has_room = session.nodes.will_hold(task)
             parts = [nodes & has_room, nodes & ~has_room]
         groups = (group for part in parts for group in session.by_shard(part))
         rows = (row for group in groups for row in map(int, np.flatnonzero(group)))

@@ -129,10 +129,11 @@ class VictimSearch:
         if not self.session.shortcuts.bounds:
             return np.ones(len(self.session.nodes), dtype=np.bool_)
         self._follow_changes()
-        promising = ~self._futile.rows_for(task, self._class_of(task))
+        promising = covers(self._room.T, task)
         if self._only_evicts:
             promising &= self._has_candidates
-        return promising & covers(self._room, task)
+        futile = self._futile.rows_for(task, self._class_of(task))
+        return promising if futile is None else promising & ~futile
 
     def victims(self, task: Task, row: int) -> list[Task] | None:
         """The tasks of the node that plugins let go; None where the task does not fit with them gone."""
@@ -199,10 +200,11 @@ class VictimSearch:
     def _follow_changes(self) -> None:
         nodes, journal = self.session.nodes, self.session.nodes.journal
         if journal.now != self._seen:
-            rows: list[int] = journal.since(self._seen).tolist()
+            changed = journal.since(self._seen)
             self._seen = journal.now
-            self._room[rows] = nodes.allocatable[rows] - nodes.pipelined[rows]
-            self._has_candidates[rows] = True
+            self._room[changed] = nodes.allocatable[changed] - nodes.pipelined[changed]
+            self._has_candidates[changed] = True
+            rows: list[int] = changed.tolist()
             for row in rows:
                 self._candidates.pop(row, None)
             self._futile.forget(rows)
@@ -236,11 +238,11 @@ class FutileNodes:
         self._until_move: dict[str, tuple[int, set[int]]] = {}
         """By job how often its tasks had moved, and the nodes to be looked at again once one moves."""
 
-    def rows_for(self, task: Task, of_class: Hashable) -> Mask:
-        """The nodes not to look at for this task."""
+    def rows_for(self, task: Task, of_class: Hashable) -> Mask | None:
+        """The nodes not to look at for this task; None where nothing is known of its class."""
         known = self._known.get(of_class)
         if known is None:
-            return np.zeros(len(self._changed), dtype=np.bool_)
+            return None
         self._known.move_to_end(of_class)
         futile: Mask = known[0] > self._changed
         for refused, wanted in zip(known[1:], self._wants(task), strict=True):

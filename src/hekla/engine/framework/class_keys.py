@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 import msgspec
 
@@ -73,12 +73,12 @@ def is_one_template(left: Task, right: Task) -> bool:
     return is_plain and have_one_template(left.pod, right.pod)
 
 
-def selected_labels(task: Task) -> set[str]:
+def selected_labels(task: Task) -> Collection[str]:
     """Pod labels that the task's affinity or spreading looks at; no other label sets tasks apart."""
     spec = task.pod.spec
-    keys: set[str] = set()
     if spec.affinity is None and not spec.topology_spread_constraints:
-        return keys
+        return ()
+    keys: set[str] = set()
     selectors = [c.label_selector for c in spec.topology_spread_constraints]
     for constraint in spec.topology_spread_constraints:
         keys.update(constraint.match_label_keys)

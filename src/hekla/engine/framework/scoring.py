@@ -20,6 +20,7 @@ from hekla.engine.framework.task_class import TaskClass
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
+from hekla.engine.model.resources import spelled
 from hekla.engine.model.task import Task
 from hekla.lazy import lazy
 
@@ -166,16 +167,17 @@ class Scoring:
 
         Mostly the first few are all that is wanted: only after them the rest is sorted.
         """
-        rows = np.flatnonzero(among & showing)
-        if not len(rows):
+        shown = among & showing
+        count = np.count_nonzero(shown)
+        if not count:
             # A plugin that compares candidates may count on there being one.
             return
-        scores = self.class_of(task).scores_of(task, among)[rows]
-        for _ in range(min(FEW_RANKED, len(rows))):
-            at = int(scores.argmax())
-            yield int(rows[at])
-            rows, scores = np.delete(rows, at), np.delete(scores, at)
-        yield from rows[np.argsort(-scores, kind="stable")].tolist()
+        scores = np.where(shown, self.class_of(task).scores_of(task, among), -np.inf)
+        for _ in range(min(FEW_RANKED, count)):
+            row = int(scores.argmax())
+            yield row
+            scores[row] = -np.inf
+        yield from np.argsort(-scores, kind="stable")[: max(count - FEW_RANKED, 0)].tolist()
 
     def is_foreseeable(self, task: Task) -> bool:
         """Whether it can be worked out beforehand where equal tasks would go, one after another."""
@@ -232,7 +234,7 @@ def shortages(session: Session, task: Task, among: Mask) -> Sequence[Refusal]:
         short = (free < task.vector[column]) & ~counted
         if short.any():
             counted |= short
-            asked, most = session.spell(name, task.vector[column]), session.spell(name, free[short].max())
+            asked, most = spelled(name, task.vector[column]), spelled(name, free[short].max())
             plain = f"not enough {name} (asked {asked}, most free {most})"
             refusals.append(Refusal(f"Insufficient {name}", short, plain=plain))
     return refusals

@@ -36,7 +36,6 @@ from hekla.engine.ledger.pods import PodLedger
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import INQUEUE, Job, SubJob
 from hekla.engine.model.queue import QueueInfo
-from hekla.engine.model.resources import PODS, is_whole
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import Task
 from hekla.engine.state.attention import NOTHING_WAITS, Attention, WaitingRules
@@ -431,12 +430,6 @@ class Session:
 
     def _who_answers(self, point: AnyPoint) -> list[Plugin]:
         return [handler.plugin for handler in self.dispatch.handlers(point)]
-
-    def spell(self, resource: str, amount: float) -> str:
-        """An amount as people write it: cores, GiB, devices."""
-        if resource == PODS:
-            return f"{amount:g}"
-        return f"{amount / 2**30:.4g}Gi" if is_whole(resource) else f"{amount / 1000:.4g}"
 
     # Changes
 

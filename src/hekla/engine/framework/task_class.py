@@ -14,6 +14,7 @@ import numpy as np
 
 from hekla.engine.framework.node_answers import NodeAnswers, Verdict, total, verdict
 from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows
+from hekla.engine.ledger.nodes import covers
 from hekla.engine.ledger.states import NodeStates, SupposedStates
 from hekla.engine.model.diagnosis import Refusal
 from hekla.engine.model.task import Task
@@ -97,8 +98,8 @@ class TaskClass:
     def evaluate(self, states: NodeStates) -> Evaluation:
         """Room, filters and scores of nodes in these states."""
         task, answers, nodes = self._task, self._answers, self._session.nodes
-        fits_now = has_room(states.idle, task)
-        fits_later = has_room(states.future, task) if nodes.has_promises else fits_now
+        fits_now = covers(states.idle, task)
+        fits_later = covers(states.future, task) if nodes.has_promises else fits_now
         is_open = self._open_in(states)
         order, batch = (_at(static, states.rows) for static in self._static)
         order = order + total([score(task, states) for score in answers.order.by_row])
@@ -222,15 +223,6 @@ def best_rows(scores: Floats, count: int) -> Indices:
     better = values > worst
     better[np.flatnonzero(values == worst)[: count - np.count_nonzero(better)]] = True
     return np.compress(better, rows)
-
-
-def has_room(available: Counts, task: Task) -> Mask:
-    """Where every resource that the task mentions is there in full.   available: (R, rows) -> (rows,)"""
-    first, *others = task.asked
-    fits: Mask = available[first] >= task.shape.amounts[first]
-    for column in others:
-        fits &= available[column] >= task.shape.amounts[column]
-    return fits
 
 
 def _at(scores: Floats | float, rows: Rows) -> Floats | float:

@@ -260,13 +260,13 @@ class NodeLedger:
             self.releasing[row] += amount
             self.releasing_in_all += amount
 
-    def can_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+    def can_hold(self, task: Task) -> Mask:
         """Nodes with room now."""
-        return covers(self.idle, task, rows)
+        return covers(self.idle.T, task)
 
-    def will_hold(self, task: Task, rows: Rows = ALL_ROWS) -> Mask:
+    def will_hold(self, task: Task) -> Mask:
         """Nodes with room once what is being released is gone."""
-        return covers(self.future, task, rows)
+        return covers(self.future.T, task)
 
     def fits_now(self, task: Task, row: int) -> bool:
         return bool((self.idle[row] >= task.vector)[list(task.asked)].all())
@@ -283,14 +283,11 @@ def sorted_by_status(tasks: Sequence[Task]) -> Iterator[tuple[bool, list[Task]]]
             yield leaving, group
 
 
-def covers(available: Amounts, task: Task, rows: Rows = ALL_ROWS) -> Mask:
-    """Where every resource the task mentions is there in full.
-
-    available: (N, R)   ->   (rows,)
-    """
-    fits: Mask | None = None
-    for column in task.asked:
-        enough = available[rows, column] >= task.vector[column]
-        fits = enough if fits is None else fits & enough
-    assert fits is not None
+def covers(available: Counts, task: Task) -> Mask:
+    """Where every resource that the task mentions is there in full.   available: (R, rows) -> (rows,)"""
+    first, *others = task.asked
+    amounts = task.shape.amounts
+    fits: Mask = available[first] >= amounts[first]
+    for column in others:
+        fits &= available[column] >= amounts[column]
     return fits

@@ -43,6 +43,13 @@ def is_whole(name: str) -> bool:
     return name in (MEMORY, PODS, EPHEMERAL_STORAGE) or name.startswith("hugepages-")
 
 
+def spelled(name: str, amount: float) -> str:
+    """An amount in canonical units as people write it: cores, GiB, devices."""
+    if name == PODS:
+        return f"{amount:g}"
+    return f"{amount / 2**30:.4g}Gi" if is_whole(name) else f"{amount / 1000:.4g}"
+
+
 def canonical(name: str, amount: Amount) -> int:
     """The amount in the units that this resource is counted in."""
     value = whole(amount) if is_whole(name) else milli(amount)

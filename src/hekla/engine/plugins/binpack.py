@@ -80,7 +80,8 @@ def fullness(
         after = used[column] + request[column]
         offered = capacity > 0
         overflows |= offered & (after > capacity)
-        score += np.divide(after * weight, capacity, out=np.zeros(len(score)), where=offered)
+        # A node that has nothing of it counts as empty.
+        score += np.where(offered, after * weight, 0) / np.maximum(capacity, 1)
     score[overflows] = 0.0
     # A weight of a resource that the node lacks still counts: such nodes look emptier.
     total = sum(weights.values())

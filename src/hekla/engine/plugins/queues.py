@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from operator import truediv
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from hekla.engine.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import ROOT, QueueInfo
-from hekla.engine.model.resources import PODS
+from hekla.engine.model.resources import PODS, spelled
 
 if TYPE_CHECKING:
     from hekla.engine.framework.session import Session
@@ -170,10 +171,18 @@ def short_of(session: Session, amounts: Amounts | Floats, limit: Amounts | Float
     """The resources that would go beyond their limit, in words; nothing where the trace is not kept."""
     if session.is_quiet:
         return ""
-    names = session.axis.names
+    return _shortages(session.axis.names, *[tuple(each.tolist()) for each in (amounts, limit, asked)])
+
+
+@lru_cache(maxsize=256)
+def _shortages(
+    names: Sequence[str], amounts: Sequence[float], limits: Sequence[float], asked: Sequence[int]
+) -> str:
+    """Kept, because all tasks of a gang are mostly refused for the same."""
     return ", ".join(
-        shortage(names[at], *[session.spell(names[at], amount) for amount in (asked[at], left, limit[at])])
-        for at in np.flatnonzero((asked > 0) & (amounts > limit))
-        if names[at] != PODS
-        for left in [max(0, limit[at] - amounts[at] + asked[at])]
+        shortage(
+            name, *[spelled(name, number) for number in (wanted, max(0, limit - amount + wanted), limit)]
+        )
+        for name, amount, limit, wanted in zip(names, amounts, limits, asked, strict=True)
+        if wanted > 0 and amount > limit and name != PODS
     )

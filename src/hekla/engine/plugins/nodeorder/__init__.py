@@ -111,9 +111,10 @@ class NodeOrder(Plugin):
     def prefer_evenly_used_nodes(self, task: Task, states: NodeStates) -> Floats | None:
         asks_for_gpu = self._gpu is not None and task.vector[self._gpu] > 0
         capacity = self._capacity_with_gpu if asks_for_gpu else self._capacity
-        asked = task.vector.take(capacity.places)[:, None]
-        if not asked.any():
+        amounts = task.shape.amounts
+        if not any([amounts[place] for place in capacity.places]):
             return None
+        asked = task.vector.take(capacity.places)[:, None]
         held = states.requested.take(capacity.places, axis=0)
         score = balanced_allocation(held, asked, capacity, states.rows)
         return times(self.arguments.balanced_resource, score)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from hekla.conf import argument
 from hekla.engine.framework.plugin import Objection, Plugin
 from hekla.engine.framework.points import (
@@ -202,7 +204,9 @@ class Predicates(Plugin):
     @answers(PREDICATE, Scope.LEDGER)
     def refuse_full_nodes(self, task: Task, states: NodeStates) -> Refusals:  # noqa: ARG002 - alike for all
         full = states.pod_limit <= states.pod_count
-        return [Refusal(TOO_MANY_PODS, full, plain="runs as many pods as it may")] if full.any() else None
+        if not np.count_nonzero(full):  # quicker than full.any(), and asked at every turn
+            return None
+        return [Refusal(TOO_MANY_PODS, full, plain="runs as many pods as it may")]
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_cordoned_nodes(self, task: Task) -> Refusals:

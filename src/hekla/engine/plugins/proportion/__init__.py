@@ -28,6 +28,7 @@ from hekla.engine.ledger.arrays import Amounts, Floats
 from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
+from hekla.engine.model.resources import spelled
 from hekla.engine.model.task import Task, wanted_of
 from hekla.engine.plugins.proportion.accounts import (
     SMALLEST,
@@ -200,9 +201,9 @@ class Proportion(Plugin):
         )
 
     def _over_its_share(self, account: QueueAccount) -> str:
-        spell, names = self.session.spell, self.session.axis.names
+        names = self.session.axis.names
         parts = ", ".join(
-            f"{name} {spell(name, account.held[at])} of {spell(name, account.deserved[at])}"
+            f"{name} {spelled(name, account.held[at])} of {spelled(name, account.deserved[at])}"
             for at, name in enumerate(names)
             if account.deserved[at] >= SMALLEST
         )
