@@ -37,6 +37,5 @@ class VirtualClock:
         self._now += max(0.0, seconds)
 
 
-def stopwatch() -> float:
-    """A monotonic reading for measuring how long work took; decisions never depend on it."""
-    return time.perf_counter()
+stopwatch = time.perf_counter
+"""A monotonic reading for measuring how long work took; decisions never depend on it."""

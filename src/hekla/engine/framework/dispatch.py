@@ -96,6 +96,9 @@ class Answerers:
         for point, declared in registrations.declared.items():
             heard = [[one for one in tier if not _is_silent(one, point, silent)] for tier in declared]
             self.tiers[point] = [tier for tier in heard if tier]
+        self._declared = {
+            point: [one for tier in tiers for one in tier] for point, tiers in self.tiers.items()
+        }
         numbered = [*enumerate(self._classes)]
         self.told_of_one = [at for at, one in numbered if one.on_allocate is not Plugin.on_allocate]
         """The numbers of plugins that hear of every placement."""
@@ -104,7 +107,7 @@ class Answerers:
 
     def declared(self, point: AnyPoint) -> list[Declaration]:
         """What is answered, whatever the tier."""
-        return [one for tier in self.tiers.get(point, ()) for one in tier]
+        return self._declared.get(point, [])
 
     def _numbers(self, point: AnyPoint) -> set[int]:
         return {one.number for one in self.declared(point)}
@@ -190,6 +193,7 @@ class Dispatch:
         self.who = registrations.without(tuple([tuple(plugin.silent_on()) for plugin in plugins]))
         """The same object for sessions in which the same plugins answer the same questions."""
         self._combined: dict[AnyPoint, Callable[..., Any]] = {}
+        self._handlers: dict[AnyPoint, list[Handler]] = {}
 
     def tiers(self, point: AnyPoint) -> list[list[Handler]]:
         """Who answers, tier by tier."""
@@ -201,7 +205,9 @@ class Dispatch:
 
     def handlers(self, point: AnyPoint) -> list[Handler]:
         """Who answers, whatever the tier."""
-        return [self._handler(one) for one in self.who.declared(point)]
+        if point not in self._handlers:
+            self._handlers[point] = [self._handler(one) for one in self.who.declared(point)]
+        return self._handlers[point]
 
     def answers(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What plugins have to say, one after another, whatever their tier."""

@@ -106,6 +106,9 @@ def first_given(tiers: Tiers[Q, A | None]) -> Callable[Q, A | None]:
 
 def sort_key(tiers: Tiers[[Subject], Any]) -> Callable[[Subject], tuple[Any, ...]]:
     answers = flat(tiers)
+    if len(answers) == 1:
+        only = answers[0]
+        return lambda subject: (only(subject),)
     return lambda subject: tuple([answer(subject) for answer in answers])
 
 

@@ -168,7 +168,7 @@ class Scoring:
         Mostly the first few are all that is wanted: only after them the rest is sorted.
         """
         shown = among & showing
-        count = np.count_nonzero(shown)
+        count = int(np.count_nonzero(shown))
         if not count:
             # A plugin that compares candidates may count on there being one.
             return

@@ -205,7 +205,7 @@ class TaskClass:
     def _ladders(self, rows: Indices, steps: int) -> Floats:
         """What each of so many tasks would find on these nodes; -inf without room.   -> (rows, steps)"""
         session = self._session
-        added: Counts = np.broadcast_to(np.arange(steps), (len(rows), steps)).ravel()
+        added: Counts = np.arange(len(rows) * steps) % steps
         states = SupposedStates(session.nodes, session.pods, rows.repeat(steps), self._task, added)
         found = self.evaluate(states)
         fits = found.fits_now & found.fits_later & found.is_open
@@ -215,14 +215,17 @@ class TaskClass:
 
 def best_rows(scores: Floats, count: int) -> Indices:
     """The best rows that have a score, first among equals, in row order: so many tasks take no others."""
-    rows = np.flatnonzero(scores > -np.inf)
+    rows: Indices = (scores > -np.inf).nonzero()[0]
     if len(rows) <= count:
         return rows
     values = scores[rows]
-    worst = np.partition(values, len(rows) - count)[len(rows) - count]
+    ordered = values.copy()
+    ordered.partition(len(rows) - count)
+    worst = ordered[len(rows) - count]
     better = values > worst
-    better[np.flatnonzero(values == worst)[: count - np.count_nonzero(better)]] = True
-    return np.compress(better, rows)
+    better[(values == worst).nonzero()[0][: count - np.count_nonzero(better)]] = True
+    found: Indices = rows[better]
+    return found
 
 
 def _at(scores: Floats | float, rows: Rows) -> Floats | float:

@@ -93,10 +93,9 @@ def sums_of(books: Books, job: Job) -> Amounts:
 def sum_of(tasks: Iterable[Task], zero: Amounts) -> Amounts:
     """What tasks ask for together; those that ask for the same are counted, not added one by one."""
     vectors = [task.vector for task in tasks]
-    different = {id(vector): vector for vector in vectors}
-    if len(different) == 1:
+    if len(set(map(id, vectors))) == 1:
         return len(vectors) * vectors[0]
     counts, total = Counter(map(id, vectors)), zero.copy()
-    for at, vector in different.items():
+    for at, vector in {id(vector): vector for vector in vectors}.items():
         total += counts[at] * vector
     return total

@@ -13,12 +13,10 @@ from typing import TypeVar, cast
 import numpy as np
 
 from hekla.engine.ledger.arrays import (
-    ALL_ROWS,
     Amounts,
     Counts,
     Indices,
     Mask,
-    Rows,
     counted,
     laid_anew,
     side_by_side,
@@ -62,7 +60,7 @@ class Journal:
 
     def since(self, moment: int) -> Indices:
         """In order, each once."""
-        return np.flatnonzero(self._latest > moment)
+        return (self._latest > moment).nonzero()[0]
 
 
 class NodeLedger:
@@ -201,10 +199,7 @@ class NodeLedger:
             on_it[task.key] = task
             task.node, task.node_name = row, self.names[row]
         chosen, counts = counted(rows)
-        amounts = counts[:, None] * tasks[0].vector
-        self.idle[chosen] -= amounts
-        self.used[chosen] += amounts
-        self.future[chosen] -= amounts
+        self.states[chosen] += counts[:, None] * tasks[0].shape.on_node
         self.used_in_all += len(tasks) * tasks[0].vector
         self.journal.note_all(chosen)
 

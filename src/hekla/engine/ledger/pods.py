@@ -123,9 +123,7 @@ class PodLedger:
         for task in tasks:
             self.pods_on[task.node][task.key] = task
         rows, counts = counted(task.node for task in tasks)
-        self.count[rows] += counts
-        self.nonzero[rows] += counts[:, None] * np.array(tasks[0].nonzero_on_node, dtype=np.int64)
-        self.requested[rows] += counts[:, None] * tasks[0].vector
+        self.states[rows] += counts[:, None] * tasks[0].shape.among_pods
         self._nodes.journal.note_all(rows)
 
     def remove(self, task: Task, row: int) -> None:

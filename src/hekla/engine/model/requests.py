@@ -72,10 +72,9 @@ def demand_of(pod: Pod) -> Demand:
 
 @lru_cache(maxsize=4096)
 def _demand_of_one_container(asked: tuple[tuple[str, Amount], ...]) -> Demand:
-    container = Container(resources=ResourceRequirements(requests=dict(asked)))
-    pod = Pod(spec=PodSpec(containers=(container,)))
-    scored = scored_request_of(pod)
-    return Demand(request_of(pod), scored, scored)
+    named = read_resources(dict(asked))
+    scored = _scored({**USUAL, **named})
+    return Demand(countable({**named, PODS: named.get(PODS, 0) + 1}), scored, scored)
 
 
 def request_of(pod: Pod) -> Resources:

@@ -59,6 +59,7 @@ class RequestShape:
         "among_pods",
         "amounts",
         "asked",
+        "axis",
         "nonzero",
         "nonzero_column",
         "on_node",
@@ -73,7 +74,11 @@ class RequestShape:
         asked: tuple[int, ...],
         pods: int,
         nonzero_on_node: Scored | None = None,
+        *,
+        axis: object = None,
     ) -> None:
+        self.axis = axis
+        """What says in which column which resource stands."""
         on_node = nonzero if nonzero_on_node is None else nonzero_on_node
         self.vector = vector
         """What it asks for, by column."""

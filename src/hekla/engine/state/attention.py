@@ -211,10 +211,11 @@ class Attention:
         """Something happened to the jobs of these UIDs."""
         self._changed.update(dict.fromkeys(jobs))
 
-    def outdate(self, job: str) -> None:
-        """The same, and the job is no longer what its status was reported of."""
-        self._changed[job] = None
-        self._reported.pop(job, None)
+    def outdate(self, *jobs: str) -> None:
+        """The same, and the jobs are no longer what their status was reported of."""
+        self.change(*jobs)
+        for job in jobs:
+            self._reported.pop(job, None)
 
     @property
     def has_news(self) -> bool:

@@ -58,6 +58,8 @@ class TaskIndex:
         self._by_key = self._arrivals.by_key
         self._censuses: dict[ThingsOf, Counter[Hashable]] = {}
         self._having: dict[Trait, dict[str, Task]] = {}
+        self._carriers: set[str] = set()
+        """The keys of tasks with a trait, or with something to be counted; of most tasks there is neither."""
         self._plain: Task | None = None
         """The latest task to come in that carries nothing of interest."""
 
@@ -85,6 +87,8 @@ class TaskIndex:
     def renew(self, task: Task) -> None:
         """The pod has only moved on: its new task is and carries what the old one was and carried."""
         self._by_key[task.key] = task
+        if task.key not in self._carriers:
+            return
         for tasks in self._having.values():
             if task.key in tasks:
                 tasks[task.key] = task
@@ -98,6 +102,7 @@ class TaskIndex:
         if trait not in self._having:
             self._plain = None
             self._having[trait] = {task.key: task for task in self if trait(task)}
+            self._carriers.update(self._having[trait])
         return self._having[trait].values()
 
     def some(self, trait: Trait) -> bool:
@@ -108,7 +113,9 @@ class TaskIndex:
         """How many tasks carry each thing; a live view, without zeros."""
         if things_of not in self._censuses:
             self._plain = None
-            self._censuses[things_of] = Counter(thing for task in self for thing in things_of(task))
+            things = [(task.key, thing) for task in self for thing in things_of(task)]
+            self._censuses[things_of] = Counter(thing for _, thing in things)
+            self._carriers.update(key for key, _ in things)
         return self._censuses[things_of]
 
     def _enter(self, task: Task) -> None:
@@ -124,8 +131,13 @@ class TaskIndex:
                 counts[thing] += 1
                 is_plain = False
         self._plain = task if is_plain else None
+        if not is_plain:
+            self._carriers.add(task.key)
 
     def _strike_out(self, task: Task) -> None:
+        if task.key not in self._carriers:
+            return
+        self._carriers.remove(task.key)
         for tasks in self._having.values():
             tasks.pop(task.key, None)
         for things_of, counts in self._censuses.items():

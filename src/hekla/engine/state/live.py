@@ -7,7 +7,7 @@ with a complaint that names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar, cast
 
 from hekla.collector import spare_what_is_there, without_collector
@@ -169,8 +169,13 @@ class LiveState:
         task.forget_session()
 
     def set_status(self, task: Task, status: Status) -> None:
-        job = self.index.job(task.job)
-        if job is None:
+        self.set_statuses(task.job, (task,), status)
+
+    def set_statuses(self, uid: str, tasks: Sequence[Task], status: Status) -> None:
+        """Give tasks that name the same job, which may not be there, another status."""
+        job = self.index.job(uid)
+        if job is not None:
+            job.move_all(tasks, status)
+            return
+        for task in tasks:
             task.status = status
-        else:
-            job.move(task, status)

@@ -33,6 +33,8 @@ class TakingIn:
         self._reader = Reader(state.all_manifests, state.index, default_queue, ignored_provisioners)
         self._shapes: WeakValueDictionary[Hashable, RequestShape] = WeakValueDictionary()
         """By what is asked for, as long as there is a task that does."""
+        self._newest: Task | None = None
+        """The task that was laid out last."""
 
     def complaints(self) -> Iterator[Complaint]:
         """What cannot be used as it is."""
@@ -47,6 +49,7 @@ class TakingIn:
         They take their tasks along: nothing is undone and done again for them.
         """
         state, followed = self._state, set()
+        moved: dict[tuple[str, Status], list[Task]] = {}
         for key, pod in noted.items():
             if not isinstance(pod, Pod) or not pod.spec.node_name:
                 continue
@@ -57,10 +60,12 @@ class TakingIn:
             stays = pod.spec.node_name == task.node_name and status in STAYING
             if stays and has_only_moved(task.pod, pod):
                 task.pod = pod
-                state.set_status(task, status)
                 state.pods.bring_back(task)
-                state.attention.change(task.job)
+                moved.setdefault((task.job, status), []).append(task)
                 followed.add(key)
+        for (job, status), tasks in moved.items():
+            state.set_statuses(job, tasks, status)
+            state.attention.change(job)
         return followed
 
     def take_in(self, noted: Noted, followed: Collection[str]) -> None:
@@ -116,12 +121,17 @@ class TakingIn:
 
     def _lay_out(self, task: Task) -> None:
         """Amounts by name become a vector; tasks that ask for the same share one."""
-        axis = self._state.axis
+        axis, newest = self._state.axis, self._newest
+        if newest is not None and newest.request is task.request and newest.shape.axis is axis:
+            # One of many that come with a gang.
+            task.vector, task.asked, task.shape = newest.vector, newest.asked, newest.shape
+            return
+        self._newest = task
         key = (*task.request.items(), task.nonzero, task.nonzero_on_node)
         shape = self._shapes.get(key)
         if shape is None:
             vector, asked = axis.vector(task.request), axis.compared(task.request)
-            shape = RequestShape(vector, task.nonzero, asked, axis.pods, task.nonzero_on_node)
+            shape = RequestShape(vector, task.nonzero, asked, axis.pods, task.nonzero_on_node, axis=axis)
             self._shapes[key] = shape
         task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
 
@@ -161,6 +171,7 @@ class TakingIn:
 
     def _take_in_tasks(self, changed: Mapping[str, Task | None]) -> None:
         state = self._state
+        outdated: dict[str, None] = {}
         for key, task in changed.items():
             old = state.tasks.get(key)
             if old is not None:
@@ -169,12 +180,12 @@ class TakingIn:
                     state.attention.change(task.job)
                     state.index.renew(old, task)
                     continue
+                outdated[old.job] = None
             if task is not None:
                 self._lay_out(task)
+                outdated[task.job] = None
             state.index.swap(old, task)
-            for one in (old, task):
-                if one is not None:
-                    state.attention.outdate(one.job)
+        state.attention.outdate(*outdated)
         state.ledgers.load([task for task in changed.values() if task is not None])
 
 

@@ -293,8 +293,9 @@ class PlacementBacklog(WaitingTable):
         self.follow(nodes)
         if self.most[row] < self.size[row]:
             return False
-        count = fit_counts(room_of(nodes), self.asks[:, row : row + 1]).sum()
-        self.most[row] = count
+        kind = self._kinds[row]
+        assert kind is not None
+        count = self.most[row] = fit_count(room_of(nodes), kind)
         if count >= self.size[row]:
             return True
         larger = (self.asks >= self.asks[:, row : row + 1]).all(axis=0)
@@ -302,11 +303,8 @@ class PlacementBacklog(WaitingTable):
         return False
 
     def has_room_for(self, kind: JobKind, nodes: NodeLedger) -> bool:
-        """The same for a job that is in no row: one that is made for it is given up again."""
-        row = self.row_for(kind)
-        found = self.has_room(row, nodes)
-        self.tidy(row)
-        return found
+        """The same for a job that is in no row."""
+        return fit_count(room_of(nodes), kind) >= kind.size
 
     def _grow(self) -> None:
         super()._grow()
@@ -330,8 +328,16 @@ def room_of(nodes: NodeLedger) -> Any:
     return np.maximum(nodes.idle, nodes.future) if has_promises else nodes.idle
 
 
+def fit_count(room: Any, kind: JobKind) -> float:
+    """How many of the kind's tasks fit on nodes with that room; any number of those that ask for nothing."""
+    if not kind.asked:
+        return np.inf
+    counts = np.minimum.reduce([room[:, column] // amount for column, amount in kind.asked])
+    return float(np.maximum(counts, 0).sum())
+
+
 def fit_counts(room: Floats, asks: Floats) -> Floats:
-    """How many tasks that ask for so much fit on nodes with that room, or a few more.
+    """How many tasks that ask for so much fit on nodes with that room, or a few more; for many kinds.
 
     room: (N, R), asks: (R, rows)   ->   (N, rows)
     """

@@ -97,9 +97,9 @@ def _mean_percent(amounts: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
 def balanced_allocation(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """Whether the task makes the use of resources more even (up to 100) or less (down to 50)."""
     halves = np.empty((len(held), 2, held.shape[1]))
-    doubled = picked(has.doubled, rows)
-    np.divide(held, doubled, out=halves[:, 0])
-    np.divide(held + asked, doubled, out=halves[:, 1])
+    halves[:, 0] = held
+    np.add(held, asked, out=halves[:, 1])
+    np.divide(halves, picked(has.doubled, rows)[:, None], out=halves)
     np.minimum(halves, 0.5, out=halves)
     even = unevenness(halves, has, rows)
     np.subtract(1.0, even, out=even)
