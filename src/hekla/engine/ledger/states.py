@@ -20,15 +20,16 @@ class NodeStates:
     Do not change the arrays that come back.
     """
 
-    __slots__ = ("_of_nodes", "_of_pods", "_resources", "nodes", "pods", "rows")
+    __slots__ = ("_added", "_of_pods", "_resources", "nodes", "pods", "rows")
 
     def __init__(self, nodes: NodeLedger, pods: PodLedger, rows: Rows = ALL_ROWS) -> None:
         self.nodes = nodes
         self.pods = pods
         self.rows = rows
         self._resources = len(nodes.axis)
-        self._of_nodes: Amounts = picked(nodes.states.T, rows)
         self._of_pods: Amounts = picked(pods.states.T, rows)
+        self._added: Amounts | None = None
+        """What is supposed to be used beside what the ledger says; (R, states)"""
 
     # What the node ledger says; (R, states)
 
@@ -40,17 +41,20 @@ class NodeStates:
     @property
     def idle(self) -> Amounts:
         """What is free now."""
-        return self._of_nodes[: self._resources]
+        idle = picked(self.nodes.idle.T, self.rows)
+        return idle if self._added is None else idle - self._added
 
     @property
     def used(self) -> Amounts:
         """What is taken, until it is gone."""
-        return self._of_nodes[self._resources : 2 * self._resources]
+        used = picked(self.nodes.used.T, self.rows)
+        return used if self._added is None else used + self._added
 
     @property
     def future(self) -> Amounts:
         """What will be free once releases are done and pipelined tasks have their room."""
-        return self._of_nodes[2 * self._resources :]
+        future = picked(self.nodes.future.T, self.rows)
+        return future if self._added is None else future - self._added
 
     @property
     def pod_limit(self) -> Counts:
@@ -83,7 +87,7 @@ class SupposedStates(NodeStates):
 
     def __init__(self, nodes: NodeLedger, pods: PodLedger, rows: Rows, task: Task, added: Counts) -> None:
         super().__init__(nodes, pods, rows)
-        self._of_nodes = np.add(self._of_nodes, task.shape.on_node[:, None] * added)
+        self._added = task.vector[:, None] * added
         # Where no plugin moves pods in it, the pod ledger stays as it was when the session opened.
         if pods.is_kept:
             self._of_pods = np.add(self._of_pods, task.shape.among_pods[:, None] * added)

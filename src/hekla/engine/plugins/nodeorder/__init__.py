@@ -114,8 +114,8 @@ class NodeOrder(Plugin):
         amounts = task.shape.amounts
         if not any([amounts[place] for place in capacity.places]):
             return None
-        asked = task.vector.take(capacity.places)[:, None]
-        held = states.requested.take(capacity.places, axis=0)
+        asked = task.vector[capacity.columns, None]
+        held = states.requested[capacity.columns]
         score = balanced_allocation(held, asked, capacity, states.rows)
         return times(self.arguments.balanced_resource, score)
 
