@@ -17,6 +17,8 @@ _UNSEEN = re.compile(r"[^\n\x20-\x7e]")
 
 GAP = "   "
 SHORTEST = 8
+UNCUT = sys.maxsize
+"""The width of a table that no terminal cuts."""
 
 
 def escaped(text: str) -> str:

@@ -13,7 +13,7 @@ import click
 from hekla import __version__
 from hekla.cli.embedded_run import START, Embedded, PrintedLog, embed
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
-from hekla.cli.output import Style, echo, echo_data, output_option, require_writable
+from hekla.cli.output import Style, echo, echo_data, require_writable, wide_output_option
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
@@ -67,7 +67,7 @@ class Seconds(click.FloatRange):
 @click.option("--max-cycles", type=click.IntRange(1), help="Stop after so many cycles.")
 @click.option("--record", type=click.Path(path_type=Path), help="Keep every cycle for `hekla replay`.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
-@output_option
+@wide_output_option
 def run(  # noqa: PLR0917 - one parameter per option
     files: tuple[Path, ...],
     conf_file: Path | None,
@@ -96,7 +96,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     clock = WallClock() if wall else VirtualClock(START)
     options = Options(run_seconds=run_seconds)
-    is_data = output in (Style.JSON, Style.YAML)
+    is_data = output is not None and output.is_data
     embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
     observer = None if report_file is None else observer_of(embedded, period)
     with recorded(embedded, record, options, registry, plugins):
@@ -112,7 +112,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     if output is not None and is_data:
         echo_data(log.as_data(), output)
     else:
-        echo_summary(log)
+        echo_summary(log, is_wide=output is Style.WIDE)
     if observer is not None and report_file is not None:
         write_report(observer.run(files[0].stem, named_conf(conf_file, preset)), report_file)
 
@@ -139,9 +139,9 @@ def recorded(
         recorder.close()
 
 
-def echo_summary(log: PrintedLog) -> None:
+def echo_summary(log: PrintedLog, *, is_wide: bool = False) -> None:
     """What became of every job, and why some still wait."""
-    echo(f"\n{log.table()}")
+    echo(f"\n{log.wide_table() if is_wide else log.table()}")
     counts = ", ".join(f"{action} {count}" for action, count in log.counts.items() if count)
     echo(f"\n{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}")
     if log.waiting:
