@@ -64,9 +64,9 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], width: int |
     )
 
 
-def counted(count: int, thing: str) -> str:
-    """`1 cycle`, `2 cycles`, `1,200 cycles`."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+def counted(count: int, thing: str, things: str = "") -> str:
+    """`1 cycle`, `2 cycles`, `1,200 cycles`; `things` where no -s makes the plural."""
+    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def aligned(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import (
     POSITIVE_SPAN,
     GoSwitches,
@@ -27,7 +28,6 @@ from hekla.cli.options import (
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
 from hekla.cli.simulate import (
-    INTERRUPTED,
     RunMonitor,
     chosen_nodes,
     chosen_options,

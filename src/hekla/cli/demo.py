@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from hekla.cli.drain import Drain
 from hekla.cli.embedded_run import Embedded, PrintedLog, embed
+from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import GoSwitches, registry_with, usable_conf
 from hekla.cli.output import echo, require_writable
 from hekla.cli.run import echo_summary
@@ -81,6 +83,9 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     echo_summary(log)
     echo_lessons(log)
     write_report(observer.run("hekla demo", CONF), report_file)
+    if log.is_interrupted:
+        echo(f"\nas far as it came, as a page, to open in a browser: {report_file}")
+        sys.exit(INTERRUPTED)
     echo(f"\nall of it as a page, to open in a browser: {report_file}")
     echo(f"\n{NEXT}")
 

@@ -141,6 +141,8 @@ class PrintedLog:
     counts: Counter[str] = field(default_factory=Counter)
     waiting: list[Explanation] = field(default_factory=list)
     cycles: int = 0
+    is_interrupted: bool = False
+    """By Ctrl-C: what would have come is not known."""
 
     def record(self, report: CycleReport) -> list[tuple[str, str]]:
         """Take a cycle in; what there is to tell of it."""
@@ -194,6 +196,7 @@ class PrintedLog:
     def as_data(self) -> dict[str, object]:
         return {
             "cycles": self.cycles,
+            "isInterrupted": self.is_interrupted,
             "jobs": [
                 {
                     "name": job_progress.name,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hekla import __version__
+from hekla.cli.interrupt import ending_by_interrupt
 from hekla.cli.output import echo, safe_complaints
 from hekla.errors import ConfError, HeklaError, InputError
 from hekla.text import escaped
@@ -71,7 +72,7 @@ class LazyGroup(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with safe_complaints():
+        with safe_complaints(), ending_by_interrupt():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -102,7 +103,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly; `plan` adds 4."""
+    """Exit codes: 0 done, 1 the input cannot be used, 2 called wrongly, 130 by Ctrl-C; `plan` adds 4."""
     try:
         cli(prog_name="hekla")
     except ConfError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 
 from hekla import __version__
 from hekla.cli.embedded_run import START, Embedded, PrintedLog, embed
+from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
 from hekla.cli.output import Style, echo, echo_data, require_writable, wide_output_option
 from hekla.cli.watch import watch
@@ -88,7 +90,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     nothing can change any more.
 
     Pods run for the time in their annotation hekla.dev/run-seconds; objects arrive at the time in
-    hekla.dev/arrives-at.
+    hekla.dev/arrives-at. Ctrl-C stops and tells what there is so far.
     """
     for target in (record, report_file):
         require_writable(target)
@@ -115,6 +117,8 @@ def run(  # noqa: PLR0917 - one parameter per option
         echo_summary(log, is_wide=output is Style.WIDE)
     if observer is not None and report_file is not None:
         write_report(observer.run(files[0].stem, named_conf(conf_file, preset)), report_file)
+    if log.is_interrupted:
+        sys.exit(INTERRUPTED)
 
 
 def observer_of(embedded: Embedded, period: float) -> Observer:
@@ -141,6 +145,8 @@ def recorded(
 
 def echo_summary(log: PrintedLog, *, is_wide: bool = False) -> None:
     """What became of every job, and why some still wait."""
+    if log.is_interrupted:
+        echo("\nnot complete: what happened up to the moment at which it was stopped")
     echo(f"\n{log.wide_table() if is_wide else log.table()}")
     counts = ", ".join(f"{action} {count}" for action, count in log.counts.items() if count)
     echo(f"\n{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -19,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 from rich.progress import Progress as Bars
 
+from hekla.cli.interrupt import INTERRUPTED, interruptible
 from hekla.cli.options import (
     POSITIVE_SPAN,
     SPAN,
@@ -54,8 +53,6 @@ from hekla.simulation.workloads.nodes import nodes_of
 from hekla.text import UNCUT, escaped, table
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
-INTERRUPTED = 130
-"""The exit code of a command that was stopped by Ctrl-C, as shells have it."""
 
 nodes_option = click.option(
     "--nodes", "node_texts", multiple=True, metavar="NODES",
@@ -245,24 +242,6 @@ def _more_of_job(run: Run, row: int) -> tuple[object, ...]:
 
 def _time(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1f}s"
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed; pressed twice it ends everything at once."""
-    is_stopped = False
-    before = signal.getsignal(signal.SIGINT)
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal is_stopped
-        is_stopped = True
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield lambda: is_stopped
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -160,24 +160,27 @@ def watch(
     quiet: bool = False,
     before_pause: OnCycle = lambda _report: None,
 ) -> PrintedLog:
-    """Run until nothing can change any more, or the limit; what became of every job."""
+    """Run until nothing can change any more, the limit, or Ctrl-C; what became of every job."""
     start = embedded.clock.now()
     log = PrintedLog(start)
     printer = WarningPrinter()
     printer.tell(embedded.cluster.complaints)
     end = None if until is None else start + until
-    if sys.stdout.isatty() and not quiet:
-        _watch_live(embedded, log, title, pace, end, max_cycles, before_pause)
-    else:
 
-        def on_cycle(report: CycleReport) -> None:
-            for action, sentence in log.record(report):
-                if not quiet:
-                    echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
-            printer.tell(report.session.snapshot.complaints)
-            before_pause(report)
+    def on_cycle(report: CycleReport) -> None:
+        for action, sentence in log.record(report):
+            if not quiet:
+                echo(f"t+{report.session.now - start:>5.0f}s  {action:11} {sentence}")
+        printer.tell(report.session.snapshot.complaints)
+        before_pause(report)
 
-        embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=on_cycle)
+    try:
+        if sys.stdout.isatty() and not quiet:
+            _watch_live(embedded, log, title, pace, end, max_cycles, before_pause)
+        else:
+            embedded.loop.run(until=end, max_cycles=max_cycles, on_cycle=on_cycle)
+    except KeyboardInterrupt:
+        log.is_interrupted = True
     # What happened after the last cycle (pods that ended, Jobs that completed) belongs to the end.
     log.settle(embedded.cluster.all_of(VolcanoJob))
     printer.tell(embedded.cluster.complaints)

@@ -147,12 +147,15 @@ class Forecast:
     sources: Mapping[RunTimeSource, int]
     """From where run times are known: so many jobs that wait or run."""
     notes: tuple[str, ...] = field(default=())
+    is_complete: bool = True
+    """No Ctrl-C: as many samples were taken as were asked for."""
 
     def as_data(self) -> dict[str, object]:
         return {
             "now": clock_time(self.now, 0.0) if self.now else None,
             "horizonSeconds": self.horizon,
             "rolls": self.rolls,
+            "isComplete": self.is_complete,
             "runTimes": {source.value: self.sources.get(source, 0) for source in RunTimeSource},
             "notes": list(self.notes),
             "jobs": [start.as_data(self.now) for start in self.starts],
@@ -179,6 +182,7 @@ def forecast(
     `now` is the moment of the state in seconds since 1970; none: its youngest timestamp. `history` are ended
     jobs, to learn run times from beside those in the state. `assumed` is the run time in seconds where
     nothing is known. `arrivals` are jobs that come later, or how many per hour like those that are there.
+    Ctrl-C ends it with the samples that are taken by then: what so few of them would have told.
     """
     manifests = list(objects)
     moment = checked_moment(youngest(manifests) if now is None else now)
@@ -269,7 +273,8 @@ def _told(
     return Forecast(
         now=now,
         horizon=sampling.horizon,
-        rolls=sampling.rolls,
+        rolls=len(starts),
+        is_complete=len(starts) == sampling.rolls,
         starts=tuple(told),
         sources=sources,
         notes=(*setting.initial_state.notes, *guessed),
