@@ -58,7 +58,7 @@ MOST_PROCESSES = 8
 KNOWLEDGE = ("exact", "estimates", "history")
 
 
-@click.command(cls=GoSwitches)
+@click.command(cls=GoSwitches, former={"--rolls": "--samples"})
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @configuration
 @live_options
@@ -73,8 +73,6 @@ KNOWLEDGE = ("exact", "estimates", "history")
 )  # fmt: skip
 @click.option(
     "--samples",
-    "--rolls",
-    "samples",
     default=50,
     show_default=True,
     type=click.IntRange(1),
@@ -90,7 +88,9 @@ KNOWLEDGE = ("exact", "estimates", "history")
     "--precision", type=click.FloatRange(0, 1, max_open=True), metavar="PART",
     help="Decide together what happens within this part of the time ahead; by default finer for few pods.",
 )  # fmt: skip
-@click.option("--processes", type=click.IntRange(1), help="How many at a time; by default one per core.")
+@click.option(
+    "--processes", type=click.IntRange(1), metavar="N", help="How many at a time; by default one per core."
+)
 @click.option(
     "--calibrate", "workload_file", type=click.Path(path_type=Path), metavar="WORKLOAD",
     help="Tell how good forecasts would be for a workload, by simulation.",

@@ -30,7 +30,14 @@ SHELL_WORD = "2>&1"
 
 
 class GoSwitches(click.Command):
-    """A command whose switches may have a value after `=`; manifests made for Volcano write them so."""
+    """A command whose switches may have a value after `=`; manifests made for Volcano write them so.
+
+    `former` are old names of options, which go on to work, with the ones that they have now.
+    """
+
+    def __init__(self, *given: Any, former: Mapping[str, str] | None = None, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._former = former or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(self._plain(args, ctx)))
@@ -38,7 +45,7 @@ class GoSwitches(click.Command):
     def _plain(self, args: Sequence[str], ctx: click.Context) -> Iterator[str]:
         """The words as click knows them; a switch that is off anyway needs none."""
         end = args.index("--") if "--" in args else len(args)
-        for word in args[:end]:
+        for word in map(self._renamed, args[:end]):
             name, _, value = word.partition("=")
             switch = self._switch(name) if value else None
             if switch is not None:
@@ -47,6 +54,13 @@ class GoSwitches(click.Command):
             elif word != SHELL_WORD:
                 yield word
         yield from args[end:]
+
+    def _renamed(self, word: str) -> str:
+        name, equals, value = word.partition("=")
+        if name not in self._former:
+            return word
+        warn([f"{name} is now {self._former[name]}"])
+        return self._former[name] + equals + value
 
     def _switch(self, name: str) -> click.Option | None:
         switches = (option for option in self.params if isinstance(option, click.Option) and option.is_flag)

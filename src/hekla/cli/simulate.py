@@ -79,7 +79,7 @@ def stage_options(command: Any) -> Any:
     return command
 
 
-@click.command(cls=GoSwitches)
+@click.command(cls=GoSwitches, former={"--jobs": "--list-jobs"})
 @click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
 @nodes_option
 @configuration
@@ -90,7 +90,7 @@ def stage_options(command: Any) -> Any:
     "--save", "save_to", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="Write results: .json, .csv, .parquet, or a folder of tables; repeatable.",
 )  # fmt: skip
-@click.option("--jobs", "lists_jobs", is_flag=True, help="List every job, too.")
+@click.option("--list-jobs", "lists_jobs", is_flag=True, help="List every job, too.")
 @workload_options
 @wide_output_option
 def simulate(  # noqa: PLR0917 - one parameter per option

@@ -165,7 +165,7 @@ def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
     (folder / "state.json").write_bytes(listed(map(as_data, objects)))
     (folder / "late.py").write_text(LATE, "utf-8")
     return subprocess.Popen(
-        [sys.executable, "late.py", "forecast", "state.json", "--rolls", "3000", "-o", "json", *more],
+        [sys.executable, "late.py", "forecast", "state.json", "--samples", "3000", "-o", "json", *more],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
     )  # fmt: skip
 
