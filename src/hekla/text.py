@@ -89,6 +89,14 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def shortened_inside(text: str, width: int) -> str:
+    """Names that are too long without their middle: they differ at both ends, as `gpu-a…-17` does."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
 def terminal_width() -> int | None:
     """The terminal's width; None where the output goes to a file or a pipe, which is never cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

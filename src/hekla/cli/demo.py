@@ -27,16 +27,16 @@ CORDONED_AT = 70.0
 HERE = files("hekla.cli")
 CLUSTER, CONF, PLUGIN = "demo.yaml", "demo-scheduler.conf", "drain.py"
 SHOWN = {
-    "enqueue": "admits jobs once their queue and the cluster can take them in",
-    "allocate": "hands idle resources to admitted jobs, gangs whole or not at all",
+    "enqueue": "admits jobs that their queue and the cluster can take in",
+    "allocate": "hands idle resources to jobs, gangs whole or not at all",
     "backfill": "places pods that ask for nothing",
-    "preempt": "lets pods of the same queue make room for more important jobs",
-    "reclaim": "lets a queue that holds more than its part give back to another",
+    "preempt": "pods of one queue make room for more important jobs",
+    "reclaim": "a queue that holds more than its part gives back",
     "shuffle": "moves running pods that a plugin wants elsewhere",
 }
 NEXT = """\
 what to try next
-  hekla demo --export mine    the files you just watched: change them, run your version
+  hekla demo --export mine    the files of this demo, to change and to run
   hekla explain FILES         why jobs wait, and what would help
   hekla decide FILES          one cycle over your own manifests
   hekla simulate WORKLOAD     weeks of jobs in virtual time, with such a page

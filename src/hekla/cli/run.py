@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import click
@@ -24,6 +25,9 @@ from hekla.insight.replay import CycleRecorder, header
 from hekla.simulation.observer import Observer
 from hekla.simulation.report import write_report
 from hekla.text import counted
+
+WIDTH = 80
+"""Of sentences; tables may be wider."""
 
 
 class Seconds(click.FloatRange):
@@ -149,6 +153,7 @@ def echo_summary(log: PrintedLog, *, is_wide: bool = False) -> None:
         echo("\nnot complete: what happened up to the moment at which it was stopped")
     echo(f"\n{log.wide_table() if is_wide else log.table()}")
     counts = ", ".join(f"{action} {count}" for action, count in log.counts.items() if count)
-    echo(f"\n{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}")
+    said = f"{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}"
+    echo("\n" + fill(said, WIDTH, subsequent_indent="  "))
     if log.waiting:
         echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in log.waiting))
