@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hekla.cli.examples import write_examples
 from hekla.cli.output import warn
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, configuration_in, read_conf, require
 from hekla.engine.framework.registry import Registry
@@ -25,11 +26,21 @@ from hekla.objects.quantity import LONGEST, read_long_span, whole
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.workloads import Workload, read_workload
 
+WHOLE = 1000
+"""Characters that no sentence has."""
 SHELL_WORD = "2>&1"
 """Stands last in the arguments of Volcano's Deployments, where no shell reads it."""
 
 
-class GoSwitches(click.Command):
+class WithExamples(click.Command):
+    """A command whose help ends with examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        write_examples(ctx.command_path, formatter)
+
+
+class GoSwitches(WithExamples):
     """A command whose switches may have a value after `=`; manifests made for Volcano write them so.
 
     `former` are old names of options, which go on to work, with the ones that they have now.
@@ -67,10 +78,16 @@ class GoSwitches(click.Command):
         return next((one for one in switches if name in (*one.opts, *one.secondary_opts)), None)
 
 
-class GoSwitchGroup(click.Group):
+class GoSwitchGroup(WithExamples, click.Group):
     """A group of such commands."""
 
     command_class = GoSwitches
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """With the whole first sentence of each: cut, it would say less than its name."""
+        names = self.list_commands(ctx)
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands[name].get_short_help_str(WHOLE)) for name in names])
 
 
 class Span(click.ParamType[float]):

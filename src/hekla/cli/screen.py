@@ -137,7 +137,7 @@ def indented(head: Text, sentence: Text, width: int) -> list[Text]:
 
 
 def fitted(naturals: Widths, room: int) -> dict[str, int]:
-    """The widths of columns: where there is too little room for all, the one gives way that can do so most."""
+    """The widths of columns: where there is too little room for all, the one that can gives way most."""
     widths = dict(naturals)
     while sum(widths.values()) > room:
         yielding = [column for column, least in LEAST.items() if widths[column] > least]
