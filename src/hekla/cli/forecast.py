@@ -378,7 +378,7 @@ def remarks(found: Forecast, starts: Sequence[Start]) -> Iterator[str]:
     horizon = spoken_seconds(found.horizon)
     for start in starts:
         if start.missed and start.is_possible:
-            yield f"{start.job}: in {start.missed} of {found.rolls} samples not within {horizon}"
+            yield f"{start.job}: in {start.missed} of {counted(found.rolls, 'sample')} not within {horizon}"
     sources = ", ".join(f"{count} {source.value}" for source, count in found.sources.items())
     zone = "; clock times are UTC" if found.now else ""
     yield f"{counted(found.rolls, 'sample')}; run times: {sources}{zone}"

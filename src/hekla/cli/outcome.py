@@ -113,9 +113,11 @@ def spelled_request(request: Resources) -> str:
 
 
 def summary(outcome: CycleOutcome, waiting: list[Explanation]) -> str:
+    groups = counted(len(outcome.phases), "pod group")
+    verb = "waits" if len(outcome.phases) == 1 else "wait"
     return (
         f"{len(outcome.binds)} bound, {len(outcome.evictions)} evicted, "
-        f"{len(outcome.pipelined)} pipelined, {len(waiting)} of {len(outcome.phases)} pod groups wait"
+        f"{len(outcome.pipelined)} pipelined, {len(waiting)} of {groups} {verb}"
     )
 
 

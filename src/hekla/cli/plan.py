@@ -133,7 +133,7 @@ def _line(suggestion: Suggestion, plan: Plan) -> str:
     elif suggestion.start is PlannedStart.LATER:
         notes.append("not in the first cycle")
     if suggestion.kind == "minimum":
-        notes.append(f"{suggestion.pods} of {plan.pods} pods start")
+        notes.append(f"{suggestion.pods} of {counted(plan.pods, 'pod')} start")
     # Each place of the manifest on a line of its own.
     change = suggestion.change.replace("; ", ";\n     ")
     return change + (f"\n     {', '.join(notes)}" if notes else "")
