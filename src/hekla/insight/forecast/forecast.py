@@ -38,6 +38,7 @@ from hekla.simulation.measures.words import number
 from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats
 from hekla.simulation.workloads.manifests import SCHEDULERS, youngest
+from hekla.text import counted
 
 
 def reasons_for(
@@ -161,6 +162,12 @@ class Forecast:
             "jobs": [start.as_data(self.now) for start in self.starts],
         }
 
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        from hekla.insight.forecast.notebook import forecast_html  # noqa: PLC0415 - which knows this class
+
+        return forecast_html(self)
+
 
 def forecast(
     objects: Iterable[Manifest],
@@ -269,7 +276,7 @@ def _told(
     guesses = sum(
         p.source is RunTimeSource.ASSUMED and len(p.seconds) > 1 for p in setting.prospects.values()
     )
-    guessed = [f"of {guesses} jobs nothing tells how long they run: {GUESS}"] if guesses else []
+    guessed = [f"of {counted(guesses, 'job')} nothing tells how long they run: {GUESS}"] if guesses else []
     return Forecast(
         now=now,
         horizon=sampling.horizon,

@@ -122,6 +122,12 @@ class Plan:
             "complete": self.is_complete,
         }
 
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        from hekla.insight.plan.notebook import plan_html  # noqa: PLC0415 - which knows this class
+
+        return plan_html(self)
+
 
 class Planner:
     """Plans jobs on the state of a cluster, one after another."""
