@@ -17,7 +17,7 @@ from hekla.simulation.report.svg import (
     COLOURS,
     MOST_TICKS,
     Band,
-    Curve,
+    ChartCurve,
     areas,
     bands,
     lines,
@@ -110,7 +110,7 @@ def test_plans_show_the_answer_what_holds_back_and_what_would_help() -> None:
 
 
 def test_names_stay_where_they_are(tmp_path: Path) -> None:
-    curves = [Curve(EVIL, np.array([1.0, 2.0]), COLOURS[0])]
+    curves = [ChartCurve(EVIL, np.array([1.0, 2.0]), COLOURS[0])]
     edges = np.array([0.0, 1.0, 2.0])
     start = Start(EVIL, EVIL, EVIL, 1, None, 1.0, 2.0, math.inf, 1, True, EVIL)
     for html in (
@@ -138,7 +138,10 @@ def test_a_run_without_jobs_is_shown_too(tmp_path: Path) -> None:
 
 def test_areas_lie_on_top_of_each_other_up_to_a_round_number() -> None:
     edges = np.array([0.0, 50.0, 100.0])
-    curves = [Curve("a", np.array([1.0, 1.0]), "#111111"), Curve("b", np.array([2.0, 0.0]), "#222222")]
+    curves = [
+        ChartCurve("a", np.array([1.0, 1.0]), "#111111"),
+        ChartCurve("b", np.array([2.0, 0.0]), "#222222"),
+    ]
     picture = parsed(areas("t", edges, curves))
     first, second = (area.get("points", "").split() for area in picture.iter(f"{SVG}polygon"))
     assert first[0].split(",")[1] == second[-1].split(",")[1]  # b begins where a ends

@@ -9,7 +9,7 @@ from hekla.insight.compare.compare import Comparison
 from hekla.simulation.measures import jobs_over_time
 from hekla.simulation.measures.spans import edges_of
 from hekla.simulation.report.notebook import BUCKETS, boxed, preformatted
-from hekla.simulation.report.svg import COLOURS, Curve, lines
+from hekla.simulation.report.svg import COLOURS, ChartCurve, lines
 
 
 def comparison_html(comparison: Comparison) -> str:
@@ -25,5 +25,5 @@ def waiting_chart(comparison: Comparison) -> str:
     for number, run in enumerate(comparison.runs):
         own = jobs_over_time(run, BUCKETS)
         values = np.interp(edges[:-1], own.times, own.waiting.sum(axis=1), right=0.0)
-        curves.append(Curve(run.conf, values, COLOURS[number % len(COLOURS)]))
+        curves.append(ChartCurve(run.conf, values, COLOURS[number % len(COLOURS)]))
     return lines("jobs that wait", edges, curves)

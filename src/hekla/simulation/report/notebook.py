@@ -8,7 +8,7 @@ import numpy as np
 
 from hekla.simulation.measures import jobs_over_time, summarize, use_over_time
 from hekla.simulation.measures.text import headlines
-from hekla.simulation.report.svg import COLOURS, Curve, areas
+from hekla.simulation.report.svg import COLOURS, ChartCurve, areas
 from hekla.simulation.report.tables import QueueGroups, escape, queue_groups, shown_units
 from hekla.simulation.run import Floats, Run
 from hekla.text import counted
@@ -39,10 +39,10 @@ def waiting_chart(run: Run) -> str:
     return areas("jobs that wait", jobs.edges, curves_of(groups, groups.together(run, jobs.waiting)))
 
 
-def curves_of(groups: QueueGroups, values: Floats) -> list[Curve]:
+def curves_of(groups: QueueGroups, values: Floats) -> list[ChartCurve]:
     """One for each group of queues."""
     return [
-        Curve(name, np.asarray(row), COLOURS[colour])
+        ChartCurve(name, np.asarray(row), COLOURS[colour])
         for name, row, colour in zip(groups.names, values, groups.colours, strict=True)
     ]
 

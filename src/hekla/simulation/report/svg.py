@@ -37,7 +37,7 @@ LONGEST = 26
 
 
 @dataclass(frozen=True)
-class Curve:
+class ChartCurve:
     """Values over time, under a name."""
 
     label: str
@@ -56,7 +56,7 @@ class Band:
     high: float
 
 
-def areas(title: str, edges: Floats, curves: Sequence[Curve], ceiling: Floats | None = None) -> str:
+def areas(title: str, edges: Floats, curves: Sequence[ChartCurve], ceiling: Floats | None = None) -> str:
     """Curves on top of each other; the ceiling is a line that they lie below."""
     total = sum((curve.values for curve in curves), np.zeros(len(edges) - 1))
     frame = Frame.of(edges, total if ceiling is None else np.maximum(total, ceiling))
@@ -71,7 +71,7 @@ def areas(title: str, edges: Floats, curves: Sequence[Curve], ceiling: Floats | 
     return _drawn(title, frame, parts, curves)
 
 
-def lines(title: str, edges: Floats, curves: Sequence[Curve]) -> str:
+def lines(title: str, edges: Floats, curves: Sequence[ChartCurve]) -> str:
     """Curves across each other."""
     frame = Frame.of(edges, np.max([curve.values for curve in curves], axis=0))
     parts = [_line(frame.steps(edges, curve.values), curve.colour) for curve in curves]
@@ -81,7 +81,7 @@ def lines(title: str, edges: Floats, curves: Sequence[Curve]) -> str:
 def bands(title: str, rows: Sequence[Band]) -> str:
     """A bar for each, from its low end to its high one, with a mark in the middle."""
     ends = [moment for band in rows for moment in (band.low, band.middle, band.high) if math.isfinite(moment)]
-    scale = Scale(max(ends, default=0.0) or 1.0)
+    scale = TimeScale(max(ends, default=0.0) or 1.0)
     parts = [part for number, band in enumerate(rows) for part in _band(band, scale, TOP + ROW * number)]
     height = TOP + ROW * len(rows) + BOTTOM
     ticks = [
@@ -92,7 +92,7 @@ def bands(title: str, rows: Sequence[Band]) -> str:
 
 
 @dataclass(frozen=True)
-class Scale:
+class TimeScale:
     """Where moments lie beside labels; what is not in sight ends to the right of all that is."""
 
     most: float
@@ -102,7 +102,7 @@ class Scale:
         return BESIDE + (width + BEYOND if math.isinf(moment) else width * moment / self.most)
 
 
-def _band(band: Band, scale: Scale, top: float) -> Iterator[str]:
+def _band(band: Band, scale: TimeScale, top: float) -> Iterator[str]:
     yield _text(BESIDE - 8, top + 12, _cut(band.label), "end")
     if math.isinf(band.low):
         yield _text(BESIDE, top + 12, "not in sight", "start", soft=True)
@@ -166,7 +166,7 @@ def time_ticks(end: float) -> list[float]:
     return [number * step for number in range(math.floor(end / step) + 1)]
 
 
-def _drawn(title: str, frame: Frame, parts: Sequence[str], curves: Sequence[Curve]) -> str:
+def _drawn(title: str, frame: Frame, parts: Sequence[str], curves: Sequence[ChartCurve]) -> str:
     return _svg(title, HEIGHT + LEGEND, [*frame.axes(), *parts, *_legend(curves)])
 
 
@@ -178,7 +178,7 @@ def _svg(title: str, height: float, parts: Sequence[str]) -> str:
     )
 
 
-def _legend(curves: Sequence[Curve]) -> Iterator[str]:
+def _legend(curves: Sequence[ChartCurve]) -> Iterator[str]:
     x, y = float(LEFT), HEIGHT + LEGEND - 6
     for curve in curves:
         label = _cut(curve.label)
