@@ -58,7 +58,7 @@ def demo() -> Embedded:
     return embed([Path(str(HERE / CLUSTER))], conf, registry, clock=VirtualClock(0.0))
 
 
-@pytest.mark.parametrize(("width", "height"), [*SIZES, (100, 30), (60, 18)])
+@pytest.mark.parametrize(("width", "height"), [*SIZES, (100, 30), (60, 18), (80, 12)])
 def test_every_picture_of_the_demo_fits_and_ends_with_the_newest_event(width: int, height: int) -> None:
     for lines, newest in pictures(demo(), width, height):
         assert len(lines) < height  # a line is left for the cursor

@@ -54,8 +54,8 @@ LEAST = {"job": 6, "queue": 6, "pods": 8, "name": 6, "bar": 4, "figure": 8}
 BAR = 16
 """The length of a bar where there is room, and how many pods have a mark each at most."""
 GAP, BETWEEN = 1, 3
-LISTS, EVENTS = 6, 5
-"""Lines that the lists and the events have even where there is no room for both."""
+LISTS, EVENTS, FEWEST_EVENTS = 6, 5, 3
+"""Lines that lists and events have; where there is no room for both, events have fewer, and lists are cut."""
 FRAME = 2
 AROUND = 3
 """Lines for heading, legend, and the cursor below the picture, which would scroll it otherwise."""
@@ -94,8 +94,8 @@ class Screen:
     def picture(self, session: Session, size: ConsoleDimensions) -> RenderableType:
         heading = Text(f"{escaped(self._title)}   t+{session.now - self._start:.0f}s", style="bold")
         room = size.height - AROUND - FRAME
-        lists = self._lists(session, size.width, max(LISTS, room - EVENTS))
-        told = self._told(size.width, min(KEPT, max(EVENTS, room - len(lists))))
+        lists = self._lists(session, size.width, max(LISTS, room - EVENTS))[: max(2, room - FEWEST_EVENTS)]
+        told = self._told(size.width, min(KEPT, max(1, room - len(lists))))
         legend = Text(LEGEND, style="dim", no_wrap=True, overflow="ellipsis")
         return Group(heading, *lists, told, legend)
 
