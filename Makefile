@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP = $(BIN)/python -m pip install --disable-pip-version-check
+# A sign of life on the way: pip says nothing or far too much. What went wrong, it says on standard error.
+DOTS = while read -r word rest; do case $$word in Collecting) printf .;; failed) echo; exit 1;; esac; done
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test laws e2e check format bench bench-quick bench-compare bench-growth bench-page bench-serve bench-simulate browser examples statements lock clean
@@ -12,10 +15,13 @@ help: ## Print these targets
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "hekla needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 1; }
-	@echo "setting up $(VENV) (once) ..."
+	@echo "setting up $(VENV), once; it takes a minute or two"
+	@echo "  1/3 virtual environment"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[frames,kubernetes]' --group dev
+	@echo "  2/3 pip"
+	@$(PIP) --quiet --upgrade "pip>=25.1"
+	@printf "  3/3 hekla, what it needs, and the tools for its tests, a dot for each package\n      "
+	@{ $(PIP) --editable '.[frames,kubernetes]' --group dev || echo failed; } | $(DOTS) && echo " done"
 	@touch $(READY)
 
 demo: $(READY) ## Watch the six actions at work on an in-process cluster
@@ -80,7 +86,7 @@ examples: $(READY) ## Run the examples and compare what they print
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --only-binary :all: --no-annotate --no-emit-index-url \
 	--python-version 3.13 --python-platform linux --custom-compile-command "make lock"
 lock: $(READY) ## Choose the versions of the image anew, with their hashes
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.8,<1"
+	@$(PIP) --quiet "uv>=0.8,<1"
 	$(LOCK) --extra kubernetes --output-file deploy/requirements.lock pyproject.toml
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 		| $(LOCK) --output-file deploy/build-requirements.lock -

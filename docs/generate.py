@@ -175,7 +175,10 @@ argument is told and the default stays. No file means the preset `default`."""
 def commands() -> Iterator[str]:
     """The help of every command."""
     yield "# Commands"
-    yield "Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly."
+    yield (
+        "Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly, 130 stopped by "
+        "Ctrl-C. Shells can [complete](../how-to/complete-in-your-shell.md) commands, options and files."
+    )
     for path, command in tree(cli, ("hekla",)):
         yield f"## {' '.join(path)}"
         context = click.Context(

@@ -35,6 +35,7 @@ WORK = Settings(
     pods=(PodKind((("cpu", "8"), ("nvidia.com/gpu", "1"))),),
     queues=(QueueMix("default"),),
 )
-waits = frame(simulate(WORK, CONFS["small-first"], **CLUSTER)).with_columns(col("started") - col("submitted"))
-print(waits.group_by("pods").agg(jobs=col("name").len(), wait=col("started").mean().round()).sort("pods"))
+jobs = frame(simulate(WORK, CONFS["small-first"], **CLUSTER))
+waits = jobs.with_columns(wait=col("started") - col("submitted")).group_by("pods")
+print(waits.agg(jobs=col("name").len(), wait=col("wait").mean().round()).sort("pods"))
 print("\n".join(comparison_lines(compare(WORK, CONFS, seeds=4, **CLUSTER))))

@@ -7,7 +7,7 @@ Each takes what is at hand, be it a path, a text or an object, and gives back ty
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,20 @@ from hekla.insight.plan import plan as plan_jobs
 from hekla.insight.replay import Recording, Replayed
 from hekla.insight.replay import replay as replay_recording
 from hekla.objects import Manifest, Node
+from hekla.objects.complaint import known_ones
 from hekla.objects.read import read_manifests
 from hekla.scheduler.builtin import BUILTIN
-from hekla.simulation.measures.files import frame_of, jobs_frame
-from hekla.simulation.measures.records import job_columns, records
+from hekla.simulation.measures.files import frame as frame_of_columns
+from hekla.simulation.measures.files import frame_of
+from hekla.simulation.measures.records import (
+    Columns,
+    job_columns,
+    pod_run_columns,
+    queue_columns,
+    records,
+    series_columns,
+    use_columns,
+)
 from hekla.simulation.options import SimulationOptions
 from hekla.simulation.run import Run
 from hekla.simulation.simulate import simulate as simulate_workload
@@ -105,7 +115,15 @@ def plan(
 ) -> list[Plan]:
     """Whether each of these jobs would start now, and what would have to change; nothing is touched."""
     registry = registry_with(plugins)
-    return plan_jobs(_objects(state), _objects(job), conf_of(conf, registry), registry=registry, **options)
+    chosen = conf_of(conf, registry)
+    return Plans(plan_jobs(_objects(state), _objects(job), chosen, registry=registry, **options))
+
+
+class Plans(list[Plan]):
+    """One for each job, which notebooks show one below the other."""
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self)
 
 
 def forecast(
@@ -138,11 +156,17 @@ def replay(file: str | Path, conf: AnyConf = None, *, plugins: Plugins = ()) -> 
     return list(replay_recording(Recording(Path(file)), registry, other))
 
 
-def rows(result: Run | Comparison | Forecast | Sequence[Plan]) -> list[dict[str, Any]]:
-    """The result as plain records: one per job, difference, pending job or plan."""
+def rows(result: Run | Comparison | Forecast | Sequence[Plan], of: str = "") -> list[dict[str, Any]]:
+    """The result as plain records: one per job, difference, pending job or plan.
+
+    Of a run there is more, `of` which is one of "jobs", "pod_runs" (each time that a pod spent on a node),
+    "queues", "series" (jobs and shares over time, by queue) and "use" (resources over time, by queue).
+    """
+    if isinstance(result, Run):
+        return records(_columns(result, of))
+    if of:
+        raise InputError(f'only of a run there is more than one table; got of="{of}"')
     match result:
-        case Run():
-            return records(job_columns(result))
         case Comparison():
             return [
                 {"configuration": against.name, **difference.as_data()}
@@ -154,9 +178,25 @@ def rows(result: Run | Comparison | Forecast | Sequence[Plan]) -> list[dict[str,
     return [one.as_data() for one in result]
 
 
-def frame(result: Run | Comparison | Forecast | Sequence[Plan]) -> pl.DataFrame:
+def frame(result: Run | Comparison | Forecast | Sequence[Plan], of: str = "") -> pl.DataFrame:
     """The same as a data frame."""
-    return jobs_frame(result) if isinstance(result, Run) else frame_of(rows(result))
+    return frame_of_columns(_columns(result, of)) if isinstance(result, Run) else frame_of(rows(result, of))
+
+
+TABLES: dict[str, Callable[[Run], Columns]] = {
+    "jobs": job_columns,
+    "pod_runs": pod_run_columns,
+    "queues": queue_columns,
+    "series": series_columns,
+    "use": use_columns,
+}
+"""What there is of a run."""
+
+
+def _columns(run: Run, of: str) -> Columns:
+    if of and of not in TABLES:
+        raise InputError(f'no table "{of}" of a run{known_ones(of, TABLES, "tables")}')
+    return TABLES[of or "jobs"](run)
 
 
 def registry_with(plugins: Plugins) -> Registry:

@@ -17,6 +17,8 @@ _UNSEEN = re.compile(r"[^\n\x20-\x7e]")
 
 GAP = "   "
 SHORTEST = 8
+UNCUT = sys.maxsize
+"""The width of a table that no terminal cuts."""
 
 
 def escaped(text: str) -> str:
@@ -62,9 +64,9 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], width: int |
     )
 
 
-def counted(count: int, thing: str) -> str:
-    """`1 cycle`, `2 cycles`, `1,200 cycles`."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+def counted(count: int, thing: str, things: str = "") -> str:
+    """`1 cycle`, `2 cycles`, `1,200 cycles`; `things` where no -s makes the plural."""
+    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def aligned(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -85,6 +87,14 @@ def some_of(names: Sequence[str], most: int) -> str:
 
 def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def shortened_inside(text: str, width: int) -> str:
+    """Names that are too long without their middle: they differ at both ends, as `gpu-a…-17` does."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
 def terminal_width() -> int | None:

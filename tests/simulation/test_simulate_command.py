@@ -83,7 +83,7 @@ def test_the_same_command_twice_prints_the_same_bytes(work):
 
 
 def test_the_table_tells_what_became_of_the_jobs(work):
-    text = called(work, "--jobs").stdout
+    text = called(work, "--list-jobs").stdout
     assert "3: 2 completed, 1 waiting" in text
     assert re.search(r"default/train +research +Completed +2 +0.0s +0.0s +60.0s +0", text)
     assert max(map(len, text.splitlines())) <= 100

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import (
     POSITIVE_SPAN,
     GoSwitches,
@@ -27,7 +28,6 @@ from hekla.cli.options import (
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
 from hekla.cli.simulate import (
-    INTERRUPTED,
     RunMonitor,
     chosen_nodes,
     chosen_options,
@@ -61,7 +61,7 @@ LOOKED_AT = 100
 """Jobs that tell whether a workload is generated: they differ with another seed."""
 
 
-@click.command(cls=GoSwitches)
+@click.command(cls=GoSwitches, former={"--jobs": "--processes"})
 @click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
 @click.option(
     "--conf", "conf_files", multiple=True, type=click.Path(path_type=Path),
@@ -96,8 +96,8 @@ LOOKED_AT = 100
     show_default=True, help="Of the intervals.",
 )  # fmt: skip
 @click.option(
-    "--jobs", "processes", type=click.IntRange(min=1), metavar="N",
-    help="Processes at a time; else as many as there are processors.",
+    "--processes", type=click.IntRange(min=1), metavar="N",
+    help="How many at a time; by default one per core.",
 )  # fmt: skip
 @stage_options
 @click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from hekla.cli.drain import Drain
 from hekla.cli.embedded_run import Embedded, PrintedLog, embed
+from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import GoSwitches, registry_with, usable_conf
 from hekla.cli.output import echo, require_writable
 from hekla.cli.run import echo_summary
@@ -25,16 +27,16 @@ CORDONED_AT = 70.0
 HERE = files("hekla.cli")
 CLUSTER, CONF, PLUGIN = "demo.yaml", "demo-scheduler.conf", "drain.py"
 SHOWN = {
-    "enqueue": "admits jobs once their queue and the cluster can take them in",
-    "allocate": "hands idle resources to admitted jobs, gangs whole or not at all",
+    "enqueue": "admits jobs that their queue and the cluster can take in",
+    "allocate": "hands idle resources to jobs, gangs whole or not at all",
     "backfill": "places pods that ask for nothing",
-    "preempt": "lets pods of the same queue make room for more important jobs",
-    "reclaim": "lets a queue that holds more than its part give back to another",
+    "preempt": "pods of one queue make room for more important jobs",
+    "reclaim": "a queue that holds more than its part gives back",
     "shuffle": "moves running pods that a plugin wants elsewhere",
 }
 NEXT = """\
 what to try next
-  hekla demo --export mine    the files you just watched: change them, run your version
+  hekla demo --export mine    the files of this demo, to change and to run
   hekla explain FILES         why jobs wait, and what would help
   hekla decide FILES          one cycle over your own manifests
   hekla simulate WORKLOAD     weeks of jobs in virtual time, with such a page
@@ -81,6 +83,9 @@ def demo(pace: float, folder: Path | None, report_file: Path) -> None:
     echo_summary(log)
     echo_lessons(log)
     write_report(observer.run("hekla demo", CONF), report_file)
+    if log.is_interrupted:
+        echo(f"\nas far as it came, as a page, to open in a browser: {report_file}")
+        sys.exit(INTERRUPTED)
     echo(f"\nall of it as a page, to open in a browser: {report_file}")
     echo(f"\n{NEXT}")
 

@@ -24,7 +24,7 @@ from hekla.objects.read import read_manifests
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
-from hekla.text import counted, some_of, table
+from hekla.text import UNCUT, counted, some_of, table
 
 NAMES_SHOWN = 4
 
@@ -127,6 +127,10 @@ class JobProgress:
         waited = "-" if self.started is None else f"{self.started - self.arrived:.0f}s"
         return (self.name, self.queue, self.state, self.pods, waited, self.bound, self.evicted)
 
+    def moments(self) -> tuple[str, str]:
+        """When it arrived and started."""
+        return f"{self.arrived:.0f}s", "-" if self.started is None else f"{self.started:.0f}s"
+
 
 @dataclass
 class PrintedLog:
@@ -137,6 +141,8 @@ class PrintedLog:
     counts: Counter[str] = field(default_factory=Counter)
     waiting: list[Explanation] = field(default_factory=list)
     cycles: int = 0
+    is_interrupted: bool = False
+    """By Ctrl-C: what would have come is not known."""
 
     def record(self, report: CycleReport) -> list[tuple[str, str]]:
         """Take a cycle in; what there is to tell of it."""
@@ -181,9 +187,16 @@ class PrintedLog:
         headers = ("job", "queue", "state", "pods", "waited", "bound", "evicted")
         return table(headers, [job_progress.row() for job_progress in self.jobs.values()])
 
+    def wide_table(self) -> str:
+        """The same with the moments at which jobs arrived and started, cut by no terminal."""
+        headers = ("job", "queue", "state", "pods", "waited", "bound", "evicted", "arrived", "started")
+        rows = [(*job_progress.row(), *job_progress.moments()) for job_progress in self.jobs.values()]
+        return table(headers, rows, UNCUT)
+
     def as_data(self) -> dict[str, object]:
         return {
             "cycles": self.cycles,
+            "isInterrupted": self.is_interrupted,
             "jobs": [
                 {
                     "name": job_progress.name,

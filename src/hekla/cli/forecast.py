@@ -16,6 +16,7 @@ import click
 
 from hekla.cli.decide import checked_source
 from hekla.cli.from_cluster import conf_for, live_options, reach, read_live
+from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import (
     POSITIVE_SPAN,
     SPAN,
@@ -28,7 +29,7 @@ from hekla.cli.options import (
     workload_options,
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
-from hekla.cli.simulate import INTERRUPTED, chosen_nodes, default_nodes, tell_account
+from hekla.cli.simulate import chosen_nodes, default_nodes, tell_account
 from hekla.clock import WallClock
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
@@ -57,7 +58,7 @@ MOST_PROCESSES = 8
 KNOWLEDGE = ("exact", "estimates", "history")
 
 
-@click.command(cls=GoSwitches)
+@click.command(cls=GoSwitches, former={"--rolls": "--samples"})
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @configuration
 @live_options
@@ -72,8 +73,6 @@ KNOWLEDGE = ("exact", "estimates", "history")
 )  # fmt: skip
 @click.option(
     "--samples",
-    "--rolls",
-    "samples",
     default=50,
     show_default=True,
     type=click.IntRange(1),
@@ -89,7 +88,9 @@ KNOWLEDGE = ("exact", "estimates", "history")
     "--precision", type=click.FloatRange(0, 1, max_open=True), metavar="PART",
     help="Decide together what happens within this part of the time ahead; by default finer for few pods.",
 )  # fmt: skip
-@click.option("--processes", type=click.IntRange(1), help="How many at a time; by default one per core.")
+@click.option(
+    "--processes", type=click.IntRange(1), metavar="N", help="How many at a time; by default one per core."
+)
 @click.option(
     "--calibrate", "workload_file", type=click.Path(path_type=Path), metavar="WORKLOAD",
     help="Tell how good forecasts would be for a workload, by simulation.",
@@ -127,24 +128,15 @@ def forecast(  # noqa: PLR0917 - one parameter per option
     """
     registry = registry_with(plugins)
     own_conf = ConfChoice(conf_file, preset, registry, strict)
-    with ending_when_interrupted():
-        if workload_file is not None:
-            check_calibration_call(files, name, given)
-            echo_calibration(calibrated(workload_file, own_conf, given, quiet=is_quiet(output)), output)
-            return
-        source = read_source(files, own_conf, given)
-        found = forecasted(source, given, registry, quiet=is_quiet(output))
-        warn(found.notes)
-        echo_forecast(found, chosen_starts(found, name), output)
-
-
-@contextmanager
-def ending_when_interrupted() -> Iterator[None]:
-    """A forecast from a part of its samples would be another one: interrupted, nothing is told."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        echo("interrupted: nothing is told of a forecast that is not complete", err=True)
+    if workload_file is not None:
+        check_calibration_call(files, name, given)
+        echo_calibration(calibrated(workload_file, own_conf, given, quiet=is_quiet(output)), output)
+        return
+    source = read_source(files, own_conf, given)
+    found = forecasted(source, given, registry, quiet=is_quiet(output))
+    warn(found.notes)
+    echo_forecast(found, chosen_starts(found, name), output)
+    if not found.is_complete:
         sys.exit(INTERRUPTED)
 
 
@@ -348,6 +340,8 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
         echo("nothing waits")
         return
 
+    if not found.is_complete:
+        echo(f"not complete: what {counted(found.rolls, 'sample')} had told when it was stopped\n")
     heads = ("job", "queue", "waited", "p50", "p90", "waits for")
     echo(table(heads, [row_of(start, found) for start in starts]))
     for line in remarks(found, starts):
@@ -384,7 +378,7 @@ def remarks(found: Forecast, starts: Sequence[Start]) -> Iterator[str]:
     horizon = spoken_seconds(found.horizon)
     for start in starts:
         if start.missed and start.is_possible:
-            yield f"{start.job}: in {start.missed} of {found.rolls} samples not within {horizon}"
+            yield f"{start.job}: in {start.missed} of {counted(found.rolls, 'sample')} not within {horizon}"
     sources = ", ".join(f"{count} {source.value}" for source, count in found.sources.items())
     zone = "; clock times are UTC" if found.now else ""
     yield f"{counted(found.rolls, 'sample')}; run times: {sources}{zone}"

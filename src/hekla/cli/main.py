@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hekla import __version__
+from hekla.cli.examples import write_examples
+from hekla.cli.interrupt import ending_by_interrupt
 from hekla.cli.output import echo, safe_complaints
 from hekla.errors import ConfError, HeklaError, InputError
 from hekla.text import escaped
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
@@ -57,8 +62,19 @@ SUMMARIES = {
     "snapshot": "Write the state of a Kubernetes cluster to a file.",
     "workload": "Look at workloads, make them up, convert traces.",
 }
+GROUPS = {
+    "Decide and run": ("decide", "explain", "run", "demo"),
+    "What if": ("plan", "forecast", "simulate", "compare", "workload"),
+    "Clusters": ("install", "serve", "shadow", "snapshot", "replay", "job", "queue", "node"),
+    "Configuration": ("conf", "plugins", "actions"),
+}
+"""What belongs together in the help."""
 EXTRA = ("aiohttp", "kubernetes", "prometheus_client")
 """What some commands import and `pip install hekla` does not bring."""
+
+
+OPTIONS = {"help": "--help", "version": "--version"}
+"""What are commands elsewhere."""
 
 
 class LazyGroup(click.Group):
@@ -71,7 +87,7 @@ class LazyGroup(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with safe_complaints():
+        with safe_complaints(), ending_by_interrupt():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -91,8 +107,33 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(SUMMARIES.items()))
+        width = max(map(len, SUMMARIES))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), SUMMARIES[name]) for name in names])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(ctx.command_path, formatter)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; where there is none, the ones that may be."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as unknown:
+            name = unknown.command_name
+            if name in OPTIONS:
+                said = f"No such command {name!r}. Did you mean {OPTIONS[name]!r}?"
+                raise click.UsageError(said, ctx) from None
+            raise click.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx) from None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only shells ask for it
+
+        names = (name for name in self.list_commands(ctx) if name.startswith(incomplete))
+        items = [CompletionItem(name, help=SUMMARIES[name]) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -102,7 +143,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly; `plan` adds 4."""
+    """Exit codes: 0 done, 1 the input cannot be used, 2 called wrongly, 130 by Ctrl-C; `plan` adds 4."""
     try:
         cli(prog_name="hekla")
     except ConfError as error:

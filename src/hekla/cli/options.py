@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hekla.cli.examples import write_examples
 from hekla.cli.output import warn
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, configuration_in, read_conf, require
 from hekla.engine.framework.registry import Registry
@@ -25,12 +26,29 @@ from hekla.objects.quantity import LONGEST, read_long_span, whole
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.workloads import Workload, read_workload
 
+WHOLE = 1000
+"""Characters that no sentence has."""
 SHELL_WORD = "2>&1"
 """Stands last in the arguments of Volcano's Deployments, where no shell reads it."""
 
 
-class GoSwitches(click.Command):
-    """A command whose switches may have a value after `=`; manifests made for Volcano write them so."""
+class WithExamples(click.Command):
+    """A command whose help ends with examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        write_examples(ctx.command_path, formatter)
+
+
+class GoSwitches(WithExamples):
+    """A command whose switches may have a value after `=`; manifests made for Volcano write them so.
+
+    `former` are old names of options, which go on to work, with the ones that they have now.
+    """
+
+    def __init__(self, *given: Any, former: Mapping[str, str] | None = None, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._former = former or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(self._plain(args, ctx)))
@@ -38,7 +56,7 @@ class GoSwitches(click.Command):
     def _plain(self, args: Sequence[str], ctx: click.Context) -> Iterator[str]:
         """The words as click knows them; a switch that is off anyway needs none."""
         end = args.index("--") if "--" in args else len(args)
-        for word in args[:end]:
+        for word in map(self._renamed, args[:end]):
             name, _, value = word.partition("=")
             switch = self._switch(name) if value else None
             if switch is not None:
@@ -48,15 +66,28 @@ class GoSwitches(click.Command):
                 yield word
         yield from args[end:]
 
+    def _renamed(self, word: str) -> str:
+        name, equals, value = word.partition("=")
+        if name not in self._former:
+            return word
+        warn([f"{name} is now {self._former[name]}"])
+        return self._former[name] + equals + value
+
     def _switch(self, name: str) -> click.Option | None:
         switches = (option for option in self.params if isinstance(option, click.Option) and option.is_flag)
         return next((one for one in switches if name in (*one.opts, *one.secondary_opts)), None)
 
 
-class GoSwitchGroup(click.Group):
+class GoSwitchGroup(WithExamples, click.Group):
     """A group of such commands."""
 
     command_class = GoSwitches
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """With the whole first sentence of each: cut, it would say less than its name."""
+        names = self.list_commands(ctx)
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands[name].get_short_help_str(WHOLE)) for name in names])
 
 
 class Span(click.ParamType[float]):

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -20,7 +20,7 @@ import click
 
 from hekla.errors import InputError
 from hekla.private_files import open_private
-from hekla.text import escaped, escaped_json, escaped_lines
+from hekla.text import UNCUT, escaped, escaped_json, escaped_lines
 
 
 def echo(text: object = "", *, nl: bool = True, err: bool = False) -> None:
@@ -49,19 +49,40 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 class Style(Enum):
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
+
+    @property
+    def is_data(self) -> bool:
+        """For programs rather than people."""
+        return self in (Style.JSON, Style.YAML)
 
 
 def output_option(command: Command) -> Command:
     """`-o table|json|yaml`."""
+    styles = (Style.TABLE, Style.JSON, Style.YAML)
+    return _output_option(command, styles, "How to print: table, json or yaml.")
+
+
+def wide_output_option(command: Command) -> Command:
+    """`-o table|wide|json|yaml`, for commands that print lists: wide has more columns, and cuts none."""
+    return _output_option(command, tuple(Style), "How to print: table, wide (more columns), json or yaml.")
+
+
+def _output_option(command: Command, styles: Sequence[Style], words: str) -> Command:
     return click.option(
         "-o",
         "--output",
-        type=click.Choice([style.value for style in Style]),
+        type=click.Choice([style.value for style in styles]),
         callback=lambda _ctx, _param, value: Style(value) if value else None,
-        help="How to print: table, json or yaml.",
+        help=words,
     )(command)
+
+
+def width_for(output: Style | None) -> int | None:
+    """The width of tables in this style; None is that of the terminal."""
+    return UNCUT if output is Style.WIDE else None
 
 
 def echo_data(data: object, style: Style) -> None:

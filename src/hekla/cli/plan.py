@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from hekla.cli.from_cluster import conf_for, facts_for, live_options, reach
+from hekla.cli.interrupt import INTERRUPTED, interruptible
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_with, usable_conf
 from hekla.cli.output import Style, echo, echo_data, output_option, warn
 from hekla.clock import WallClock
@@ -113,7 +114,7 @@ def _delays(delays: Sequence[Delay]) -> str:
 
 def suggested(plan: Plan) -> str:
     """What would help, the smallest change first; and how far the search went."""
-    ended = "" if plan.is_complete else f"; the search stopped after {plan.tries} tries"
+    ended = "" if plan.is_complete else f"; the search stopped after {counted(plan.tries, 'try', 'tries')}"
     if plan.tries == 0:
         return ""
     if not plan.suggestions:
@@ -132,7 +133,7 @@ def _line(suggestion: Suggestion, plan: Plan) -> str:
     elif suggestion.start is PlannedStart.LATER:
         notes.append("not in the first cycle")
     if suggestion.kind == "minimum":
-        notes.append(f"{suggestion.pods} of {plan.pods} pods start")
+        notes.append(f"{suggestion.pods} of {counted(plan.pods, 'pod')} start")
     # Each place of the manifest on a line of its own.
     change = suggestion.change.replace("; ", ";\n     ")
     return change + (f"\n     {', '.join(notes)}" if notes else "")
@@ -173,7 +174,7 @@ def plan(  # noqa: PLR0917 - one parameter per option
 
     JOB is a file with a Job of Volcano, a PodGroup with its pods, or a Pod. If it would not start, what holds
     it back is told, and the smallest changes with which it would, each of them tried out. Nothing is
-    submitted, bound, evicted or written.
+    submitted, bound, evicted or written. Ctrl-C ends the search and tells what was found so far.
 
     Exit codes: 0 it would start, now or after evictions; 4 it would not; 1 a file cannot be used; 2 the
     command was called wrongly.
@@ -187,12 +188,15 @@ def plan(  # noqa: PLR0917 - one parameter per option
         planner = planner_on_files(state, registry, **given)
     warn(map(str, planner.complaints))
     jobs = manifests_in(files)
-    with progress(tries) as on_try:
-        plans = planner.plan(jobs, together=together, tries=tries, on_try=on_try)
+    with interruptible() as is_stopped, progress(tries) as on_try:
+        plans = planner.plan(jobs, together=together, tries=tries, on_try=on_try, is_stopped=is_stopped)
+        is_interrupted = is_stopped() and not all(each.is_complete for each in plans)
     if output in (Style.JSON, Style.YAML):
         echo_data([each.as_data() for each in plans], output)
     else:
         echo("\n\n".join(map(told, plans)))
+    if is_interrupted:
+        sys.exit(INTERRUPTED)
     if not all(each.starts for each in plans):
         sys.exit(WOULD_NOT_START)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,7 @@ def cut_out(
     elif save is not None:
         echo(_sentence(told, case, save))
     elif not told.get("complete", True):
-        left = f"{told['left']} of {told['objects']} objects left after {told['tries']} tries"
-        echo(f"{left} ({LIMITED}); raise --tries or --seconds", err=True)
+        echo(f"{_left(told)} ({LIMITED}); raise --tries or --seconds", err=True)
 
 
 def _shrunk(case: Case, conf: Conf | None, given: dict[str, Any]) -> tuple[Case, dict[str, Any]]:
@@ -192,6 +192,11 @@ def _sentence(told: dict[str, Any], case: Case, save: Path) -> str:
     ending = "nothing more can go" if told["complete"] else LIMITED
     return (
         f"kept: {told['problem']}\n"
-        f"{told['left']} of {told['objects']} objects left after {told['tries']} tries ({ending}): {what}\n"
+        f"{_left(told)} ({ending}): {what}\n"
         f"wrote {save}; look at it with: hekla explain {save}"
     )
+
+
+def _left(told: Mapping[str, Any]) -> str:
+    objects, tries = counted(told["objects"], "object"), counted(told["tries"], "try", "tries")
+    return f"{told['left']} of {objects} left after {tries}"

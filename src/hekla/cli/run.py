@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import click
 
 from hekla import __version__
 from hekla.cli.embedded_run import START, Embedded, PrintedLog, embed
+from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import GoSwitches, chosen_conf, configuration, named_conf, registry_with
-from hekla.cli.output import Style, echo, echo_data, output_option, require_writable
+from hekla.cli.output import Style, echo, echo_data, require_writable, wide_output_option
 from hekla.cli.watch import watch
 from hekla.clock import VirtualClock, WallClock
 from hekla.cluster.embedded import Options
@@ -22,6 +25,9 @@ from hekla.insight.replay import CycleRecorder, header
 from hekla.simulation.observer import Observer
 from hekla.simulation.report import write_report
 from hekla.text import counted
+
+WIDTH = 80
+"""Of sentences; tables may be wider."""
 
 
 class Seconds(click.FloatRange):
@@ -67,7 +73,7 @@ class Seconds(click.FloatRange):
 @click.option("--max-cycles", type=click.IntRange(1), help="Stop after so many cycles.")
 @click.option("--record", type=click.Path(path_type=Path), help="Keep every cycle for `hekla replay`.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
-@output_option
+@wide_output_option
 def run(  # noqa: PLR0917 - one parameter per option
     files: tuple[Path, ...],
     conf_file: Path | None,
@@ -88,7 +94,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     nothing can change any more.
 
     Pods run for the time in their annotation hekla.dev/run-seconds; objects arrive at the time in
-    hekla.dev/arrives-at.
+    hekla.dev/arrives-at. Ctrl-C stops and tells what there is so far.
     """
     for target in (record, report_file):
         require_writable(target)
@@ -96,7 +102,7 @@ def run(  # noqa: PLR0917 - one parameter per option
     conf = chosen_conf(conf_file, preset, registry, strict=strict)
     clock = WallClock() if wall else VirtualClock(START)
     options = Options(run_seconds=run_seconds)
-    is_data = output in (Style.JSON, Style.YAML)
+    is_data = output is not None and output.is_data
     embedded = embed(files, conf, registry, clock=clock, options=options, period=period)
     observer = None if report_file is None else observer_of(embedded, period)
     with recorded(embedded, record, options, registry, plugins):
@@ -112,9 +118,11 @@ def run(  # noqa: PLR0917 - one parameter per option
     if output is not None and is_data:
         echo_data(log.as_data(), output)
     else:
-        echo_summary(log)
+        echo_summary(log, is_wide=output is Style.WIDE)
     if observer is not None and report_file is not None:
         write_report(observer.run(files[0].stem, named_conf(conf_file, preset)), report_file)
+    if log.is_interrupted:
+        sys.exit(INTERRUPTED)
 
 
 def observer_of(embedded: Embedded, period: float) -> Observer:
@@ -139,10 +147,13 @@ def recorded(
         recorder.close()
 
 
-def echo_summary(log: PrintedLog) -> None:
+def echo_summary(log: PrintedLog, *, is_wide: bool = False) -> None:
     """What became of every job, and why some still wait."""
-    echo(f"\n{log.table()}")
+    if log.is_interrupted:
+        echo("\nnot complete: what happened up to the moment at which it was stopped")
+    echo(f"\n{log.wide_table() if is_wide else log.table()}")
     counts = ", ".join(f"{action} {count}" for action, count in log.counts.items() if count)
-    echo(f"\n{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}")
+    said = f"{counted(log.cycles, 'cycle')}; decisions: {counts or 'none'}"
+    echo("\n" + fill(said, WIDTH, subsequent_indent="  "))
     if log.waiting:
         echo("\nstill waiting\n" + "\n".join(str(explanation) for explanation in log.waiting))

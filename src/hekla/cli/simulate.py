@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -19,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 from rich.progress import Progress as Bars
 
+from hekla.cli.interrupt import INTERRUPTED, interruptible
 from hekla.cli.options import (
     POSITIVE_SPAN,
     SPAN,
@@ -30,7 +29,16 @@ from hekla.cli.options import (
     registry_with,
     workload_options,
 )
-from hekla.cli.output import Style, echo, echo_data, output_option, require_folder, require_writable, warn
+from hekla.cli.outcome import spelled_request
+from hekla.cli.output import (
+    Style,
+    echo,
+    echo_data,
+    require_folder,
+    require_writable,
+    warn,
+    wide_output_option,
+)
 from hekla.clock import stopwatch
 from hekla.objects import Node
 from hekla.simulation.measures import run_data, save, summary_lines
@@ -42,11 +50,9 @@ from hekla.simulation.run import Run, State
 from hekla.simulation.simulate import Progress, Simulation
 from hekla.simulation.workloads import Account, Workload
 from hekla.simulation.workloads.nodes import nodes_of
-from hekla.text import escaped, table
+from hekla.text import UNCUT, escaped, table
 
 SOME_NODES = "10 x cpu=32,memory=128Gi"
-INTERRUPTED = 130
-"""The exit code of a command that was stopped by Ctrl-C, as shells have it."""
 
 nodes_option = click.option(
     "--nodes", "node_texts", multiple=True, metavar="NODES",
@@ -73,7 +79,7 @@ def stage_options(command: Any) -> Any:
     return command
 
 
-@click.command(cls=GoSwitches)
+@click.command(cls=GoSwitches, former={"--jobs": "--list-jobs"})
 @click.argument("workload_file", metavar="WORKLOAD", type=click.Path(path_type=Path))
 @nodes_option
 @configuration
@@ -84,9 +90,9 @@ def stage_options(command: Any) -> Any:
     "--save", "save_to", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="Write results: .json, .csv, .parquet, or a folder of tables; repeatable.",
 )  # fmt: skip
-@click.option("--jobs", "lists_jobs", is_flag=True, help="List every job, too.")
+@click.option("--list-jobs", "lists_jobs", is_flag=True, help="List every job, too.")
 @workload_options
-@output_option
+@wide_output_option
 def simulate(  # noqa: PLR0917 - one parameter per option
     workload_file: Path,
     node_texts: tuple[str, ...],
@@ -190,46 +196,52 @@ def _echo(run: Run, output: Style | None, *, lists_jobs: bool) -> None:
     if not run.is_complete:
         echo("not complete: what happened up to the moment at which it was stopped\n")
     echo("\n".join(summary_lines(run)))
-    if lists_jobs:
+    if output is Style.WIDE:
+        echo("\n" + _wide_job_table(run))
+    elif lists_jobs:
         echo("\n" + _job_table(run))
 
 
+JOB_HEADERS = ("job", "queue", "state", "pods", "submitted", "started", "finished", "evicted")
+WIDE_HEADERS = (*JOB_HEADERS, "user", "at least", "waited", "runs for", "restarts", "requests")
+
+
 def _job_table(run: Run) -> str:
+    return table(JOB_HEADERS, [_job_row(run, row) for row in range(len(run.jobs))])
+
+
+def _wide_job_table(run: Run) -> str:
+    rows = [(*_job_row(run, row), *_more_of_job(run, row)) for row in range(len(run.jobs))]
+    return table(WIDE_HEADERS, rows, UNCUT)
+
+
+def _job_row(run: Run, row: int) -> tuple[object, ...]:
     jobs = run.jobs
-    rows = [
-        (
-            jobs.names[row],
-            run.queues[jobs.queue[row]],
-            State(jobs.state[row]).name.capitalize(),
-            int(jobs.pods[row]),
-            *(_time(column[row]) for column in (jobs.submitted, jobs.started, jobs.finished)),
-            int(jobs.evictions[row]),
-        )
-        for row in range(len(jobs))
-    ]
-    return table(("job", "queue", "state", "pods", "submitted", "started", "finished", "evicted"), rows)
+    return (
+        jobs.names[row],
+        run.queues[jobs.queue[row]],
+        State(jobs.state[row]).name.capitalize(),
+        int(jobs.pods[row]),
+        *(_time(column[row]) for column in (jobs.submitted, jobs.started, jobs.finished)),
+        int(jobs.evictions[row]),
+    )
+
+
+def _more_of_job(run: Run, row: int) -> tuple[object, ...]:
+    jobs = run.jobs
+    requests = dict(zip(run.resources, jobs.requests[row].tolist(), strict=True))
+    return (
+        jobs.users[row] or "-",
+        int(jobs.minimum[row]),
+        _time(jobs.started[row] - jobs.submitted[row]),
+        _time(jobs.run_seconds[row]),
+        int(jobs.restarts[row]),
+        spelled_request(requests),
+    )
 
 
 def _time(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1f}s"
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed; pressed twice it ends everything at once."""
-    is_stopped = False
-    before = signal.getsignal(signal.SIGINT)
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal is_stopped
-        is_stopped = True
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield lambda: is_stopped
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

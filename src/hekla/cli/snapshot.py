@@ -20,6 +20,7 @@ from hekla.cli.output import echo, write_out
 from hekla.cluster.export import as_data, as_scenario, listed
 from hekla.cluster.scramble import scramble
 from hekla.conf import PRESETS
+from hekla.text import counted
 
 if TYPE_CHECKING:
     from hekla.cluster.kubernetes.api.access import Access
@@ -68,7 +69,7 @@ def snapshot(  # noqa: PLR0917 - one parameter per option
     title = "cluster" if out is None else out.stem
     write_out(out, listed(objects) if conf is None else as_scenario(objects, conf, title))
     if out is not None:
-        echo(f"wrote {len(objects)} objects to {out}", err=True)
+        echo(f"wrote {counted(len(objects), 'object')} to {out}", err=True)
 
 
 def conf_text(access: Access, conf_file: Path | None, preset: str | None, place: str | None) -> str | None:

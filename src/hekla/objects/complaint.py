@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from hekla.text import escaped
+from hekla.text import escaped, some_of
 
 LONGEST_QUOTE = 80
 """Longer values are cut in messages: a message is for reading, whatever the input."""
+MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,15 @@ def spoken(value: object) -> str:
 def _is_endless(number: int) -> bool:
     """Python itself refuses to write such numbers down."""
     return not -(10**LONGEST_QUOTE) < number < 10**LONGEST_QUOTE
+
+
+def known_ones(word: str, known: Iterable[str], things: str) -> str:
+    """The end of a message about an unknown word: the nearest known one, and which there are.
+
+    `; did you mean "research"? known queues: batch, research`
+    """
+    names = sorted(known)
+    return f"{did_you_mean(word, names) or ';'} known {things}: {some_of(names, MOST_NAMED) or 'none'}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

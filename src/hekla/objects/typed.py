@@ -19,7 +19,7 @@ import msgspec
 
 from hekla.errors import InputError
 from hekla.objects import KINDS
-from hekla.objects.complaint import did_you_mean, quoted, spoken
+from hekla.objects.complaint import known_ones, quoted, spoken
 from hekla.objects.documents import Path
 from hekla.objects.meta import Amount, Manifest, ResourceList
 from hekla.objects.quantity import exact
@@ -109,8 +109,7 @@ def _unknown_kind(api_version: str, kind: str) -> str:
     groups = [group for group, name in KINDS if name == kind]
     if groups:
         return f'no kind {quoted(kind)} in {quoted(api_version)}; did you mean "{kind}" of "{groups[0]}"?'
-    known = sorted({name for _, name in KINDS})
-    return f"no kind {quoted(kind)}{did_you_mean(kind, known) or ';'} known kinds: {', '.join(known)}"
+    return f"no kind {quoted(kind)}{known_ones(kind, {name for _, name in KINDS}, 'kinds')}"
 
 
 def typed(data: object, kind: type[Manifest]) -> Manifest:

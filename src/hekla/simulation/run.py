@@ -7,6 +7,7 @@ came is NaN, a reference to nothing is -1.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -161,6 +162,12 @@ class Run:
     """What was left out or assumed, as sentences."""
     wall_seconds: float = field(default=0.0, compare=False)
     """How long it took to simulate; not part of the result."""
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        # By its name: what draws a run stands above what measures it, which stands above this.
+        html: str = importlib.import_module("hekla.simulation.report.notebook").run_html(self)
+        return html
 
 
 WANTED = 400

@@ -78,7 +78,7 @@ BAD_SPANS = ("--jitter inf", "--jitter nan", "--resample inf", "--resample 0", "
 
 
 def test_the_verdict_comes_first_and_all_fits_a_hundred_columns(folder: Path) -> None:
-    told = hekla(folder, *BOTH, "fragments.yaml", "--jobs", "1")
+    told = hekla(folder, *BOTH, "fragments.yaml", "--processes", "1")
     assert told.returncode == 0
     assert told.stderr == ""
     lines = told.stdout.splitlines()
@@ -90,7 +90,7 @@ def test_the_verdict_comes_first_and_all_fits_a_hundred_columns(folder: Path) ->
 
 def test_files_and_data_say_the_same_as_the_table(folder: Path) -> None:
     told = hekla(
-        folder, *BOTH, "fragments.yaml", "--jobs", "1", "-o", "json",
+        folder, *BOTH, "fragments.yaml", "--processes", "1", "-o", "json",
         "--save", "runs.csv", "--save", "all.json", "--report", "side-by-side.html",
     )  # fmt: skip
     assert told.returncode == 0
@@ -128,7 +128,7 @@ def test_every_seed_makes_up_other_work(folder: Path, options: dict[str, Any]) -
 
 
 def test_a_workload_from_standard_input_is_read_by_every_process(folder: Path) -> None:
-    told = hekla(folder, *BOTH, "-", "--seeds", "2", "--jobs", "2", stdin=CHANCY)
+    told = hekla(folder, *BOTH, "-", "--seeds", "2", "--processes", "2", stdin=CHANCY)
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("95 % intervals, paired over 2 seeds: each brings other jobs")
 
@@ -183,7 +183,7 @@ def test_a_mistake_in_a_configuration_is_told_before_anything_runs(folder: Path)
 
 def test_a_plugin_that_fails_in_a_process_is_one_message(folder: Path) -> None:
     confs = ("--conf", "pack.conf", "--conf", "failing.conf", "--plugin", "own.py:Failing")
-    told = hekla(folder, *confs, "chancy.yaml", "--jobs", "2", "--seeds", "3")
+    told = hekla(folder, *confs, "chancy.yaml", "--processes", "2", "--seeds", "3")
     assert told.returncode == 1
     assert "no more" in told.stderr
     assert "failing.conf, seed" in told.stderr
@@ -192,7 +192,7 @@ def test_a_plugin_that_fails_in_a_process_is_one_message(folder: Path) -> None:
 
 def test_a_process_that_dies_is_told_without_a_traceback(folder: Path) -> None:
     confs = ("--conf", "pack.conf", "--conf", "dying.conf", "--plugin", "own.py:Dying")
-    told = hekla(folder, *confs, "fragments.yaml", "--jobs", "2")
+    told = hekla(folder, *confs, "fragments.yaml", "--processes", "2")
     assert told.returncode == 1
     assert told.stderr == (
         "error: a process that simulated ended at once, killed or out of memory; try with fewer at a time\n"
@@ -200,38 +200,38 @@ def test_a_process_that_dies_is_told_without_a_traceback(folder: Path) -> None:
 
 
 def test_a_sample_of_generated_jobs_is_another_with_every_seed(folder: Path) -> None:
-    told = hekla(folder, *BOTH, "chancy.yaml", "--sample", "0.8", "--seeds", "2", "--jobs", "1")
+    told = hekla(folder, *BOTH, "chancy.yaml", "--sample", "0.8", "--seeds", "2", "--processes", "1")
     assert told.stdout.startswith("95 % intervals, paired over 2 seeds: each brings other jobs")
 
 
 def test_a_sample_of_a_trace_is_the_same_with_every_seed(folder: Path) -> None:
-    told = hekla(folder, *BOTH, "fragments.yaml", "--sample", "0.8", "--seeds", "2", "--jobs", "1")
+    told = hekla(folder, *BOTH, "fragments.yaml", "--sample", "0.8", "--seeds", "2", "--processes", "1")
     assert told.stdout.startswith("one run each")
 
 
 def test_where_there_are_no_jobs_there_is_no_verdict(folder: Path) -> None:
-    told = hekla(folder, *BOTH, "fragments.yaml", "--sample", "0", "--jobs", "1")
+    told = hekla(folder, *BOTH, "fragments.yaml", "--sample", "0", "--processes", "1")
     assert (told.returncode, told.stdout) == (1, "")
     assert "error: no job to compare: nothing was handed in under any configuration" in told.stderr
 
 
 def test_what_was_found_is_told_even_if_it_cannot_be_saved(folder: Path) -> None:
     """The folder may go away meanwhile, or, as here, there is no room for the file."""
-    told = hekla(folder, *BOTH, "fragments.yaml", "--jobs", "1", "--report", "/dev/full")
+    told = hekla(folder, *BOTH, "fragments.yaml", "--processes", "1", "--report", "/dev/full")
     assert told.returncode == 1
     assert "pack.conf is better than spread.conf" in told.stdout
     assert "No space left on device" in told.stderr
 
 
 def test_the_same_configuration_twice_gets_a_number(folder: Path) -> None:
-    told = hekla(folder, "--conf", "pack.conf", "--conf", "pack.conf", "fragments.yaml", "--jobs", "1")
+    told = hekla(folder, "--conf", "pack.conf", "--conf", "pack.conf", "fragments.yaml", "--processes", "1")
     assert "pack.conf (2) makes no difference: every job starts and ends as under pack.conf" in told.stdout
 
 
 def test_ctrl_c_ends_all_processes_and_tells_the_pairs_that_are_complete(folder: Path) -> None:
     confs = ("--conf", "counting.conf", "--conf", "pack.conf", "--plugin", "own.py:Counting")
     started = subprocess.Popen(
-        [*COMMAND, *confs, "chancy.yaml", "--seeds", "500", "--jobs", "2"],
+        [*COMMAND, *confs, "chancy.yaml", "--seeds", "500", "--processes", "2"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
     )  # fmt: skip
     counted = folder / "cycles"

@@ -45,7 +45,7 @@ def snapshot(tmp_path: Path) -> Path:
 
 
 def test_a_table_of_starts(snapshot: Path) -> None:
-    done = hekla(snapshot, "--now", AT, "--rolls", 3)
+    done = hekla(snapshot, "--now", AT, "--samples", 3)
 
     assert done.exit_code == 0, done.output
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
@@ -57,14 +57,14 @@ def test_a_table_of_starts(snapshot: Path) -> None:
 
 
 def test_data_for_machines(snapshot: Path) -> None:
-    done = hekla(snapshot, "--now", AT, "--rolls", 2, "--job", "b", "-o", "json")
+    done = hekla(snapshot, "--now", AT, "--samples", 2, "--job", "b", "-o", "json")
 
     data = json.loads(done.stdout)
     assert data["now"] == AT
     (told,) = data["jobs"]
     assert told["startsInSeconds"] == {"p10": 60.0, "p50": 60.0, "p90": 60.0}
     assert told["startsAt"]["p90"] == "2026-01-01T01:01:00Z"
-    assert yaml.safe_load(hekla(snapshot, "--now", AT, "--rolls", 2, "-o", "yaml").stdout)["rolls"] == 2
+    assert yaml.safe_load(hekla(snapshot, "--now", AT, "--samples", 2, "-o", "yaml").stdout)["rolls"] == 2
 
 
 def test_a_scenario_brings_its_configuration(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_late_jobs_are_told_with_how_many_rolls_they_missed(tmp_path: Path) -> N
     path = tmp_path / "state.json"
     path.write_bytes(listed(map(as_data, objects)))
 
-    done = hekla(path, "--now", AT, "--horizon", "10m", "--rolls", 4)
+    done = hekla(path, "--now", AT, "--horizon", "10m", "--samples", 4)
 
     assert "after 10 min" in done.stdout
     assert "default/b: in 4 of 4 samples not within 10 min" in done.stdout
@@ -115,7 +115,7 @@ def test_run_times_are_learned_from_a_workload(tmp_path: Path) -> None:
         AT,
         "--history",
         tmp_path / "workload.yaml",
-        "--rolls",
+        "--samples",
         2,
         "-o",
         "json",
@@ -129,7 +129,7 @@ def test_run_times_are_learned_from_a_workload(tmp_path: Path) -> None:
 def test_calibration_as_a_table_and_as_data(tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text(WORKLOAD, "utf-8")
-    call = ("--calibrate", path, "--knowing", "exact", "--moments", 3, "--rolls", 2, "--precision", 0)
+    call = ("--calibrate", path, "--knowing", "exact", "--moments", 3, "--samples", 2, "--precision", 0)
 
     told, data = hekla(*call), json.loads(hekla(*call, "-o", "json").stdout)
 
@@ -144,7 +144,7 @@ def test_calibration_as_a_table_and_as_data(tmp_path: Path) -> None:
 def test_a_live_cluster_is_read_with_the_jobs_in_it(tmp_path: Path) -> None:
     with ApiThread(*state(node("n1"), runs("a", 1e6, on="n1"), runs("b", 50))) as server:
         done = hekla(
-            "--from-cluster", "--kubeconfig", server.kubeconfig(tmp_path), "--now", AT, "--rolls", 1,
+            "--from-cluster", "--kubeconfig", server.kubeconfig(tmp_path), "--now", AT, "--samples", 1,
             "--horizon", "400h", "-o", "json",
         )  # fmt: skip
 
@@ -163,7 +163,7 @@ def test_a_live_cluster_is_read_with_the_jobs_in_it(tmp_path: Path) -> None:
             ("--calibrate", "w.yaml", "--history", "h.yaml", "--knowing", "exact"),
             "--history needs --knowing history",
         ),
-        (("--rolls", "0", "x"), "0 is not in the range"),
+        (("--samples", "0", "x"), "0 is not in the range"),
     ],
 )
 def test_wrong_calls_are_told(call: tuple[str, ...], said: str) -> None:
@@ -184,7 +184,7 @@ def test_wrong_calls_are_told(call: tuple[str, ...], said: str) -> None:
     ],
 )
 def test_unusable_input_is_told(snapshot: Path, more: tuple[str, ...], said: str) -> None:
-    done = hekla(snapshot, "--rolls", 1, *more)
+    done = hekla(snapshot, "--samples", 1, *more)
 
     assert isinstance(done.exception, InputError)
     assert said in str(done.exception)
@@ -192,3 +192,9 @@ def test_unusable_input_is_told(snapshot: Path, more: tuple[str, ...], said: str
 
 def test_a_file_that_is_not_there_is_told() -> None:
     assert 'no file or folder "nowhere.yaml"' in str(hekla("nowhere.yaml").exception)
+
+
+def test_samples_may_still_be_called_rolls(snapshot: Path) -> None:
+    done = hekla(snapshot, "--now", AT, "--rolls", 2, "-o", "json")
+    assert json.loads(done.stdout)["rolls"] == 2
+    assert done.stderr == "warning: --rolls is now --samples\n"

@@ -1,21 +1,26 @@
-"""Forecasts that are interrupted: nothing is told of half a forecast, and no process is left behind."""
+"""Forecasts that are interrupted: the samples so far are told, and no process is left behind."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from states import CONF, NOW, runs, state
 
+from cli.calling import called
 from hekla.cluster.export import as_data, listed
 from hekla.insight.forecast import Sampling, forecast
 from hekla.insight.forecast.calibration import calibrate
+from hekla.insight.forecast.samples import sample
 from hekla.simulation.cluster import SimulatedCluster
 from hekla.simulation.workloads import read_workload
 from hekla.testing.builders import node
@@ -59,6 +64,24 @@ def test_an_interrupted_roll_does_not_count(monkeypatch: pytest.MonkeyPatch) -> 
         forecast(objects, CONF, now=NOW, sampling=Sampling(rolls=2))
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_interrupted_forecast_is_that_of_the_samples_so_far(processes: int) -> None:
+    objects = state(node("n1"), runs("a", on="n1"), *(runs(f"b-{number}") for number in range(4)))
+
+    def after_eight(done: int) -> None:
+        if done == 8:
+            raise KeyboardInterrupt
+
+    sampling = Sampling(rolls=30, processes=processes, worth_processes=0.0)
+    found = forecast(objects, CONF, now=NOW, sampling=sampling, on_sample=after_eight)
+    fewer = forecast(objects, CONF, now=NOW, sampling=replace(sampling, rolls=found.rolls, processes=1))
+
+    assert not found.is_complete
+    assert fewer.is_complete
+    assert found.starts == fewer.starts
+    assert found.rolls == 8 if processes == 1 else 1 <= found.rolls <= 8
+
+
 def test_an_interrupted_calibration_tells_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "w.yaml"
     path.write_text(
@@ -71,15 +94,49 @@ def test_an_interrupted_calibration_tells_nothing(monkeypatch: pytest.MonkeyPatc
         calibrate(workload, CONF, moments=2, sampling=Sampling(rolls=1))
 
 
-def test_the_command_tells_nothing_and_ends_with_130(tmp_path: Path) -> None:
+def test_the_command_tells_what_the_samples_so_far_say_and_ends_with_130(tmp_path: Path) -> None:
     started = begun(tmp_path, "--processes", "1")
     wait_for_rolls(tmp_path)
     os.killpg(started.pid, signal.SIGINT)
     output, errors = started.communicate(timeout=60)
+    found = json.loads(output)
 
     assert started.returncode == 130
-    assert output == ""
-    assert errors == "interrupted: nothing is told of a forecast that is not complete\n"
+    assert found["isComplete"] is False
+    assert 9 <= found["rolls"] < 3000
+    assert len(found["jobs"]) == 8
+    assert "Traceback" not in errors
+
+
+def test_people_are_told_how_many_samples_there_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    objects = state(node("n1"), runs("a", on="n1"), runs("b"))
+    file = tmp_path / "state.json"
+    file.write_bytes(listed(map(as_data, objects)))
+    samples_taken: list[int] = []
+
+    def third_interrupted(*given: Any) -> Any:
+        samples_taken.append(given[1])
+        if len(samples_taken) == 3:
+            raise KeyboardInterrupt
+        return sample(*given)
+
+    monkeypatch.setattr("hekla.insight.forecast.samples.sample", third_interrupted)
+    told = called("forecast", file, "--samples", 30)
+
+    assert told.returncode == 130
+    assert told.stdout.startswith("not complete: what 2 samples had told when it was stopped\n")
+    assert "\n2 samples; run times:" in told.stdout
+
+
+def test_interrupted_before_the_first_sample_there_is_nothing_to_tell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(listed(map(as_data, state(node("n1"), runs("a", on="n1"), runs("b")))))
+    interrupted_at(monkeypatch, 0.0)
+    told = called("forecast", file)
+
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +165,7 @@ def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
     (folder / "state.json").write_bytes(listed(map(as_data, objects)))
     (folder / "late.py").write_text(LATE, "utf-8")
     return subprocess.Popen(
-        [sys.executable, "late.py", "forecast", "state.json", "--rolls", "3000", "-o", "json", *more],
+        [sys.executable, "late.py", "forecast", "state.json", "--samples", "3000", "-o", "json", *more],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
     )  # fmt: skip
 

@@ -21,6 +21,7 @@ from hekla.controllers.queue_tree import ROOT, has_children, is_open
 from hekla.controllers.usage import minimum_of
 from hekla.objects import Queue, VolcanoJob
 from hekla.objects.batch import JobSpec, JobVolume, TaskSpec
+from hekla.objects.complaint import known_ones
 from hekla.objects.keys import DEFAULT_QUEUE, DEFAULT_SCHEDULER
 
 DEFAULT_RETRIES = 3
@@ -193,7 +194,7 @@ def problem_of_jobs_queue(name: str, queues: Mapping[str, Queue]) -> Iterator[Pr
     """Why jobs may not be submitted to the queue, if they may not."""
     queue, path = queues.get(name), "spec.queue"
     if queue is None:
-        yield Problem(path, f'no queue "{name}"; known queues: {", ".join(sorted(queues)) or "none"}')
+        yield Problem(path, f'no queue "{name}"{known_ones(name, queues, "queues")}')
     elif not is_open(queue):
         yield Problem(path, f'queue "{name}" is "{queue.status.state}"; only an open queue takes jobs')
     elif name == ROOT:

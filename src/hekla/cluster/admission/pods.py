@@ -29,6 +29,7 @@ from hekla.objects import (
     VolcanoJob,
     keys,
 )
+from hekla.objects.complaint import known_ones
 from hekla.objects.keys import DEFAULT_QUEUE, DEFAULT_SCHEDULER
 from hekla.objects.node import Member, MemberSelector
 from hekla.objects.pod import Affinity, SchedulingGate
@@ -70,7 +71,7 @@ def problems_of_pod_group(pod_group: PodGroup, queues: Queues) -> list[Problem]:
     """Why a new PodGroup must be refused."""
     spec, problems = pod_group.spec, list[Problem]()
     if spec.queue and spec.queue not in queues:
-        message = f'no queue "{spec.queue}"; known queues: {", ".join(sorted(queues)) or "none"}'
+        message = f'no queue "{spec.queue}"{known_ones(spec.queue, queues, "queues")}'
         problems.append(Problem("spec.queue", message))
     elif spec.queue and not is_open(queues[spec.queue]):
         message = (

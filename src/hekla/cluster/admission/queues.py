@@ -21,6 +21,7 @@ from hekla.controllers.queue_tree import (
 )
 from hekla.controllers.usage import Amounts, plus
 from hekla.objects import Queue, keys
+from hekla.objects.complaint import known_ones
 from hekla.objects.quantity import exact
 
 MAX_DEPTH = 5
@@ -131,7 +132,7 @@ def _problem_of_parent(queue: Queue, others: Queues) -> list[Problem]:
     elif above == name:
         message = f'queue "{name}" cannot be its own parent'
     elif above not in others:
-        message = f'no queue "{above}"; known queues: {", ".join(sorted(others)) or "none"}'
+        message = f'no queue "{above}"{known_ones(above, others, "queues")}'
     elif _stands_above(queue, others):
         message = f'queue "{above}" lies below "{name}"; queues cannot form a circle'
     elif not has_children(above, others) and has_allocated_pods(others[above]):

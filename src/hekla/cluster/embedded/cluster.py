@@ -30,7 +30,7 @@ from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, NodeShard, Pod, PodGroup, VolcanoJob, seconds
-from hekla.objects.complaint import Complaint
+from hekla.objects.complaint import Complaint, known_ones
 
 
 class EmbeddedCluster:
@@ -216,8 +216,7 @@ class EmbeddedCluster:
     def _require_queue(self, name: str) -> None:
         self._timeline.move_to(self._clock.now())
         if self._store.queue(name) is None:
-            known = ", ".join(sorted(self._store.queues()))
-            raise InputError(f'no queue "{name}"; known queues: {known}')
+            raise InputError(f'no queue "{name}"{known_ones(name, self._store.queues(), "queues")}')
 
     def _heed(self, before: Manifest | None, after: Manifest | None) -> None:
         if self._is_settled and is_visible(before, after):

@@ -17,6 +17,7 @@ from hekla.engine.ledger.arrays import Amounts, Floats
 from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.state.attention import WaitingRules
+from hekla.text import counted
 
 Refused = dict[tuple[str, Hashable], Job]
 """By queue and minimum resources, a job that was refused since one was admitted; so is its like."""
@@ -60,7 +61,7 @@ class Enqueue(Action):
     def consider(self, session: Session, job: Job, agenda: JobsToAdmit) -> None:
         """Admit the job, unless a check that was asked for finds it incomplete."""
         if self.arguments.checks_members and job.roster.valid < job.minimum:
-            session.trace.of_job(job.uid, f"{job.roster.valid} of {job.minimum} pods exist")
+            session.trace.of_job(job.uid, f"{job.roster.valid} of {counted(job.minimum, 'pod')} exist")
         else:
             agenda.consider(job)
 

@@ -17,6 +17,7 @@ from hekla.engine.ledger.domains import TOP, Domain
 from hekla.engine.model.diagnosis import Diagnosis, refused_everywhere
 from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.task import Task
+from hekla.text import counted
 
 
 class PlacingArguments(Protocol):
@@ -169,7 +170,7 @@ class Placer:
 
 def partial_fit(placed: int, minimum: int) -> str:
     """What is told of a gang of which only a part found room."""
-    return f"gang not complete: {placed} tasks found a place, {minimum} are needed together"
+    return f"gang not complete: {counted(placed, 'task')} found a place, {minimum} are needed together"
 
 
 def is_plain(task: Task) -> bool:

@@ -16,7 +16,7 @@ from hekla.engine.model.task import Task, moved_on, task_of, twin_of
 from hekla.engine.state.index import JobIndex
 from hekla.errors import said_by
 from hekla.objects import CSINode, Manifest, Node, Pod, PodGroup, PriorityClass
-from hekla.objects.complaint import Complaint
+from hekla.objects.complaint import Complaint, known_ones
 
 M = TypeVar("M", bound=Manifest)
 Model = TypeVar("Model")
@@ -164,8 +164,8 @@ class Reader:
     def has_queue(self, job: Job, queues: Mapping[str, QueueInfo]) -> bool:
         if job.queue in queues:
             return True
-        known = ", ".join(sorted(queues)) or "none"
-        message = f'spec.queue: asks for queue "{job.queue}", which does not exist; known queues: {known}'
+        known = known_ones(job.queue, queues, "queues")
+        message = f'spec.queue: asks for queue "{job.queue}", which does not exist{known}'
         self.complain(PodGroup, job.uid, message)
         return False
 

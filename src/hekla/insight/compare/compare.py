@@ -91,6 +91,12 @@ class Comparison:
     """What runs left out or assumed, and which of them."""
     is_complete: bool
 
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        from hekla.insight.compare.notebook import comparison_html  # noqa: PLC0415 - which knows this class
+
+        return comparison_html(self)
+
 
 @dataclass
 class Collection:

@@ -33,6 +33,7 @@ from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats, Run, State
 from hekla.simulation.simulate import Simulation
 from hekla.simulation.workloads import Workload
+from hekla.text import counted
 
 MINUTE, HOUR = 60.0, 3600.0
 EDGES = (0.0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, math.inf)
@@ -149,7 +150,7 @@ class Calibration:
         judged = self.overall.judged
         if self.moments >= ENOUGH_MOMENTS and judged >= ENOUGH_FORECASTS:
             return ""
-        told = f"{judged} forecasts at {self.moments} moments say little"
+        told = f"{counted(judged, 'forecast')} at {counted(self.moments, 'moment')} say little"
         return f"{told}: a job or two change the picture; take a longer workload, or more moments"
 
     def as_data(self) -> dict[str, object]:

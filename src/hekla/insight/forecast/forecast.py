@@ -38,6 +38,7 @@ from hekla.simulation.measures.words import number
 from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats
 from hekla.simulation.workloads.manifests import SCHEDULERS, youngest
+from hekla.text import counted
 
 
 def reasons_for(
@@ -147,16 +148,25 @@ class Forecast:
     sources: Mapping[RunTimeSource, int]
     """From where run times are known: so many jobs that wait or run."""
     notes: tuple[str, ...] = field(default=())
+    is_complete: bool = True
+    """No Ctrl-C: as many samples were taken as were asked for."""
 
     def as_data(self) -> dict[str, object]:
         return {
             "now": clock_time(self.now, 0.0) if self.now else None,
             "horizonSeconds": self.horizon,
             "rolls": self.rolls,
+            "isComplete": self.is_complete,
             "runTimes": {source.value: self.sources.get(source, 0) for source in RunTimeSource},
             "notes": list(self.notes),
             "jobs": [start.as_data(self.now) for start in self.starts],
         }
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        from hekla.insight.forecast.notebook import forecast_html  # noqa: PLC0415 - which knows this class
+
+        return forecast_html(self)
 
 
 def forecast(
@@ -179,6 +189,7 @@ def forecast(
     `now` is the moment of the state in seconds since 1970; none: its youngest timestamp. `history` are ended
     jobs, to learn run times from beside those in the state. `assumed` is the run time in seconds where
     nothing is known. `arrivals` are jobs that come later, or how many per hour like those that are there.
+    Ctrl-C ends it with the samples that are taken by then: what so few of them would have told.
     """
     manifests = list(objects)
     moment = checked_moment(youngest(manifests) if now is None else now)
@@ -265,11 +276,12 @@ def _told(
     guesses = sum(
         p.source is RunTimeSource.ASSUMED and len(p.seconds) > 1 for p in setting.prospects.values()
     )
-    guessed = [f"of {guesses} jobs nothing tells how long they run: {GUESS}"] if guesses else []
+    guessed = [f"of {counted(guesses, 'job')} nothing tells how long they run: {GUESS}"] if guesses else []
     return Forecast(
         now=now,
         horizon=sampling.horizon,
-        rolls=sampling.rolls,
+        rolls=len(starts),
+        is_complete=len(starts) == sampling.rolls,
         starts=tuple(told),
         sources=sources,
         notes=(*setting.initial_state.notes, *guessed),

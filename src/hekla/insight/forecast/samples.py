@@ -11,8 +11,10 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import takewhile
 from typing import Protocol
 
 import msgspec
@@ -127,7 +129,12 @@ def samples_of(
     worth_processes: float,
     on_sample: OnSample | None = None,
 ) -> tuple[Floats, frozenset[str]]:
-    """(samples, J) All samples, and the jobs that can never start; those not given are found by the first."""
+    """(samples, J) All samples, and the jobs that can never start; those not given are found by the first.
+
+    Interrupted by Ctrl-C after the first, the samples up to the first one that is missing: those that would
+    have been taken if only so many had been asked for. All that are complete would mislead, as short ones
+    are complete sooner.
+    """
     tell = on_sample or (lambda _done: None)
     began = stopwatch()
     first = sample(setting, 0, hopeless or frozenset())
@@ -142,7 +149,8 @@ def samples_of(
         rows = _in_processes(packed, rest, hopeless, processes, tell)
     else:
         rows = _in_turn(setting, rest, hopeless, tell)
-    starts = np.array([first, *(rows[number] for number in rest)]).reshape(count, len(first))
+    unbroken = takewhile(rows.__contains__, rest)
+    starts = np.array([first, *(rows[number] for number in unbroken)]).reshape(-1, len(first))
     return starts, hopeless
 
 
@@ -150,9 +158,10 @@ def _in_turn(
     setting: SampleSetting, numbers: Sequence[int], hopeless: frozenset[str], tell: OnSample
 ) -> dict[int, Floats]:
     rows = {}
-    for number in numbers:
-        rows[number] = sample(setting, number, hopeless)
-        tell(number + 1)
+    with suppress(KeyboardInterrupt):
+        for number in numbers:
+            rows[number] = sample(setting, number, hopeless)
+            tell(number + 1)
     return rows
 
 
@@ -181,7 +190,10 @@ def _in_processes(
 ) -> dict[int, Floats]:
     rows: dict[int, Floats] = {}
     try:
-        with process_pool(min(processes, len(numbers)), _unpack, packed) as pool:
+        with (
+            suppress(KeyboardInterrupt),
+            process_pool(min(processes, len(numbers)), _unpack, packed) as pool,
+        ):
             pending = [pool.submit(_sample_there, number, hopeless) for number in numbers]
             for done in as_completed(pending):
                 number, starts = done.result()

@@ -52,7 +52,7 @@ from hekla.objects import (
     seconds,
 )
 from hekla.objects.batch import JobStatus
-from hekla.objects.complaint import Complaint, did_you_mean
+from hekla.objects.complaint import Complaint
 from hekla.objects.keys import GROUP_NAME
 from hekla.objects.pod import PodSpec, PodStatus
 from hekla.objects.scheduling import PodGroupStatus
@@ -182,7 +182,7 @@ class PlanIntake:
         written = replace(manifest, metadata=_fresh(manifest), status=JobStatus())
         request = JobRequest(written, self._names[0])
         job = request.job
-        _require(job, problems_of_job(job, self.queues), self._hint(job.spec.queue))
+        _require(job, problems_of_job(job, self.queues))
         _require_size(job, sum(task.replicas for task in job.spec.tasks), "spec.tasks: replicas")
         self._require_class(job, job.spec.priority_class_name)
         for task in job.spec.tasks:
@@ -192,7 +192,7 @@ class PlanIntake:
     def _group(self, manifest: PodGroup, pods: Sequence[Pod]) -> GroupRequest:
         fresh = replace(manifest, metadata=_fresh(manifest), status=PodGroupStatus())
         group = default_pod_group(fresh, self._cluster.by_key(Namespace))
-        _require(group, problems_of_pod_group(group, self.queues), self._hint(group.spec.queue))
+        _require(group, problems_of_pod_group(group, self.queues))
         _require_size(group, len(pods), "pods that name it")
         if group.spec.min_member > len(pods):
             message = f'"{group.spec.min_member}" is above the "{len(pods)}" pods of the file'
@@ -207,9 +207,6 @@ class PlanIntake:
         assert group is not None, f"pod {pods[0].key} has a group of its own"
         joined = [pod_group_for(pod, (), scheduler_names=self._names)[1] for pod in pods]
         return dataclasses.replace(self._group(group, joined), is_made_up=True)
-
-    def _hint(self, queue: str) -> str:
-        return did_you_mean(queue, self.queues) if queue not in self.queues else ""
 
     def _require_class(self, manifest: Manifest, name: str) -> None:
         _, problem = with_priority(Pod(spec=PodSpec(priority_class_name=name)), self.classes)
@@ -272,11 +269,10 @@ def _fresh(manifest: Manifest) -> ObjectMeta:
     )
 
 
-def _require(manifest: Manifest, problems: Sequence[Problem], hint: str = "") -> None:
+def _require(manifest: Manifest, problems: Sequence[Problem]) -> None:
     """Raise what a cluster would refuse the object for."""
     if problems:
-        told = [f"{problem}{hint if problem.path == 'spec.queue' else ''}" for problem in problems]
-        raise InputError(f"{called(manifest)} would be refused: " + "; ".join(told))
+        raise InputError(f"{called(manifest)} would be refused: " + "; ".join(map(str, problems)))
 
 
 def _require_size(manifest: Manifest, pods: int, what: str) -> None:

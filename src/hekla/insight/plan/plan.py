@@ -5,7 +5,7 @@ Nothing is changed: the job is tried out on a copy of the facts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hekla.cluster.admission import default_queue
@@ -87,7 +87,7 @@ class Plan:
     suggestions: tuple[Suggestion, ...] = ()
     tries: int = 0
     is_complete: bool = True
-    """Every single change was tried; otherwise the tries ran out."""
+    """Every single change was tried; otherwise the tries ran out, or the search was stopped."""
 
     @property
     def starts(self) -> bool:
@@ -122,6 +122,12 @@ class Plan:
             "complete": self.is_complete,
         }
 
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        from hekla.insight.plan.notebook import plan_html  # noqa: PLC0415 - which knows this class
+
+        return plan_html(self)
+
 
 class Planner:
     """Plans jobs on the state of a cluster, one after another."""
@@ -154,10 +160,12 @@ class Planner:
         together: bool = False,
         tries: int = TRIES,
         on_try: OnTry | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> list[Plan]:
         """The answer for every job among the manifests; what comes with them is supposed to be there, too.
 
-        Each job is planned by itself; `together` lets each find the ones before it in place.
+        Each job is planned by itself; `together` lets each find the ones before it in place. Stopped, no more
+        changes are tried out.
         """
         given = list(manifests)
         for manifest in given:
@@ -166,16 +174,15 @@ class Planner:
         self._cluster.keep()
         intake = PlanIntake(self._cluster, self._names)
         return [
-            self._planned(intake, request, together=together, tries=tries, on_try=on_try)
+            self._planned(
+                intake, request, Search(self._cluster, intake, tries, on_try, is_stopped), together=together
+            )
             for request in intake.requests_in(given)
         ]
 
-    def _planned(
-        self, intake: PlanIntake, request: PlanRequest, *, together: bool, tries: int, on_try: OnTry | None
-    ) -> Plan:
+    def _planned(self, intake: PlanIntake, request: PlanRequest, search: Search, *, together: bool) -> Plan:
         objects, uid = intake.objects_of(request)
         trial = try_out(self._cluster, objects, uid)
-        search = Search(self._cluster, intake, tries, on_try)
         found = [] if trial.starts else search.smallest(request)
         delays = self._delays(trial) if trial.starts else ()
         if together:

@@ -51,19 +51,25 @@ class Found:
 
 
 class Spent(Exception):
-    """No more tries are left."""
+    """No more tries are left, or wanted."""
 
 
 class Search:
     """Tries changes out, as many as are allowed."""
 
     def __init__(
-        self, cluster: WhatIfCluster, intake: PlanIntake, tries: int, on_try: OnTry | None = None
+        self,
+        cluster: WhatIfCluster,
+        intake: PlanIntake,
+        tries: int,
+        on_try: OnTry | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._cluster = cluster
         self._intake = intake
         self._allowed = tries
         self._on_try = on_try
+        self._is_stopped = is_stopped
         self._found: list[Found] = []
         self.tries = 0
         self.is_complete = True
@@ -150,7 +156,7 @@ class Search:
         return Found(joined(first, change), trial) if trial.starts else None
 
     def _try(self, change: Change) -> Trial:
-        if self.tries >= self._allowed:
+        if self.tries >= self._allowed or self._is_stopped():
             raise Spent
         self.tries += 1
         if self._on_try is not None:

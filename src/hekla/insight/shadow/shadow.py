@@ -21,6 +21,7 @@ from hekla.errors import HeklaError
 from hekla.insight.shadow.candidate import Candidate, Feed, FeedChange, ObservedAction
 from hekla.insight.shadow.comparator import Comparator, Finding, FindingCounts, Patience
 from hekla.objects import Pod
+from hekla.text import counted
 
 MOST_KEPT = 10_000
 
@@ -174,7 +175,7 @@ async def _decide(
         return
     for kind in lacking:
         listener.remark(f"{kind}; decided without")
-    listener.remark(f"in sync: {sum(1 for _ in follower.store)} objects")
+    listener.remark(f"in sync: {counted(sum(1 for _ in follower.store), 'object')}")
     end = math.inf if options.duration is None else stopwatch() + options.duration
     writer = _Steps(shadow, listener)
     while not stop.is_set() and stopwatch() < end:

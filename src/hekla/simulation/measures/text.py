@@ -63,7 +63,7 @@ def _outcome(group: JobGroup) -> str:
 
 
 def _simulated(run: Run, summary: Summary) -> str:
-    text = f"{spoken_seconds(run.end)} in {run.cycles:,} cycles"
+    text = f"{spoken_seconds(run.end)} in {counted(run.cycles, 'cycle')}"
     if not math.isnan(summary.makespan):
         text += f"; first submission to last completion {spoken_seconds(summary.makespan)}"
     if not math.isnan(summary.throughput):

@@ -19,7 +19,7 @@ from hekla.simulation.measures import JobSeries, Summary, UseSeries
 from hekla.simulation.measures.words import spoken_number, spoken_part, spoken_seconds, unit_of
 from hekla.simulation.report.charts import Bars
 from hekla.simulation.run import Floats, Run
-from hekla.text import escaped
+from hekla.text import counted, escaped
 
 
 @dataclass(frozen=True)
@@ -210,17 +210,18 @@ def _never(summary: Summary) -> str:
 
 def gantt_caption(run: Run, drawn: Bars) -> str:
     """How many bars there are, and which are not drawn."""
-    shown = f"{len(drawn):,} bars for {len(run.pod_runs):,} pod runs on {len(run.nodes.names):,} nodes."
+    of_what = f"{counted(len(run.pod_runs), 'pod run')} on {counted(len(run.nodes.names), 'node')}"
+    shown = f"{counted(len(drawn), 'bar')} for {of_what}."
     if not drawn.left_out:
         return shown
     return (
-        f"{shown} Thinned out: the {drawn.left_out:,} shortest bars are left out of this chart, "
+        f"{shown} Thinned out: the shortest, {counted(drawn.left_out, 'bar')}, are left out of this chart, "
         f"{spoken_part(drawn.time_left_out)} of the time that pods ran; figures and other charts count them."
     )
 
 
 def heat_caption(run: Run, per_row: int) -> str:
-    nodes = len(run.nodes.names)
+    nodes = counted(len(run.nodes.names), "node")
     if per_row > 1:
-        return f"{nodes:,} nodes; every row is the mean of {per_row}."
-    return f"{nodes:,} nodes, a row each."
+        return f"{nodes}; every row is the mean of {per_row}."
+    return f"{nodes}, a row each."
