@@ -12,7 +12,7 @@ import pytest
 
 from fakes.made_runs import empty_run, made_run
 from hekla.simulation.measures.words import spoken_seconds
-from hekla.simulation.report import Table
+from hekla.simulation.report import Section
 from hekla.simulation.run import Run
 
 Opener = Callable[..., Any]
@@ -62,6 +62,13 @@ def overflow(page: Any) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
+def unfold(page: Any) -> None:
+    """Opens all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    settle(page)
+    settle(page)
+
+
 def assert_drawn(page: Any, runs: int = 1) -> None:
     for name in CHARTS:
         paths = page.locator(f"#{name}-charts svg path").evaluate_all(
@@ -94,8 +101,8 @@ def test_charts_have_words_for_those_who_cannot_see_them(opened: Opener, run: Ru
 
 def test_several_runs_are_drawn_beside_each_other_on_the_same_scales(opened: Opener) -> None:
     runs = [made_run(conf="a.conf"), made_run(conf="b.conf", seed=5)]
-    table = Table(["Measure", "Difference"], [["wait p50", "+6%"]], caption="Differences")
-    page = opened(runs, verdict="b is better.", differences=table)
+    page = opened(runs, verdict="b is better.")
+    unfold(page)
     assert_drawn(page, runs=2)
     boxes = [page.locator("#use figure").nth(at).bounding_box() for at in (0, 1)]
     assert boxes[0]["y"] == boxes[1]["y"]
@@ -388,9 +395,7 @@ def test_hostile_names_do_nothing(opened: Opener, run: Run) -> None:
         queues=[HOSTILE, *run.queues[1:]],
         notes=[HOSTILE],
     )
-    page = opened(
-        hostile, width=400, verdict=HOSTILE, differences=Table([HOSTILE, "b"], [[HOSTILE, HOSTILE]])
-    )
+    page = opened(hostile, width=400, verdict=HOSTILE, before=[Section("own", HOSTILE, "", nav=HOSTILE)])
     assert page.locator("img").count() == 0
     assert page.locator("h1").inner_text() == HOSTILE
     row = page.locator("#jobs-table tbody tr[data-job]").first
@@ -407,6 +412,8 @@ def test_nothing_sticks_out_to_the_side(opened: Opener, run: Run, width: int) ->
     assert_drawn(page)
     assert overflow(page) <= 0
     both = opened([run, replace(run, conf="other.conf")], width=width)
+    assert overflow(both) <= 0
+    unfold(both)
     assert overflow(both) <= 0
 
 

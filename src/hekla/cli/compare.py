@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import (
@@ -45,9 +47,10 @@ from hekla.insight.compare import (
     ComparedConf,
     Comparison,
     Jittered,
+    Judgement,
     Resampled,
     comparison_data,
-    comparison_lines,
+    comparison_spans,
     form_of,
     save_comparison,
     write_comparison_report,
@@ -55,10 +58,13 @@ from hekla.insight.compare import (
 from hekla.insight.compare import compare as compare_all
 from hekla.objects import Node
 from hekla.simulation.workloads import Workload
+from hekla.text import escaped
 
 STDIN = "-"
 LOOKED_AT = 100
 """Jobs that tell whether a workload is generated: they differ with another seed."""
+COLOURS: Mapping[Judgement | None, str] = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
+MORE = "--details shows every figure, --report FILE.html charts"
 
 
 @click.command(cls=GoSwitches, former={"--jobs": "--processes"})
@@ -100,6 +106,7 @@ LOOKED_AT = 100
     help="How many at a time; by default one per core.",
 )  # fmt: skip
 @stage_options
+@click.option("--details", is_flag=True, help="Show every figure, by queue and by size too.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
 @click.option(
     "--save", "save_to", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
@@ -117,6 +124,7 @@ def compare(  # noqa: PLR0917 - one parameter per option
     seed_count: int,
     seed: int,
     processes: int | None,
+    details: bool,
     report_file: Path | None,
     save_to: tuple[Path, ...],
     output: Style | None,
@@ -159,7 +167,7 @@ def compare(  # noqa: PLR0917 - one parameter per option
     if not comparison.against:
         echo("stopped before two runs of one seed were complete: nothing to compare", err=True)
         sys.exit(INTERRUPTED)
-    _echo(comparison, output)
+    _echo(comparison, output, details=details)
     _save(comparison, report_file, save_to)
     if not comparison.is_complete:
         sys.exit(INTERRUPTED)
@@ -263,11 +271,18 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
         echo(f"wrote {report_file}", err=True)
 
 
-def _echo(comparison: Comparison, output: Style | None) -> None:
+def _echo(comparison: Comparison, output: Style | None, *, details: bool) -> None:
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)
-    else:
-        echo("\n".join(comparison_lines(comparison)))
+        return
+    # Colours on a terminal alone, and none where NO_COLOR is set.
+    console = Console(soft_wrap=True, highlight=False)
+    for line in comparison_spans(comparison, details=details):
+        console.print(
+            Text.assemble(*((escaped(span.text), COLOURS.get(span.judgement, "")) for span in line))
+        )
+    if console.is_terminal and not details:
+        console.print(f"\n{MORE}")
 
 
 def is_for_machines(output: Style | None) -> bool:

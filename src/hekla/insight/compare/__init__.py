@@ -8,7 +8,9 @@ pairs          every job under two configurations
 figures        what is held against each other
 intervals      how far from zero a difference may be by chance
 differences    each figure of a candidate against that of the base
-verdict        in words; `text` for people, `records` as data and files, `page` as a report
+changes        a difference in a few characters
+verdict        in words; `basis` says what it rests on
+text           for people at a terminal; `records` as data and files, `page` as a report
 
 docs/concepts/comparison.md says what the intervals mean.
 """
@@ -18,16 +20,12 @@ from __future__ import annotations
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
 from hekla.insight.compare.compare import Against, Comparison, RunSummary, compare
 from hekla.insight.compare.differences import FigureDifference, Judgement
+from hekla.insight.compare.page import write_comparison_report
 from hekla.insight.compare.pairs import Estimate
-from hekla.insight.compare.records import (
-    comparison_data,
-    comparison_lines,
-    form_of,
-    save_comparison,
-    write_comparison_report,
-)
+from hekla.insight.compare.records import comparison_data, form_of, save_comparison
+from hekla.insight.compare.text import Span, comparison_lines, comparison_spans
 from hekla.insight.compare.trials import Chance, ComparedConf
-from hekla.insight.compare.verdict import ComparisonVerdict, verdict_of
+from hekla.insight.compare.verdict import ComparisonVerdict, Outcome, verdict_of
 
 __all__ = [
     "Against",
@@ -41,11 +39,14 @@ __all__ = [
     "FigureDifference",
     "Jittered",
     "Judgement",
+    "Outcome",
     "Resampled",
     "RunSummary",
+    "Span",
     "compare",
     "comparison_data",
     "comparison_lines",
+    "comparison_spans",
     "form_of",
     "save_comparison",
     "verdict_of",

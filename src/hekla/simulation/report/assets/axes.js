@@ -35,6 +35,9 @@ function horizontalAxis(marks, box, title) {
   return group;
 }
 
+const gridLine = (place, { top, bottom }) =>
+  shape("g", { class: "axis" }, shape("line", { class: "grid", x1: place, x2: place, y1: top, y2: bottom }));
+
 // The outermost marks must not stick out of the picture.
 function anchor(place, box) {
   if (place > box.right - 16) return "end";
