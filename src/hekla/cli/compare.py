@@ -52,6 +52,8 @@ from hekla.insight.compare import (
     comparison_data,
     comparison_spans,
     form_of,
+    names_of,
+    numbered,
     save_comparison,
     write_comparison_report,
 )
@@ -232,22 +234,6 @@ def chosen_entrants(
         ComparedConf(name, chosen_conf(*one, registry, strict=strict), registry)
         for name, one in zip(numbered(names), chosen, strict=True)
     ]
-
-
-def names_of(paths: Sequence[Path]) -> list[str]:
-    """The names of the files; with their folders where two have the same."""
-    names = [path.name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
-
-
-def numbered(names: Sequence[str]) -> list[str]:
-    """The second of one name gets a number."""
-    counts: dict[str, int] = {}
-    result = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        result.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return result
 
 
 def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:

@@ -215,7 +215,12 @@ def test_several_runs_stand_side_by_side_under_the_names_of_their_configurations
 
 
 def test_runs_that_cannot_be_told_apart_are_numbered() -> None:
-    assert labels([made_run(), made_run(seed=2)]) == ["default.conf (1)", "default.conf (2)"]
+    twice = made_run()
+    assert labels([twice, twice]) == ["default.conf (1)", "default.conf (2)"]
+
+
+def test_runs_of_one_configuration_are_told_apart_by_their_seeds() -> None:
+    assert labels([made_run(), made_run(seed=2)]) == ["default.conf, seed 1", "default.conf, seed 2"]
 
 
 def test_a_queue_has_the_same_colour_in_every_run() -> None:

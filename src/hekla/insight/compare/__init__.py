@@ -2,6 +2,7 @@
 
 compare        every configuration with every seed: `compare`
 arrivals       other arrivals out of a trace: drawn anew in blocks, or shifted
+names          what configurations are called
 chance         what differs from seed to seed
 trials         one configuration with one seed; `workers` runs many at a time
 pairs          every job under two configurations
@@ -20,6 +21,7 @@ from __future__ import annotations
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
 from hekla.insight.compare.compare import Against, Comparison, RunSummary, compare
 from hekla.insight.compare.differences import FigureDifference, Judgement
+from hekla.insight.compare.names import names_of, numbered
 from hekla.insight.compare.page import write_comparison_report
 from hekla.insight.compare.pairs import Estimate
 from hekla.insight.compare.records import comparison_data, form_of, save_comparison
@@ -48,6 +50,8 @@ __all__ = [
     "comparison_lines",
     "comparison_spans",
     "form_of",
+    "names_of",
+    "numbered",
     "save_comparison",
     "verdict_of",
     "write_comparison_report",

@@ -42,11 +42,21 @@ def interval_words(comparison: Comparison) -> str:
     return f"{paired}each brings other jobs, and all configurations get the same"
 
 
-def cautions(comparison: Comparison) -> Iterator[str]:
-    """What a reader of the verdict should bear in mind."""
+def interruption(comparison: Comparison) -> Iterator[str]:
+    """How much of the comparison there is, where that is not all."""
     if not comparison.is_complete:
         complete = min((len(against.seeds) for against in comparison.against), default=0)
         yield f"stopped: {complete} of {counted(len(comparison.seeds), 'seed')} complete"
+
+
+def cautions(comparison: Comparison) -> Iterator[str]:
+    """What a reader of the verdict should bear in mind."""
+    yield from interruption(comparison)
+    yield from reservations(comparison)
+
+
+def reservations(comparison: Comparison) -> Iterator[str]:
+    """Why intervals may promise more than they keep."""
     for against in comparison.against:
         if against.widening > 1:
             likeness, times = f"{against.neighbour_correlation:.2f}", f"{against.widening:.1f} times"

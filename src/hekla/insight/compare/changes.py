@@ -16,7 +16,7 @@ from hekla.insight.compare.figures import FigureUnit
 LARGEST_PART = 10.0
 """Beyond, a part of the base says less than the amount."""
 
-POINTS = " points"
+POINTS = " pts"
 
 MEANINGS = {
     Judgement.BETTER: "better",
@@ -35,7 +35,7 @@ class Change:
     arrow: str
     """`↓` or `↑` where it goes, `≈` where that may be chance, `=` where it does not."""
     amount: str
-    """`61%`, `7.4 points`, `5.2 min`; with a sign where no arrow tells it; empty where there is none."""
+    """`61%`, `7.4 pts`, `5.2 min`; with a sign where no arrow tells it; empty where there is none."""
     interval: str
     """`-96 to -26%`; empty where there is none."""
     meaning: str
@@ -65,13 +65,18 @@ def writing(difference: FigureDifference) -> tuple[Callable[[float], str], str]:
     """How amounts of the difference are written, and the unit that stands once behind them."""
     measure = difference.measure
     if measure.unit is FigureUnit.PART:
-        return (lambda amount: f"{amount * 100:+.1f}"), POINTS
+        return (lambda amount: _plus_or_minus(f"{amount * 100:+.1f}")), POINTS
     if measure.unit is FigureUnit.INDEX:
-        return (lambda amount: f"{amount:+.3f}"), ""
+        return (lambda amount: _plus_or_minus(f"{amount:+.3f}")), ""
     if difference.base and abs(difference.part) <= LARGEST_PART:
         # Less than nothing is no wait and no work: the interval is cut there.
-        return (lambda amount: f"{max(difference.as_part(amount), -1.0) * 100:+.0f}"), "%"
+        return (lambda amount: _plus_or_minus(f"{max(difference.as_part(amount), -1.0) * 100:+.0f}")), "%"
     return (lambda amount: signed(difference, amount)), ""
+
+
+def _plus_or_minus(text: str) -> str:
+    """The text; nothing has no sign."""
+    return text if any(digit in text for digit in "123456789") else text[1:]
 
 
 def signed(difference: FigureDifference, amount: float) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from hekla.insight.compare.basis import cautions, interval_words
-from hekla.insight.compare.changes import change_of
+from hekla.insight.compare.basis import interruption, interval_words, reservations
+from hekla.insight.compare.change_tables import changes_html, matrix_html
 from hekla.insight.compare.compare import Against, Comparison
 from hekla.insight.compare.differences import FigureDifference, Judgement, of_queues_and_sizes
-from hekla.insight.compare.figures import ALL, FigureUnit
+from hekla.insight.compare.figures import ALL
 from hekla.insight.compare.text import BY_GROUP, MARKS, MOST_QUEUES, Rows, group_label
 from hekla.insight.compare.verdict import ComparisonVerdict, groups_told, headlines, verdict_of
-from hekla.simulation.report import Section, escape, key_html, write_report
+from hekla.simulation.report import Section, escape, write_report
 from hekla.text import counted
 
 
@@ -30,25 +29,44 @@ def write_comparison_report(comparison: Comparison, path: Path) -> None:
 
 
 def verdict_section(comparison: Comparison) -> Section:
-    """For every candidate the verdict in a sentence, and its figures with arrows; then what they rest on."""
-    cards = "\n".join(verdict_html(comparison, against) for against in comparison.against)
-    basis = "".join(
-        f'<p class="explains">{escape(_sentence(text))}</p>'
-        for text in (interval_words(comparison), *cautions(comparison), *_charted(comparison))
+    """For every candidate the verdict in a sentence; the figures with arrows; what they rest on."""
+    stopped = "".join(
+        f'<p class="warning">{escape(_sentence(text))}</p>' for text in interruption(comparison)
     )
-    return Section(
-        "verdict", "Verdict", f'<div class="verdicts">{cards}</div>\n{LEGEND}\n{basis}', nav="Verdict"
+    verdicts = "\n".join(verdict_html(comparison, against) for against in comparison.against)
+    matrix = matrix_html(comparison) if len(comparison.against) > 1 else ""
+    body = f'{stopped}<div class="verdicts">{verdicts}</div>\n{matrix}\n{basis_html(comparison)}'
+    return Section("verdict", "Verdict", body, nav="Verdict")
+
+
+def verdict_html(comparison: Comparison, against: Against) -> str:
+    """The only candidate brings its figures; several have them side by side, below."""
+    verdict = verdict_of(against)
+    mark, _ = MARKS[verdict.outcome]
+    rows = [(each.measure.label, each) for each in headlines(against.differences)]
+    figures = changes_html(comparison, against, rows) if len(comparison.against) == 1 else ""
+    return (
+        f'<div class="verdict {verdict.outcome.value}"><p class="headline">'
+        f'<span class="verdict-mark" aria-hidden="true">{mark}</span> '
+        f"<span>{escape(verdict.headline)}</span></p>\n"
+        f'<div class="beside">{figures}{_groups_html(against)}</div>{_apart_html(verdict)}</div>'
+    )
+
+
+def basis_html(comparison: Comparison) -> str:
+    """What the figures rest on, and, folded, how to read them."""
+    basis = " ".join(_sentence(text) for text in (interval_words(comparison), *_charted(comparison)))
+    doubts = "".join(f"<p>{escape(_sentence(text))}</p>" for text in reservations(comparison))
+    return (
+        f'<p class="explains">{escape(basis)}</p>\n'
+        f'<details class="explains"><summary>How to read it</summary>\n{LEGEND}{doubts}</details>\n'
     )
 
 
 LEGEND = (
-    '<p class="explains">↓ lower, ↑ higher than the base; ≈ that may be chance; = no difference worth a '
-    "word. The line is the interval around the difference, the shaded side of it the better one.</p>"
+    "<p>↓ lower, ↑ higher than the base; ≈ that may be chance; = no difference worth a word. The line is the "
+    "interval around the difference, zero is the dotted mark, and the shaded side of it the better one.</p>"
 )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _charted(comparison: Comparison) -> Iterator[str]:
@@ -57,18 +75,8 @@ def _charted(comparison: Comparison) -> Iterator[str]:
         yield f"figures are means over seeds; charts show the runs of seed {comparison.runs[0].seed}"
 
 
-def verdict_html(comparison: Comparison, against: Against) -> str:
-    verdict = verdict_of(against)
-    mark, _ = MARKS[verdict.outcome]
-    table = changes_html(
-        comparison, against, [(each.measure.label, each) for each in headlines(against.differences)]
-    )
-    return (
-        f'<div class="verdict {verdict.outcome.value}"><p class="headline">'
-        f'<span class="verdict-mark" aria-hidden="true">{mark}</span> '
-        f"<span>{escape(verdict.headline)}</span></p>\n"
-        f'<div class="beside">{table}{_groups_html(against)}</div>{_apart_html(verdict)}</div>'
-    )
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _groups_html(against: Against) -> str:
@@ -139,67 +147,3 @@ def _whose_row(difference: FigureDifference) -> str:
     """`wait, mean` of all jobs, `wait, mean: queue research` of some."""
     label = difference.measure.label
     return label if difference.group == ALL else f"{label}: {group_label(difference)}"
-
-
-def changes_html(comparison: Comparison, against: Against, rows: Rows, what: str = "figure") -> str:
-    """A row per figure: both sides, the change with its arrow, and the interval as a picture and as text."""
-    names = (against.base, against.name)
-    sides = "".join(f'<th scope="col">{_key(comparison, name)}{escape(name)}</th>' for name in names)
-    level = f"{comparison.confidence * 100:g} % interval"
-    body = "\n".join(change_html(label, difference) for label, difference in rows)
-    return (
-        f'<table class="changes"><thead><tr><th scope="col">{escape(_capital(what))}</th>{sides}'
-        f'<th scope="col">Change</th><th scope="col">{level}</th></tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table>"
-    )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _key(comparison: Comparison, name: str) -> str:
-    """The line that stands for the configuration in the charts, if its run is there."""
-    drawn = [run.conf for run in comparison.runs]
-    return key_html(drawn.index(name)) if name in drawn else ""
-
-
-def change_html(label: str, difference: FigureDifference) -> str:
-    change, measure = change_of(difference), difference.measure
-    meaning = "" if difference.judgement is Judgement.UNKNOWN else f" <b>{change.meaning}</b>"
-    pill = f'<span class="pill">{escape(change.text)}{meaning}</span>'
-    is_known = not math.isnan(difference.estimate.low)
-    interval = f"{strip_html(difference)}<span>{escape(change.interval)}</span>" if is_known else "none"
-    return (
-        f'<tr class="{difference.judgement.value}"><th scope="row">{escape(label)}</th>'
-        f"<td>{measure.spoken(difference.base)}</td><td>{measure.spoken(difference.candidate)}</td>"
-        f'<td class="change">{pill}</td><td class="interval">{interval}</td></tr>'
-    )
-
-
-STRIP = (120, 18)
-"""Width and height of the picture of an interval, in pixels."""
-
-
-def strip_html(difference: FigureDifference) -> str:
-    """The interval as a line around the difference, zero in the middle."""
-    width, height = STRIP
-    estimate, half, middle = difference.estimate, width / 2, height / 2
-    least = -abs(difference.base) if _has_floor(difference) else -float("inf")
-    ends = [max(amount, least) for amount in (estimate.low, estimate.difference, estimate.high)]
-    reach = max(map(abs, ends)) or 1.0
-    low, at, high = (half + (half - 5) * amount / reach for amount in ends)
-    good = 0 if difference.measure.is_less_better else half
-    return (
-        f'<svg class="strip" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'aria-hidden="true">'
-        f'<rect class="good" x="{good:g}" width="{half:g}" height="{height}"/>'
-        f'<path class="zero" d="M{half:g} 0V{height}"/>'
-        f'<path class="reach" d="M{low:.1f} {middle:g}H{high:.1f}"/>'
-        f'<circle class="at" cx="{at:.1f}" cy="{middle:g}" r="4"/></svg>'
-    )
-
-
-def _has_floor(difference: FigureDifference) -> bool:
-    """Whether nothing can be more than all of it less."""
-    return difference.measure.unit not in (FigureUnit.PART, FigureUnit.INDEX)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -124,16 +123,12 @@ def queues_section(shown: Sequence[Shown]) -> Section:
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
-    """What tells the runs apart: the configuration, else the title, else a number."""
-    for names in ([run.conf for run in runs], [run.title for run in runs]):
+    """What tells the runs apart: the configuration, else the title, else the seed, else a number."""
+    seeds = [f"{run.conf or 'run'}, seed {run.seed}" for run in runs]
+    for names in ([run.conf for run in runs], [run.title for run in runs], seeds):
         if all(names) and len(set(names)) == len(names):
             return names
-    count: Counter[str] = Counter()
-    numbered = []
-    for run in runs:
-        count[run.conf] += 1
-        numbered.append(f"{run.conf or 'run'} ({count[run.conf]})")
-    return numbered
+    return [f"{run.conf or 'run'} ({number})" for number, run in enumerate(runs, start=1)]
 
 
 @cache

@@ -15,7 +15,7 @@ function logarithmic(low, high, start, end) {
 }
 
 function timeAxis(x, from, to, box) {
-  const ticks = timeTicks(from, to, (box.right - box.left) / 90);
+  const ticks = timeTicks(from, to, (box.right - box.left) / 75);
   return horizontalAxis(ticks.map((tick) => [x(tick), tickText(tick, ticks)]), box, timeTitle(ticks));
 }
 

@@ -64,6 +64,7 @@ function followPointer(plot, tell) {
     plot.setPointerCapture(event.pointerId);
   });
   onPoint(plot, (event) => {
+    if (!plot.scale) return;
     const time = timeAt(event);
     markTime(plot, start ?? time, time);
     tooltip.show(event, [tooltipTitle(`at ${momentText(time)}`), ...tell(time)]);
@@ -77,18 +78,18 @@ function followPointer(plot, tell) {
   plot.addEventListener("dblclick", wholeSpan);
 }
 
-// Tells about a place while a mouse is over it; a finger that touches it leaves what was told until it touches
-// something else, for it hides what it points at.
-function onPoint(plot, tell) {
-  const point = (event) => plot.scale && tell(event);
+// Tells about a place while a mouse is over it. What a finger has touched stays told until it touches again:
+// it hides what it points at.
+function onPoint(host, tell) {
   const leave = () => {
-    plot.querySelector(".mark")?.remove();
+    host.querySelector(".mark")?.remove();
     tooltip.hide();
   };
-  plot.addEventListener("pointermove", point);
-  plot.addEventListener("pointerdown", (event) => event.pointerType === "touch" && point(event));
-  plot.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && leave());
-  document.addEventListener("pointerdown", (event) => plot.contains(event.target) || leave());
+  const ofTouch = (act) => (event) => event.pointerType === "touch" && act(event);
+  host.addEventListener("pointermove", tell);
+  host.addEventListener("pointerdown", ofTouch(tell));
+  host.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && leave());
+  document.addEventListener("pointerdown", ofTouch(leave), { capture: true });
 }
 
 function markTime(plot, from, to) {
