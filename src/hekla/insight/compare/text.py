@@ -100,10 +100,10 @@ def short(against: Against, verdict: ComparisonVerdict) -> Iterator[Line]:
 
 def differing_most(differences: Sequence[FigureDifference]) -> list[FigureDifference]:
     """Those that are sure first, and of these the largest first."""
-    is_sure = (Judgement.BETTER, Judgement.WORSE)
+    sure = (Judgement.BETTER, Judgement.WORSE)
 
     def rank(each: FigureDifference) -> tuple[bool, float]:
-        return each.judgement not in is_sure, -abs(each.part) if each.base else -math.inf
+        return each.judgement not in sure, -abs(each.part) if each.base else -math.inf
 
     return sorted(differences, key=rank)
 
@@ -117,11 +117,13 @@ def change_tables(against: Against, tables: Sequence[tuple[str, Rows]]) -> Itera
     # Names of queues give way; figures do not.
     widths[0] -= max(0, sum(widths) + len(GAP) * (len(widths) - 1) - NARROW)
     for place, (_, rows) in enumerate(tables):
-        if rows:
-            yield from [()] * (place > 0)
-            yield _laid_out(heads[place], widths)
-            for row, (_, difference) in zip(cells[place], rows, strict=True):
-                yield _laid_out(row, widths, difference.judgement)
+        if not rows:
+            continue
+        if place:
+            yield ()
+        yield _laid_out(heads[place], widths)
+        for row, (_, difference) in zip(cells[place], rows, strict=True):
+            yield _laid_out(row, widths, difference.judgement)
 
 
 def _laid_out(cells: Sequence[str], widths: Sequence[int], judgement: Judgement | None = None) -> Line:
