@@ -14,8 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import (
@@ -28,7 +26,7 @@ from hekla.cli.options import (
     strict_option,
     workload_options,
 )
-from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
+from hekla.cli.output import Style, echo, echo_coloured, echo_data, output_option, require_writable, warn
 from hekla.cli.simulate import (
     RunMonitor,
     chosen_nodes,
@@ -50,8 +48,8 @@ from hekla.insight.compare import (
     Judgement,
     Resampled,
     comparison_data,
-    comparison_spans,
     form_of,
+    judged_lines,
     names_of,
     numbered,
     save_comparison,
@@ -60,7 +58,6 @@ from hekla.insight.compare import (
 from hekla.insight.compare import compare as compare_all
 from hekla.objects import Node
 from hekla.simulation.workloads import Workload
-from hekla.text import escaped
 
 STDIN = "-"
 LOOKED_AT = 100
@@ -261,14 +258,10 @@ def _echo(comparison: Comparison, output: Style | None, *, details: bool) -> Non
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)
         return
-    # Colours on a terminal alone, and none where NO_COLOR is set.
-    console = Console(soft_wrap=True, highlight=False)
-    for line in comparison_spans(comparison, details=details):
-        console.print(
-            Text.assemble(*((escaped(span.text), COLOURS.get(span.judgement, "")) for span in line))
-        )
-    if console.is_terminal and not details:
-        console.print(f"\n{MORE}")
+    lines = judged_lines(comparison, details=details)
+    echo_coloured([(part.text, COLOURS.get(part.judgement, "")) for part in line] for line in lines)
+    if sys.stdout.isatty() and not details:
+        echo(f"\n{MORE}")
 
 
 def is_for_machines(output: Style | None) -> bool:

@@ -25,9 +25,9 @@ from hekla.insight.compare.names import names_of, numbered
 from hekla.insight.compare.page import write_comparison_report
 from hekla.insight.compare.pairs import Estimate
 from hekla.insight.compare.records import comparison_data, form_of, save_comparison
-from hekla.insight.compare.text import Span, comparison_lines, comparison_spans
+from hekla.insight.compare.text import JudgedText, comparison_lines, judged_lines
 from hekla.insight.compare.trials import Chance, ComparedConf
-from hekla.insight.compare.verdict import ComparisonVerdict, Outcome, verdict_of
+from hekla.insight.compare.verdict import ComparisonVerdict, VerdictKind, verdict_of
 
 __all__ = [
     "Against",
@@ -40,16 +40,16 @@ __all__ = [
     "Estimate",
     "FigureDifference",
     "Jittered",
+    "JudgedText",
     "Judgement",
-    "Outcome",
     "Resampled",
     "RunSummary",
-    "Span",
+    "VerdictKind",
     "compare",
     "comparison_data",
     "comparison_lines",
-    "comparison_spans",
     "form_of",
+    "judged_lines",
     "names_of",
     "numbered",
     "save_comparison",

@@ -29,7 +29,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Change:
+class FigureChange:
     """A difference as it is shown."""
 
     arrow: str
@@ -45,20 +45,22 @@ class Change:
         return f"{self.arrow} {self.amount}".rstrip()
 
 
-def change_of(difference: FigureDifference) -> Change:
+def change_of(difference: FigureDifference) -> FigureChange:
     judgement, estimate = difference.judgement, difference.estimate
     if math.isnan(estimate.difference):
-        return Change("", "-", "", "")
+        return FigureChange("", "-", "", "")
     write, unit = writing(difference)
     middle, low, high = (write(amount) for amount in (estimate.difference, estimate.low, estimate.high))
     # Points are told once, beside the interval.
     interval = "" if math.isnan(estimate.low) else f"{low} to {high}{unit.removesuffix(POINTS)}"
     meaning = MEANINGS[judgement]
     if judgement is Judgement.SAME:
-        return Change("=", "", "", meaning)
+        return FigureChange("=", "", "", meaning)
     if judgement is Judgement.UNSURE:
-        return Change("≈", f"{middle}{unit}", interval, meaning)
-    return Change("↓" if estimate.difference < 0 else "↑", f"{middle.lstrip('+-')}{unit}", interval, meaning)
+        return FigureChange("≈", f"{middle}{unit}", interval, meaning)
+    return FigureChange(
+        "↓" if estimate.difference < 0 else "↑", f"{middle.lstrip('+-')}{unit}", interval, meaning
+    )
 
 
 def writing(difference: FigureDifference) -> tuple[Callable[[float], str], str]:

@@ -1,7 +1,7 @@
 """Text: a comparison for people at a terminal, the verdict first.
 
 What matters fits 80 columns; all figures, which take 100, come where details are asked for. A line is made of
-spans: which of them are good or bad news is for a terminal to colour, and the text says it anyway.
+parts: which of them are good or bad news is for a terminal to colour, and the text says it anyway.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hekla.insight.compare.changes import change_of, signed
 from hekla.insight.compare.compare import Against, Comparison
 from hekla.insight.compare.differences import FigureDifference, Judgement, of_queues_and_sizes
 from hekla.insight.compare.figures import ALL, FigureUnit
-from hekla.insight.compare.verdict import ComparisonVerdict, Outcome, headlines, verdict_of
+from hekla.insight.compare.verdict import ComparisonVerdict, VerdictKind, headlines, verdict_of
 from hekla.simulation.measures.text import WIDTH
 from hekla.text import aligned, counted, shortened
 
@@ -34,40 +34,40 @@ _TIED = "\u00a0%"
 
 
 @dataclass(frozen=True)
-class Span:
-    """A part of a line."""
+class JudgedText:
+    """A part of a line, and which news it is."""
 
     text: str
     judgement: Judgement | None = None
     """What it says of the candidate; none: nothing."""
 
 
-Line = tuple[Span, ...]
+Line = tuple[JudgedText, ...]
 Rows = Sequence[tuple[str, FigureDifference]]
 """What each is called in a table."""
 
 MARKS = {
-    Outcome.BETTER: ("✓", Judgement.BETTER),
-    Outcome.WORSE: ("✗", Judgement.WORSE),
-    Outcome.MIXED: ("±", None),
-    Outcome.SAME: ("=", Judgement.SAME),
-    Outcome.UNSURE: ("≈", Judgement.UNSURE),
+    VerdictKind.BETTER: ("✓", Judgement.BETTER),
+    VerdictKind.WORSE: ("✗", Judgement.WORSE),
+    VerdictKind.MIXED: ("±", None),
+    VerdictKind.SAME: ("=", Judgement.SAME),
+    VerdictKind.UNSURE: ("≈", Judgement.UNSURE),
 }
 
 
 def comparison_lines(comparison: Comparison, *, details: bool = False) -> list[str]:
     """The verdict on every candidate, the figures that matter, and what it all rests on."""
-    return ["".join(span.text for span in line) for line in comparison_spans(comparison, details=details)]
+    return ["".join(part.text for part in line) for line in judged_lines(comparison, details=details)]
 
 
-def comparison_spans(comparison: Comparison, *, details: bool = False) -> Iterator[Line]:
+def judged_lines(comparison: Comparison, *, details: bool = False) -> Iterator[Line]:
     for against in comparison.against:
         verdict = verdict_of(against)
         yield from _headline(verdict)
         yield ()
         if details:
             yield from (*detailed(against, verdict, comparison.confidence), ())
-        elif verdict.outcome is not Outcome.SAME:
+        elif verdict.outcome is not VerdictKind.SAME:
             yield from (*short(against, verdict), ())
     for text in (interval_words(comparison), *cautions(comparison)):
         yield from plain_lines(wrapped(text, WIDTH if details else NARROW))
@@ -76,12 +76,12 @@ def comparison_spans(comparison: Comparison, *, details: bool = False) -> Iterat
 def _headline(verdict: ComparisonVerdict) -> Iterator[Line]:
     mark, judgement = MARKS[verdict.outcome]
     first, *more = wrapped(verdict.headline, NARROW - 2)
-    yield (Span(f"{mark} {first}", judgement),)
-    yield from ((Span(f"  {line}", judgement),) for line in more)
+    yield (JudgedText(f"{mark} {first}", judgement),)
+    yield from ((JudgedText(f"  {line}", judgement),) for line in more)
 
 
 def plain_lines(lines: Sequence[str]) -> Iterator[Line]:
-    return ((Span(line),) for line in lines)
+    return ((JudgedText(line),) for line in lines)
 
 
 def short(against: Against, verdict: ComparisonVerdict) -> Iterator[Line]:
@@ -131,8 +131,8 @@ def _laid_out(cells: Sequence[str], widths: Sequence[int], judgement: Judgement 
     sides = (base.rjust(widths[1]), candidate.rjust(widths[2]), "")
     ends = GAP.join(text.ljust(width) for text, width in zip(told, widths[3:], strict=True)).rstrip()
     return (
-        Span(GAP.join((shortened(label, widths[0]).ljust(widths[0]), *sides))),
-        Span(ends, judgement),
+        JudgedText(GAP.join((shortened(label, widths[0]).ljust(widths[0]), *sides))),
+        JudgedText(ends, judgement),
     )
 
 

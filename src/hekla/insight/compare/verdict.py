@@ -35,7 +35,7 @@ _PLAIN = {
 }
 
 
-class Outcome(Enum):
+class VerdictKind(Enum):
     """A verdict in a word."""
 
     BETTER = "better"
@@ -53,7 +53,7 @@ class ComparisonVerdict:
     """What is to be said about a candidate."""
 
     name: str
-    outcome: Outcome
+    outcome: VerdictKind
     headline: str
     better: tuple[str, ...]
     worse: tuple[str, ...]
@@ -122,25 +122,25 @@ def considered(against: Against) -> list[FigureDifference]:
     return [*headlines(against.differences), *_of_groups(against.differences)]
 
 
-def _outcome(against: Against, better: Sequence[str], worse: Sequence[str]) -> Outcome:
+def _outcome(against: Against, better: Sequence[str], worse: Sequence[str]) -> VerdictKind:
     if against.is_identical:
-        return Outcome.SAME
+        return VerdictKind.SAME
     if better and worse:
-        return Outcome.MIXED
-    return Outcome.BETTER if better else Outcome.WORSE if worse else Outcome.UNSURE
+        return VerdictKind.MIXED
+    return VerdictKind.BETTER if better else VerdictKind.WORSE if worse else VerdictKind.UNSURE
 
 
-def _headline(against: Against, outcome: Outcome) -> str:
+def _headline(against: Against, outcome: VerdictKind) -> str:
     name, base = against.name, against.base
     said = {
-        Outcome.SAME: f"{name} makes no difference: every job starts and ends as under {base}",
-        Outcome.MIXED: f"{name} is better than {base} at some things and worse at others",
-        Outcome.BETTER: f"{name} is better than {base}",
-        Outcome.WORSE: f"{name} is worse than {base}",
-        Outcome.UNSURE: f"no difference between {name} and {base} is sure",
+        VerdictKind.SAME: f"{name} makes no difference: every job starts and ends as under {base}",
+        VerdictKind.MIXED: f"{name} is better than {base} at some things and worse at others",
+        VerdictKind.BETTER: f"{name} is better than {base}",
+        VerdictKind.WORSE: f"{name} is worse than {base}",
+        VerdictKind.UNSURE: f"no difference between {name} and {base} is sure",
     }[outcome]
     missing = against.outcome.only_base - against.outcome.only_candidate
-    if outcome in (Outcome.BETTER, Outcome.MIXED) and missing > 0:
+    if outcome in (VerdictKind.BETTER, VerdictKind.MIXED) and missing > 0:
         said += f", but {counted(missing, 'job')} fewer completed"
     return said
 
