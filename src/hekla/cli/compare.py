@@ -26,7 +26,7 @@ from hekla.cli.options import (
     strict_option,
     workload_options,
 )
-from hekla.cli.output import Style, echo, echo_coloured, echo_data, output_option, require_writable, warn
+from hekla.cli.output import Style, echo, echo_coloured, echo_data, require_writable, warn, wide_output_option
 from hekla.cli.simulate import (
     RunMonitor,
     chosen_nodes,
@@ -63,7 +63,7 @@ STDIN = "-"
 LOOKED_AT = 100
 """Jobs that tell whether a workload is generated: they differ with another seed."""
 COLOURS: Mapping[Judgement | None, str] = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
-MORE = "--details shows every figure, --report FILE.html charts"
+MORE = "-o wide shows every figure, --report FILE.html charts"
 
 
 @click.command(cls=GoSwitches, former={"--jobs": "--processes"})
@@ -105,14 +105,13 @@ MORE = "--details shows every figure, --report FILE.html charts"
     help="How many at a time; by default one per core.",
 )  # fmt: skip
 @stage_options
-@click.option("--details", is_flag=True, help="Show every figure, by queue and by size too.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), help="Write an HTML report.")
 @click.option(
     "--save", "save_to", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="Write the figures of all runs: .json, .csv or .parquet; repeatable.",
 )  # fmt: skip
 @workload_options
-@output_option
+@wide_output_option
 def compare(  # noqa: PLR0917 - one parameter per option
     workload_file: Path,
     conf_files: tuple[Path, ...],
@@ -123,7 +122,6 @@ def compare(  # noqa: PLR0917 - one parameter per option
     seed_count: int,
     seed: int,
     processes: int | None,
-    details: bool,
     report_file: Path | None,
     save_to: tuple[Path, ...],
     output: Style | None,
@@ -166,7 +164,7 @@ def compare(  # noqa: PLR0917 - one parameter per option
     if not comparison.against:
         echo("stopped before two runs of one seed were complete: nothing to compare", err=True)
         sys.exit(INTERRUPTED)
-    _echo(comparison, output, details=details)
+    _echo(comparison, output)
     _save(comparison, report_file, save_to)
     if not comparison.is_complete:
         sys.exit(INTERRUPTED)
@@ -254,13 +252,14 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
         echo(f"wrote {report_file}", err=True)
 
 
-def _echo(comparison: Comparison, output: Style | None, *, details: bool) -> None:
+def _echo(comparison: Comparison, output: Style | None) -> None:
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)
         return
-    lines = judged_lines(comparison, details=details)
+    is_wide = output is Style.WIDE
+    lines = judged_lines(comparison, details=is_wide)
     echo_coloured([(part.text, COLOURS.get(part.judgement, "")) for part in line] for line in lines)
-    if sys.stdout.isatty() and not details:
+    if sys.stdout.isatty() and not is_wide:
         echo(f"\n{MORE}")
 
 

@@ -87,11 +87,11 @@ def test_the_verdict_comes_first_and_all_fits_eighty_columns(folder: Path) -> No
     assert any(line.startswith("one run each; 95 % intervals from leaving out each of 8") for line in lines)
     assert any(line.startswith("WAIT, MEAN") for line in lines)
     assert max(map(len, lines)) <= 80
-    assert "--details" not in told.stdout  # which is for a reader at a terminal
+    assert "-o wide" not in told.stdout  # which is for a reader at a terminal
 
 
-def test_details_show_every_figure(folder: Path) -> None:
-    told = hekla(folder, *BOTH, "fragments.yaml", "--processes", "1", "--details")
+def test_wide_output_has_every_figure(folder: Path) -> None:
+    told = hekla(folder, *BOTH, "fragments.yaml", "--processes", "1", "-o", "wide")
     lines = told.stdout.splitlines()
     assert lines[0] == "✓ pack.conf is better than spread.conf"
     assert lines[2].startswith("  better      ")
