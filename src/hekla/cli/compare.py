@@ -264,4 +264,4 @@ def _echo(comparison: Comparison, output: Style | None) -> None:
 
 
 def is_for_machines(output: Style | None) -> bool:
-    return output in (Style.JSON, Style.YAML)
+    return output is not None and output.is_data
