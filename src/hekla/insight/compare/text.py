@@ -65,10 +65,8 @@ def judged_lines(comparison: Comparison, *, details: bool = False) -> Iterator[L
         verdict = verdict_of(against)
         yield from _headline(verdict)
         yield ()
-        if details:
-            yield from (*detailed(against, verdict, comparison.confidence), ())
-        elif verdict.outcome is not VerdictKind.SAME:
-            yield from (*short(against, verdict), ())
+        yield from detailed(against, verdict, comparison.confidence) if details else short(against, verdict)
+        yield ()
     for text in (interval_words(comparison), *cautions(comparison)):
         yield from plain_lines(wrapped(text, WIDTH if details else NARROW))
 
