@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.insight.compare import ComparedConf, Comparison
+from hekla.insight.compare import ComparedConf, Comparison, names_of, numbered
 from hekla.insight.compare import compare as compare_confs
 from hekla.insight.forecast import Forecast, Past, Sampling
 from hekla.insight.forecast import forecast as forecast_starts
@@ -57,6 +57,8 @@ AnyNodes = str | Path | Sequence[Node]
 """Nodes in a few words ("10 x cpu=32,memory=128Gi"), a file, or the manifests."""
 AnyObjects = str | Path | Iterable[Manifest]
 """Manifests, or where to read them."""
+UNNAMED = "configuration"
+"""What a configuration is called that is no file and no preset."""
 Plugins = Iterable[type | str]
 """Classes of plugins and actions, or references to them: `module:Class`, `file.py:Class`."""
 
@@ -70,8 +72,12 @@ def simulate(
     seed: int = 0,
     until: float = math.inf,
     options: SimulationOptions | None = None,
+    name: str = "",
 ) -> Run:
-    """What becomes of the workload in virtual time, until that many simulated seconds at most."""
+    """What becomes of the workload in virtual time, until that many simulated seconds at most.
+
+    `name` is what the configuration is called in reports; else it is the name of its file or preset.
+    """
     registry = registry_with(plugins)
     there = _nodes(nodes)
     return simulate_workload(
@@ -81,13 +87,13 @@ def simulate(
         registry=registry,
         seed=seed,
         options=_limited(options or SimulationOptions(), until),
-        conf_name=_name_of(conf),
+        conf_name=name or _name_of(conf),
     )
 
 
 def compare(
     workload: AnyWorkload,
-    confs: Mapping[str, AnyConf],
+    confs: Mapping[str, AnyConf] | Sequence[AnyConf],
     *,
     nodes: AnyNodes = (),
     plugins: Plugins = (),
@@ -95,14 +101,17 @@ def compare(
     processes: int = 1,
     options: SimulationOptions | None = None,
 ) -> Comparison:
-    """The same arrivals under each configuration, the first being the base; each seed makes up new work."""
+    """The same arrivals under each configuration, the first being the base; each seed makes up new work.
+
+    Configurations without names of their own are called by their files and presets.
+    """
     registry = registry_with(plugins)
     there = _nodes(nodes)
     given = workload
     made = (lambda seed: generate(given, seed, there)) if isinstance(given, Settings) else None
     return compare_confs(
         made or _workload(given, there, 0),
-        [ComparedConf(name, conf_of(conf, registry), registry) for name, conf in confs.items()],
+        [ComparedConf(name, conf_of(conf, registry), registry) for name, conf in _named(confs).items()],
         seeds=range(seeds),
         nodes=there,
         options=options,
@@ -229,10 +238,29 @@ def _conf_text(conf: str | Path | None) -> tuple[str, str]:
         raise InputError(f'cannot read "{conf}": {error.strerror}; presets are: {known}') from error
 
 
+def _named(confs: Mapping[str, AnyConf] | Sequence[AnyConf]) -> Mapping[str, AnyConf]:
+    """By the names given, else by file or preset, with folders or numbers where two are called the same."""
+    if isinstance(confs, Mapping):
+        return confs
+    files = [Path(conf) for conf in confs if _is_file(conf)]
+    name_of_file = dict(zip(map(str, files), names_of(files), strict=True))
+    names = [name_of_file.get(str(conf), "") or _name_of(conf) for conf in confs]
+    return dict(zip(numbered(names), confs, strict=True))
+
+
 def _name_of(conf: AnyConf) -> str:
+    """That of its file or preset; one that was made by hand has none of its own."""
     if conf is None:
         return "default"
-    return Path(conf).name if isinstance(conf, str | Path) and "\n" not in str(conf) else "given"
+    if _is_file(conf):
+        return Path(conf).name
+    if isinstance(conf, str) and conf in PRESETS:
+        return conf
+    return next((name for name, preset in PRESETS.items() if conf in (preset.text, conf_of(name))), UNNAMED)
+
+
+def _is_file(conf: AnyConf) -> TypeGuard[str | Path]:
+    return isinstance(conf, Path) or (isinstance(conf, str) and "\n" not in conf and conf not in PRESETS)
 
 
 def _workload(workload: AnyWorkload, nodes: Sequence[Node], seed: int) -> Workload:

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from hekla.insight.compare import Comparison, write_comparison_report
 from hekla.simulation.report import write_report
+from looking import settle
 
 try:
     from playwright.sync_api import sync_playwright
@@ -64,7 +66,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
     def write(runs: Any, **said: Any) -> Path:
         path = folder / f"report-{len(list(folder.iterdir()))}.html"
-        if said or isinstance(runs, list):
+        if isinstance(runs, Comparison):
+            write_comparison_report(runs, path)
+        elif said or isinstance(runs, list):
             write_report(runs, path, **said)
         elif id(runs) not in known:
             write_report(runs, path)
@@ -77,13 +81,21 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def opened(browser: Any, written: Callable[..., Path]) -> Iterator[Opener]:
-    """Writes a report and opens it; whatever the page complains of or asks the network for fails the test."""
+    """Writes a report of runs, or of a comparison, and opens it.
+
+    Whatever the page complains of or asks the network for fails the test.
+    """
     problems: list[str] = []
     contexts = []
 
-    def open_report(runs: Any, *, width: int = 1280, scheme: str = "light", **said: Any) -> Any:
+    def open_report(
+        runs: Any, *, width: int = 1280, scheme: str = "light", is_phone: bool = False, **said: Any
+    ) -> Any:
         path = written(runs, **said)
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        size = {"width": width, "height": 900}
+        context = browser.new_context(
+            viewport=size, color_scheme=scheme, has_touch=is_phone, is_mobile=is_phone
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: problems.append(f"console: {message.text}"))
@@ -101,8 +113,3 @@ def opened(browser: Any, written: Callable[..., Path]) -> Iterator[Opener]:
     for context in contexts:
         context.close()
     assert problems == []
-
-
-def settle(page: Any) -> None:
-    """Charts are drawn in the frame after the one that asked for it."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

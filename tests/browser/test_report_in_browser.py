@@ -12,8 +12,9 @@ import pytest
 
 from fakes.made_runs import empty_run, made_run
 from hekla.simulation.measures.words import spoken_seconds
-from hekla.simulation.report import Table
+from hekla.simulation.report import Section
 from hekla.simulation.run import Run
+from looking import overflow, settle, unfold, until
 
 Opener = Callable[..., Any]
 
@@ -39,27 +40,10 @@ def large() -> Run:
     return made_run(jobs=10_000, nodes=1000, pods=10.0, load=1.05)
 
 
-def settle(page: Any) -> None:
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def until(page: Any, condition: str) -> None:
-    """Frame by frame; the page's policy forbids what `wait_for_function` does."""
-    for _ in range(200):
-        settle(page)
-        if page.evaluate(condition):
-            return
-    pytest.fail(f"never came: {condition}")
-
-
 def gantt(page: Any) -> Any:
     canvas = page.locator("#gantt canvas").first
     canvas.scroll_into_view_if_needed()
     return canvas
-
-
-def overflow(page: Any) -> int:
-    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
 def assert_drawn(page: Any, runs: int = 1) -> None:
@@ -94,8 +78,8 @@ def test_charts_have_words_for_those_who_cannot_see_them(opened: Opener, run: Ru
 
 def test_several_runs_are_drawn_beside_each_other_on_the_same_scales(opened: Opener) -> None:
     runs = [made_run(conf="a.conf"), made_run(conf="b.conf", seed=5)]
-    table = Table(["Measure", "Difference"], [["wait p50", "+6%"]], caption="Differences")
-    page = opened(runs, verdict="b is better.", differences=table)
+    page = opened(runs, verdict="b is better.")
+    unfold(page)
     assert_drawn(page, runs=2)
     boxes = [page.locator("#use figure").nth(at).bounding_box() for at in (0, 1)]
     assert boxes[0]["y"] == boxes[1]["y"]
@@ -388,9 +372,7 @@ def test_hostile_names_do_nothing(opened: Opener, run: Run) -> None:
         queues=[HOSTILE, *run.queues[1:]],
         notes=[HOSTILE],
     )
-    page = opened(
-        hostile, width=400, verdict=HOSTILE, differences=Table([HOSTILE, "b"], [[HOSTILE, HOSTILE]])
-    )
+    page = opened(hostile, width=400, verdict=HOSTILE, before=[Section("own", HOSTILE, "", nav=HOSTILE)])
     assert page.locator("img").count() == 0
     assert page.locator("h1").inner_text() == HOSTILE
     row = page.locator("#jobs-table tbody tr[data-job]").first
@@ -408,6 +390,26 @@ def test_nothing_sticks_out_to_the_side(opened: Opener, run: Run, width: int) ->
     assert overflow(page) <= 0
     both = opened([run, replace(run, conf="other.conf")], width=width)
     assert overflow(both) <= 0
+    unfold(both)
+    assert overflow(both) <= 0
+
+
+def test_a_phone_gets_hints_for_fingers_and_others_for_keys(opened: Opener, run: Run) -> None:
+    for is_phone in (True, False):
+        page = opened(run, width=420, is_phone=is_phone)
+        assert page.locator("#gantt .with-touch").is_visible() is is_phone
+        assert page.locator("#gantt kbd").first.is_visible() is not is_phone
+
+
+def test_what_a_finger_touched_stays_told_until_it_touches_something_else(opened: Opener, run: Run) -> None:
+    page = opened(run, width=420, is_phone=True)
+    for chart in ("#use .plot", "#heat canvas"):
+        page.locator(chart).scroll_into_view_if_needed()
+        page.locator(chart).tap()
+        assert page.locator("#tooltip .tip-row").count() >= 2, chart
+        assert page.locator("#tooltip").is_visible(), chart
+        page.locator("h2:visible").first.tap()
+        assert page.locator("#tooltip").is_hidden(), chart
 
 
 def test_a_window_that_is_made_narrow_redraws(opened: Opener, run: Run) -> None:

@@ -26,7 +26,7 @@ from hekla.cli.options import (
     strict_option,
     workload_options,
 )
-from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
+from hekla.cli.output import Style, echo, echo_coloured, echo_data, require_writable, warn, wide_output_option
 from hekla.cli.simulate import (
     RunMonitor,
     chosen_nodes,
@@ -45,10 +45,13 @@ from hekla.insight.compare import (
     ComparedConf,
     Comparison,
     Jittered,
+    Judgement,
     Resampled,
     comparison_data,
-    comparison_lines,
     form_of,
+    judged_lines,
+    names_of,
+    numbered,
     save_comparison,
     write_comparison_report,
 )
@@ -59,6 +62,8 @@ from hekla.simulation.workloads import Workload
 STDIN = "-"
 LOOKED_AT = 100
 """Jobs that tell whether a workload is generated: they differ with another seed."""
+COLOURS: Mapping[Judgement | None, str] = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
+MORE = "-o wide shows every figure, --report FILE.html charts"
 
 
 @click.command(cls=GoSwitches, former={"--jobs": "--processes"})
@@ -106,7 +111,7 @@ LOOKED_AT = 100
     help="Write the figures of all runs: .json, .csv or .parquet; repeatable.",
 )  # fmt: skip
 @workload_options
-@output_option
+@wide_output_option
 def compare(  # noqa: PLR0917 - one parameter per option
     workload_file: Path,
     conf_files: tuple[Path, ...],
@@ -226,22 +231,6 @@ def chosen_entrants(
     ]
 
 
-def names_of(paths: Sequence[Path]) -> list[str]:
-    """The names of the files; with their folders where two have the same."""
-    names = [path.name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
-
-
-def numbered(names: Sequence[str]) -> list[str]:
-    """The second of one name gets a number."""
-    counts: dict[str, int] = {}
-    result = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        result.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return result
-
-
 def chosen_arrivals(given: Mapping[str, Any]) -> Arrivals:
     resample, jitter = given["resample"], given["jitter"]
     for option, span in (("--resample", resample), ("--jitter", jitter)):
@@ -266,9 +255,13 @@ def _save(comparison: Comparison, report_file: Path | None, save_to: Sequence[Pa
 def _echo(comparison: Comparison, output: Style | None) -> None:
     if output is not None and is_for_machines(output):
         echo_data(comparison_data(comparison), output)
-    else:
-        echo("\n".join(comparison_lines(comparison)))
+        return
+    is_wide = output is Style.WIDE
+    lines = judged_lines(comparison, details=is_wide)
+    echo_coloured([(part.text, COLOURS.get(part.judgement, "")) for part in line] for line in lines)
+    if sys.stdout.isatty() and not is_wide:
+        echo(f"\n{MORE}")
 
 
 def is_for_machines(output: Style | None) -> bool:
-    return output in (Style.JSON, Style.YAML)
+    return output is not None and output.is_data

@@ -28,6 +28,16 @@ def echo(text: object = "", *, nl: bool = True, err: bool = False) -> None:
     click.echo(escaped_lines(str(text)), nl=nl, err=err)
 
 
+def echo_coloured(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
+    """Print lines, each made of texts and their colours; a terminal shows these unless NO_COLOR is set."""
+    from rich.console import Console  # noqa: PLC0415 - rarely needed, and not quick to import
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(soft_wrap=True, highlight=False)
+    for line in lines:
+        console.print(Text.assemble(*((escaped(text), colour) for text, colour in line)))
+
+
 def warn(messages: Iterable[object]) -> None:
     """Warnings, a line each."""
     for message in messages:

@@ -98,7 +98,8 @@ def test_a_configuration_against_itself_makes_no_difference(written: Written) ->
     (two,) = found.against
     assert two.is_identical
     assert all(each.estimate.difference == 0 for each in two.differences if not math.isnan(each.base))
-    assert "two makes no difference: every job starts and ends as under one" in comparison_lines(found)
+    assert comparison_lines(found)[0] == "= two makes no difference: every job starts and ends as under one"
+    assert all(line.endswith("same") for line in comparison_lines(found) if line.startswith("wait,"))
 
 
 def test_three_configurations_are_each_held_against_the_first(written: Written) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs_by_hand import JobOf, PodRunOf, Scene, scenes
 
-from hekla.simulation.measures import jobs_over_time
+from hekla.simulation.measures import backlog_over_time, jobs_over_time
 from hekla.simulation.run import Ending, Run, State
 
 
@@ -102,3 +102,22 @@ def test_jobs_agree_with_a_loop_over_half_seconds(scene: Scene, buckets: int) ->
     np.testing.assert_allclose(series.running, running, atol=1e-9)
     np.testing.assert_allclose(series.waiting, waiting, atol=1e-9)
     assert (series.pods_waiting >= 0).all()
+
+
+def test_waiting_work_is_what_pods_ask_for_that_are_neither_on_a_node_nor_done() -> None:
+    run = Scene(
+        jobs=[
+            JobOf("gang", submitted=0, started=0, finished=30, pods=2, cpu=3),
+            JobOf("late", submitted=10, cpu=4, gpu=1),
+            JobOf("refused", submitted=0, cpu=8, state=State.REFUSED),
+        ],
+        pod_runs=[
+            PodRunOf("gang", "n1", 0, 10, pod=0, ending=Ending.EVICTED),
+            PodRunOf("gang", "n1", 20, 25, pod=0),
+            PodRunOf("gang", "n1", 0, 30, pod=1),
+        ],
+        end=40,
+    ).run()
+    cpu, gpu, *_ = (backlog_over_time(run, buckets=4) / 1000).T.tolist()
+    assert cpu == [0, 3 + 4, 4, 4]
+    assert gpu == [0, 1, 1, 1]

@@ -15,9 +15,10 @@ import pytest
 from fakes.made_runs import empty_run, made_run, repeated
 from fakes.unpacking import unpacked
 from hekla.errors import InputError
-from hekla.simulation.report import Table, report_html, write_report
-from hekla.simulation.report.page import SCRIPTS, asset, fingerprint, joined_scripts, labels
+from hekla.simulation.report import Section, report_html, write_report
+from hekla.simulation.report.page import SCRIPTS, fingerprint, joined_scripts, labels
 from hekla.simulation.report.pictures import shortest_wait
+from hekla.simulation.report.sections import asset
 from hekla.simulation.run import Run, State
 
 HOSTILE = """</script><img src=x onerror="alert('x')">&amp;<!--"""
@@ -125,8 +126,8 @@ def test_hostile_names_stay_text(run: Run) -> None:
     hostile = replace(
         run, title=HOSTILE, conf=HOSTILE, jobs=jobs, nodes=nodes, queues=queues, notes=[HOSTILE]
     )
-    table = Table([HOSTILE, "b"], [[HOSTILE, HOSTILE]], HOSTILE)
-    page = report_html([hostile, hostile], verdict=HOSTILE, differences=table)
+    section = Section("own", HOSTILE, "", nav=HOSTILE)
+    page = report_html([hostile, hostile], verdict=HOSTILE, before=[section])
     assert "<img" not in page
     reading = read(page)
     assert [tag for tag, _ in reading.tags].count("script") == 2
@@ -206,15 +207,20 @@ def test_more_queues_than_colours_share_the_last_one() -> None:
 
 def test_several_runs_stand_side_by_side_under_the_names_of_their_configurations() -> None:
     runs = [made_run(conf="packing.conf"), made_run(conf="spreading.conf", seed=2)]
-    table = Table(["Measure", "Difference"], [["wait p50", "+6%"]], caption="Differences")
-    page = report_html(runs, title="Two ways", verdict="Packing is better.", differences=table)
+    section = Section("own", "Differences", "<p>wait p50 +6%</p>")
+    page = report_html(runs, title="Two ways", verdict="Packing is better.", before=[section])
     data = data_of(page)
     assert [one["label"] for one in data["runs"]] == ["packing.conf", "spreading.conf"]
-    assert all(word in page for word in ("Two ways", "Packing is better.", "wait p50", "+6%"))
+    assert all(word in page for word in ("Two ways", "Packing is better.", "Differences", "wait p50 +6%"))
 
 
 def test_runs_that_cannot_be_told_apart_are_numbered() -> None:
-    assert labels([made_run(), made_run(seed=2)]) == ["default.conf (1)", "default.conf (2)"]
+    twice = made_run()
+    assert labels([twice, twice]) == ["default.conf (1)", "default.conf (2)"]
+
+
+def test_runs_of_one_configuration_are_told_apart_by_their_seeds() -> None:
+    assert labels([made_run(), made_run(seed=2)]) == ["default.conf, seed 1", "default.conf, seed 2"]
 
 
 def test_a_queue_has_the_same_colour_in_every_run() -> None:

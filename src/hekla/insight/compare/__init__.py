@@ -2,13 +2,16 @@
 
 compare        every configuration with every seed: `compare`
 arrivals       other arrivals out of a trace: drawn anew in blocks, or shifted
+names          what configurations are called
 chance         what differs from seed to seed
 trials         one configuration with one seed; `workers` runs many at a time
 pairs          every job under two configurations
 figures        what is held against each other
 intervals      how far from zero a difference may be by chance
 differences    each figure of a candidate against that of the base
-verdict        in words; `text` for people, `records` as data and files, `page` as a report
+changes        a difference in a few characters
+verdict        in words; `basis` says what it rests on
+text           for people at a terminal; `records` as data and files, `page` as a report
 
 docs/concepts/comparison.md says what the intervals mean.
 """
@@ -18,16 +21,13 @@ from __future__ import annotations
 from hekla.insight.compare.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
 from hekla.insight.compare.compare import Against, Comparison, RunSummary, compare
 from hekla.insight.compare.differences import FigureDifference, Judgement
+from hekla.insight.compare.names import names_of, numbered
+from hekla.insight.compare.page import write_comparison_report
 from hekla.insight.compare.pairs import Estimate
-from hekla.insight.compare.records import (
-    comparison_data,
-    comparison_lines,
-    form_of,
-    save_comparison,
-    write_comparison_report,
-)
+from hekla.insight.compare.records import comparison_data, form_of, save_comparison
+from hekla.insight.compare.text import JudgedText, comparison_lines, judged_lines
 from hekla.insight.compare.trials import Chance, ComparedConf
-from hekla.insight.compare.verdict import ComparisonVerdict, verdict_of
+from hekla.insight.compare.verdict import ComparisonVerdict, VerdictKind, verdict_of
 
 __all__ = [
     "Against",
@@ -40,13 +40,18 @@ __all__ = [
     "Estimate",
     "FigureDifference",
     "Jittered",
+    "JudgedText",
     "Judgement",
     "Resampled",
     "RunSummary",
+    "VerdictKind",
     "compare",
     "comparison_data",
     "comparison_lines",
     "form_of",
+    "judged_lines",
+    "names_of",
+    "numbered",
     "save_comparison",
     "verdict_of",
     "write_comparison_report",

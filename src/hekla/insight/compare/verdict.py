@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
+from hekla.insight.compare.changes import LARGEST_PART, signed
 from hekla.insight.compare.compare import Against
 from hekla.insight.compare.differences import FigureDifference, Judgement, of_queues_and_sizes
 from hekla.insight.compare.figures import ALL, FigureUnit, Group, plain_name
@@ -13,9 +15,6 @@ from hekla.text import counted
 
 MOST_GROUPS = 4
 """Queues and sizes that are named for one thing; the rest is counted."""
-LARGEST_PART = 10.0
-"""Beyond, a part of the base says less than the amount."""
-
 HEADLINES = ("wait.mean", "wait.p95", "completion.mean", "slowdown.mean", "completed", "makespan")
 OF_GROUPS = ("wait.mean", "completion.mean")
 
@@ -36,11 +35,25 @@ _PLAIN = {
 }
 
 
+class VerdictKind(Enum):
+    """A verdict in a word."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    MIXED = "mixed"
+    """Better at some things and worse at others."""
+    SAME = "same"
+    """Not one job fared otherwise."""
+    UNSURE = "unsure"
+    """No difference is sure."""
+
+
 @dataclass(frozen=True)
 class ComparisonVerdict:
     """What is to be said about a candidate."""
 
     name: str
+    outcome: VerdictKind
     headline: str
     better: tuple[str, ...]
     worse: tuple[str, ...]
@@ -70,6 +83,7 @@ class ComparisonVerdict:
 
     def as_data(self) -> dict[str, object]:
         return {
+            "outcome": self.outcome.value,
             "headline": self.headline,
             "better": list(self.better),
             "worse": list(self.worse),
@@ -81,18 +95,19 @@ class ComparisonVerdict:
 
 
 def verdict_of(against: Against) -> ComparisonVerdict:
-    overall = list(_headlines(against.differences))
-    of_groups = list(_of_groups(against.differences))
+    overall = headlines(against.differences)
     better, worse = (
-        (*_told(overall, judgement), *_told_of_groups(of_groups, judgement))
+        (*_told(overall, judgement), *groups_told(against, judgement))
         for judgement in (Judgement.BETTER, Judgement.WORSE)
     )
     same = [plain(each) for each in overall if each.judgement is Judgement.SAME]
     unsure = [_doubtful(each) for each in overall if each.judgement is Judgement.UNSURE]
     unjudged = [_as_seen(each) for each in overall if each.judgement is Judgement.UNKNOWN]
+    outcome = _outcome(against, better, worse)
     return ComparisonVerdict(
         name=against.name,
-        headline=_headline(against, better, worse),
+        outcome=outcome,
+        headline=_headline(against, outcome),
         better=better,
         worse=worse,
         same=() if against.is_identical else tuple(same),
@@ -104,34 +119,40 @@ def verdict_of(against: Against) -> ComparisonVerdict:
 
 def considered(against: Against) -> list[FigureDifference]:
     """The differences that a verdict looks at."""
-    return [*_headlines(against.differences), *_of_groups(against.differences)]
+    return [*headlines(against.differences), *_of_groups(against.differences)]
 
 
-def _headline(against: Against, better: Sequence[str], worse: Sequence[str]) -> str:
-    name, base, outcome = against.name, against.base, against.outcome
+def _outcome(against: Against, better: Sequence[str], worse: Sequence[str]) -> VerdictKind:
     if against.is_identical:
-        return f"{name} makes no difference: every job starts and ends as under {base}"
+        return VerdictKind.SAME
     if better and worse:
-        said = f"{name} is better than {base} at some things and worse at others"
-    elif better or worse:
-        said = f"{name} is {'better' if better else 'worse'} than {base}"
-    else:
-        said = f"no difference between {name} and {base} is sure"
-    missing = outcome.only_base - outcome.only_candidate
-    if better and missing > 0:
+        return VerdictKind.MIXED
+    return VerdictKind.BETTER if better else VerdictKind.WORSE if worse else VerdictKind.UNSURE
+
+
+def _headline(against: Against, outcome: VerdictKind) -> str:
+    name, base = against.name, against.base
+    said = {
+        VerdictKind.SAME: f"{name} makes no difference: every job starts and ends as under {base}",
+        VerdictKind.MIXED: f"{name} is better than {base} at some things and worse at others",
+        VerdictKind.BETTER: f"{name} is better than {base}",
+        VerdictKind.WORSE: f"{name} is worse than {base}",
+        VerdictKind.UNSURE: f"no difference between {name} and {base} is sure",
+    }[outcome]
+    missing = against.outcome.only_base - against.outcome.only_candidate
+    if outcome in (VerdictKind.BETTER, VerdictKind.MIXED) and missing > 0:
         said += f", but {counted(missing, 'job')} fewer completed"
     return said
 
 
-def _headlines(differences: Sequence[FigureDifference]) -> Iterator[FigureDifference]:
+def headlines(differences: Sequence[FigureDifference]) -> list[FigureDifference]:
     """What is told of all jobs and of the whole cluster."""
-    for each in differences:
-        key = each.measure.key
-        is_told = (
-            key in HEADLINES or key in ("jain", "evictions") or key.startswith(("utilisation.", "lost."))
-        )
-        if each.group == ALL and is_told and not each.is_nothing:
-            yield each
+    return [each for each in differences if each.group == ALL and _is_told(each) and not each.is_nothing]
+
+
+def _is_told(difference: FigureDifference) -> bool:
+    key = difference.measure.key
+    return key in HEADLINES or key in ("jain", "evictions") or key.startswith(("utilisation.", "lost."))
 
 
 def _of_groups(differences: Sequence[FigureDifference]) -> Iterator[FigureDifference]:
@@ -144,10 +165,10 @@ def _told(differences: Sequence[FigureDifference], judgement: Judgement) -> Iter
     return (told(each) for each in differences if each.judgement is judgement)
 
 
-def _told_of_groups(differences: Sequence[FigureDifference], judgement: Judgement) -> Iterator[str]:
-    """The largest differences first; a group whose waits are told need not be told again."""
+def groups_told(against: Against, judgement: Judgement) -> Iterator[str]:
+    """Queues and sizes, the largest differences first; one whose waits are told need not be told again."""
     found: dict[Group, FigureDifference] = {}
-    for each in differences:
+    for each in _of_groups(against.differences):
         if each.judgement is judgement:
             found.setdefault(each.group, each)
     ordered = sorted(found.values(), key=lambda each: -abs(each.part) if each.base else -math.inf)
@@ -233,11 +254,6 @@ def _as_seen(difference: FigureDifference) -> str:
     if base == candidate:
         return "" if base == "-" else f"{plain(difference)} {base} in both"
     return f"{plain(difference)} {candidate} instead of {base}"
-
-
-def signed(difference: FigureDifference, amount: float) -> str:
-    text = difference.measure.spoken(amount)
-    return f"+{text}" if amount > 0 else text
 
 
 def _apart(against: Against) -> Iterator[str]:

@@ -64,6 +64,16 @@ def jobs_over_time(run: Run, buckets: int = 400) -> JobSeries:
     )
 
 
+def backlog_over_time(run: Run, buckets: int = 400) -> Floats:
+    """(T, R) The mean amounts that pods asked for which were neither on a node nor done."""
+    edges, jobs, pod_runs = edges_of(run, buckets), run.jobs, run.pod_runs
+    there = np.where(taken_in(run), 0, NOTHING)
+    stays = cut(edges, jobs.submitted, until_end(run, jobs.finished), there)
+    provided = cut(edges, pod_runs.began, provided_until(run), np.where(pod_runs.job >= 0, 0, NOTHING))
+    wanted, got = by_resource(stays, jobs.requests), by_resource(provided, run.shapes[pod_runs.shape])
+    return np.maximum(wanted - got, 0.0)[:, 0, :]
+
+
 def stays_of_jobs(run: Run, edges: Floats) -> Spans:
     """From submission to end, by queue; jobs that were refused do not stay."""
     jobs = run.jobs

@@ -9,10 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 
@@ -21,14 +19,26 @@ from hekla.simulation.measures import summarize
 from hekla.simulation.measures.words import spoken_part, spoken_seconds
 from hekla.simulation.report.headline import Card, cards, queue_table, side_by_side
 from hekla.simulation.report.pictures import Shown, page_data
-from hekla.simulation.report.tables import Table, escape, queue_groups, shown_units, table_html
+from hekla.simulation.report.sections import (
+    Section,
+    asset,
+    folded,
+    nav_html,
+    overlaid_sections,
+    run_sections,
+    section_html,
+)
+from hekla.simulation.report.tables import Table, escape, meter_html, queue_groups, shown_units, table_html
 from hekla.simulation.run import Run
 
 SCRIPTS = (
     *("data", "words", "dom", "state", "axes", "job", "timecharts", "waits"),
-    *("gantt_view", "gantt_paint", "gantt", "gantt_input", "heatmap", "jobs", "main"),
+    *("gantt_view", "gantt_paint", "gantt", "gantt_input", "heatmap", "jobs", "overlaid", "main"),
 )
 """They share one scope, and `main` starts the page."""
+
+RUN_COLOURS = 6
+"""For runs that lie over each other in a chart; the first is that of the base."""
 
 INTERRUPTED = (
     '<p class="warning">This run was interrupted, or its time was limited: jobs that still waited or ran '
@@ -42,10 +52,11 @@ def write_report(
     *,
     title: str = "",
     verdict: str = "",
-    differences: Table | None = None,
+    before: Sequence[Section] = (),
+    after: Sequence[Section] = (),
 ) -> None:
     """Writes the page; equal runs give equal bytes."""
-    page = report_html(runs, title=title, verdict=verdict, differences=differences)
+    page = report_html(runs, title=title, verdict=verdict, before=before, after=after)
     try:
         Path(path).write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:
@@ -60,17 +71,20 @@ def report_html(
     *,
     title: str = "",
     verdict: str = "",
-    differences: Table | None = None,
+    before: Sequence[Section] = (),
+    after: Sequence[Section] = (),
 ) -> str:
-    """The page of one run, or of several side by side.
+    """The page of one run, or of several.
 
-    `verdict` stands below the title, `differences` after the figures; both are text and are escaped.
+    `verdict` is text that stands below the title. Sections `before` and `after` stand around what a reader
+    sees without a click.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
     if not several:
         raise InputError("a report needs a run to show, and there is none")
     shown = [Shown(run, summarize(run), label) for run, label in zip(several, labels(several), strict=True)]
     data = page_data(shown, queue_groups(several), shown_units(several))
+    sections = [*before, *first_sections(shown), *after, *further_sections(shown)]
     style, script = asset("style.css"), joined_scripts()
     return Template(asset("page.html")).substitute(
         policy=policy(style, script),
@@ -78,31 +92,43 @@ def report_html(
         style=style,
         script=script,
         data=json_for_html(data),
-        verdict=f'<p class="verdict">{escape(verdict)}</p>' if verdict else "",
-        facts="\n".join(facts_html(one, len(shown) > 1) for one in shown),
-        figures=figures_html(shown),
-        differences=table_html(differences) if differences else "",
-        queues="\n".join(queues_html(one, len(shown) > 1) for one in shown),
-        notes=notes_html(shown),
+        nav=nav_html(sections),
+        verdict=f'<p class="said">{escape(verdict)}</p>' if verdict else "",
+        facts=facts_html(shown),
+        sections="\n".join(section_html(section) for section in sections),
     )
 
 
+def first_sections(shown: Sequence[Shown]) -> list[Section]:
+    """What a reader should see without a click: everything of one run, of several what tells them apart."""
+    if len(shown) > 1:
+        return overlaid_sections()
+    return [figures_section(shown), *run_sections(), queues_section(shown)]
+
+
+def further_sections(shown: Sequence[Shown]) -> list[Section]:
+    """Each of several runs by itself, folded; and what was left out or assumed."""
+    notes = Section("notes", "Notes", notes_html(shown))
+    if len(shown) == 1:
+        return [notes]
+    return [*folded([figures_section(shown), *run_sections(), queues_section(shown)]), notes]
+
+
+def figures_section(shown: Sequence[Shown]) -> Section:
+    return Section("figures", "Figures", figures_html(shown), nav="Figures")
+
+
+def queues_section(shown: Sequence[Shown]) -> Section:
+    return Section("queues", "Queues", "\n".join(queues_html(one, len(shown) > 1) for one in shown))
+
+
 def labels(runs: Sequence[Run]) -> list[str]:
-    """What tells the runs apart: the configuration, else the title, else a number."""
-    for names in ([run.conf for run in runs], [run.title for run in runs]):
+    """What tells the runs apart: the configuration, else the title, else the seed, else a number."""
+    seeds = [f"{run.conf or 'run'}, seed {run.seed}" for run in runs]
+    for names in ([run.conf for run in runs], [run.title for run in runs], seeds):
         if all(names) and len(set(names)) == len(names):
             return names
-    count: Counter[str] = Counter()
-    numbered = []
-    for run in runs:
-        count[run.conf] += 1
-        numbered.append(f"{run.conf or 'run'} ({count[run.conf]})")
-    return numbered
-
-
-@cache
-def asset(name: str) -> str:
-    return (files("hekla.simulation.report") / "assets" / name).read_text("utf-8")
+    return [f"{run.conf or 'run'} ({number})" for number, run in enumerate(runs, start=1)]
 
 
 @cache
@@ -129,31 +155,50 @@ def json_for_html(data: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def facts_html(shown: Shown, has_label: bool) -> str:
-    """What was run, in a line; a run that did not come to its end says so."""
-    run = shown.run
-    named = f'<li class="mark">{escape(shown.label)}</li>' if has_label else ""
-    said = shown.label if has_label else ""
-    facts = (
-        ("run", run.title if has_label else ""),
-        ("configuration", run.conf),
-        ("seed", str(run.seed)),
-        ("nodes", f"{len(run.nodes.names):,}"),
-        ("jobs", f"{len(run.jobs):,}"),
-        ("span", spoken_seconds(run.end)),
-        ("cycles", f"{run.cycles:,}"),
-        ("", "complete" if run.is_complete else "interrupted"),
-    )
-    items = "".join(
-        f"<li>{name} <b>{escape(value)}</b></li>" for name, value in facts if value and value != said
-    )
-    return f'<ul class="facts">{named}{items}</ul>{"" if run.is_complete else INTERRUPTED}'
+def facts_html(shown: Sequence[Shown]) -> str:
+    """What was run, in a line; of several runs what all share. A run that was interrupted says so."""
+    first, *others = (facts_of(one.run) for one in shown)
+    common = {name: value for name, value in first.items() if all(one[name] == value for one in others)}
+    interrupted = any(not one.run.is_complete for one in shown)
+    return _facts(common) + (INTERRUPTED if interrupted else "")
+
+
+def key_facts_html(number: int, shown: Shown) -> str:
+    """What one of several runs is, beside the line that stands for it."""
+    mark = f'<li class="mark">{key_html(number)}{escape(shown.label)}</li>'
+    facts = {name: value for name, value in facts_of(shown.run).items() if value != shown.label}
+    return _facts(facts, mark)
+
+
+def facts_of(run: Run) -> dict[str, str]:
+    return {
+        "configuration": run.conf,
+        "seed": str(run.seed),
+        "nodes": f"{len(run.nodes.names):,}",
+        "jobs": f"{len(run.jobs):,}",
+        "span": spoken_seconds(run.end),
+        "cycles": f"{run.cycles:,}",
+        "": "complete" if run.is_complete else "interrupted",
+    }
+
+
+def _facts(facts: Mapping[str, str], first: str = "") -> str:
+    items = "".join(f"<li>{name} <b>{escape(value)}</b></li>" for name, value in facts.items() if value)
+    return f'<ul class="facts">{first}{items}</ul>'
+
+
+def key_html(number: int) -> str:
+    """The line that stands for a run in charts where several lie over each other."""
+    line = f'<path class="curve k{number % RUN_COLOURS}" d="M1 6H25"/>'
+    return f'<svg class="key" width="26" height="12" viewBox="0 0 26 12" aria-hidden="true">{line}</svg>'
 
 
 def figures_html(shown: Sequence[Shown]) -> str:
     if len(shown) == 1:
         return f'<div class="cards">{"".join(card_html(card) for card in cards(shown[0].summary))}</div>'
-    return table_html(side_by_side([cards(one.summary) for one in shown], [one.label for one in shown]))
+    facts = "\n".join(key_facts_html(number, one) for number, one in enumerate(shown))
+    table = side_by_side([cards(one.summary) for one in shown], [one.label for one in shown])
+    return f"{facts}\n{table_html(table)}"
 
 
 def card_html(card: Card) -> str:
@@ -167,13 +212,6 @@ def card_html(card: Card) -> str:
 
 def line_html(name: str, value: str) -> str:
     return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-
-
-def meter_html(part: float) -> str:
-    """A bar as long as the part; attributes, because the page's policy knows no styles in elements."""
-    filled = f'<rect class="part" width="{100 * min(1.0, part):.1f}%" height="100%"/>'
-    whole = '<rect class="whole" width="100%" height="100%"/>'
-    return f'<div><svg class="meter" aria-hidden="true">{whole}{filled}</svg></div>'
 
 
 def queues_html(shown: Shown, has_label: bool) -> str:

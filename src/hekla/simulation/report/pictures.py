@@ -12,6 +12,7 @@ from hekla.simulation.measures import (
     SIZES,
     Curve,
     Summary,
+    backlog_over_time,
     jobs_over_time,
     node_use,
     shares_over_time,
@@ -19,6 +20,7 @@ from hekla.simulation.measures import (
     wait_distribution,
 )
 from hekla.simulation.measures.waits import size_classes, slowdowns, waits
+from hekla.simulation.measures.words import number
 from hekla.simulation.report import tables as captions
 from hekla.simulation.report.charts import Bars, bars, deltas, floats, milliseconds, octets, varints
 from hekla.simulation.report.tables import QueueGroups, Unit
@@ -37,6 +39,8 @@ HEAT_AWAY = 255
 
 AXIS_BEGINS = (0.1, 1.0, 10.0)
 """Seconds."""
+AXIS_RANGE = 3e4
+"""Where the longest wait is so many times as long, it is not fractions of a cycle that a reader looks for."""
 
 TICKS = 1e7
 """Bars are placed to this part of the run, or to milliseconds."""
@@ -63,7 +67,21 @@ def page_data(shown: Sequence[Shown], groups: QueueGroups, units: Sequence[Unit]
         "endings": [ending.name.lower() for ending in Ending],
         "span": max(one.run.end for one in shown),
         "shortestWait": shortest_wait([one.run for one in shown]),
-        "runs": [run_data(one, groups, units) for one in shown],
+        "runs": [
+            run_data(one, groups, units) | ({"overlaid": overlaid_data(one, units)} if len(shown) > 1 else {})
+            for one in shown
+        ],
+    }
+
+
+def overlaid_data(shown: Shown, units: Sequence[Unit]) -> Data:
+    """What is drawn only where runs lie over each other; with percentiles, which curves have no room for."""
+    run, wait = shown.run, shown.summary.overall.wait
+    backlog = backlog_over_time(run, BUCKETS)
+    return {
+        "backlog": [floats(backlog[:, run.resources.index(unit.resource)] / unit.per) for unit in units],
+        "p50": number(wait.p50),
+        "p95": number(wait.p95),
     }
 
 
@@ -163,18 +181,18 @@ def shortest_wait(runs: Sequence[Run]) -> float:
     """Where the axis of waits begins: at a round time that only a few of those that waited are below."""
     waited = np.concatenate([waits(run) for run in runs])
     positive = waited[waited > 0]
-    low = float(np.percentile(positive, 5)) if len(positive) else 0.0
+    low = max(np.percentile(positive, 5), positive.max() / AXIS_RANGE) if len(positive) else 0.0
     return max((seconds for seconds in AXIS_BEGINS if seconds <= low), default=AXIS_BEGINS[0])
 
 
 def by_size(run: Run) -> list[Data]:
     classes = size_classes(run)
     found = []
-    for number, size in enumerate(SIZES):
-        all_jobs = wait_distribution(replace(run, jobs=only(run.jobs, classes == number)))[0]
+    for at, size in enumerate(SIZES):
+        all_jobs = wait_distribution(replace(run, jobs=only(run.jobs, classes == at)))[0]
         if all_jobs.started:
             name = "1 pod" if size == "1" else f"{size} pods"
-            found.append(curve_data(all_jobs, name, number) | {"isSize": True})
+            found.append(curve_data(all_jobs, name, at) | {"isSize": True})
     return found
 
 

@@ -14,8 +14,11 @@ function logarithmic(low, high, start, end) {
   return scale;
 }
 
+// Pixels from one moment to the next: the longest label is "1 d 12 h".
+const ROOM_OF_MOMENT = 65;
+
 function timeAxis(x, from, to, box) {
-  const ticks = timeTicks(from, to, (box.right - box.left) / 90);
+  const ticks = timeTicks(from, to, (box.right - box.left) / ROOM_OF_MOMENT);
   return horizontalAxis(ticks.map((tick) => [x(tick), tickText(tick, ticks)]), box, timeTitle(ticks));
 }
 
@@ -34,6 +37,9 @@ function horizontalAxis(marks, box, title) {
   );
   return group;
 }
+
+const gridLine = (place, { top, bottom }) =>
+  shape("g", { class: "axis" }, shape("line", { class: "grid", x1: place, x2: place, y1: top, y2: bottom }));
 
 // The outermost marks must not stick out of the picture.
 function anchor(place, box) {

@@ -1,4 +1,4 @@
-// What the page carries: one JSON document, whose long columns are packed (see columns.py).
+// What the page carries: one JSON document, whose long columns are packed (see charts.py).
 
 function pageData() {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -13,6 +13,7 @@ function unpackRun(run, number) {
   run.series = unpacked(run.series);
   run.heat = unpacked(run.heat);
   run.waits = unpacked(run.waits);
+  run.overlaid = unpacked(run.overlaid ?? {});
 }
 
 // The same thing with every packed column in it turned into numbers.

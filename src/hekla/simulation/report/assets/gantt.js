@@ -170,7 +170,7 @@ function ganttTimeAxis(context, chart, area) {
   const per = area.width / (chosen.to - chosen.from);
   const line = colourOf("--line").css;
   const bottom = area.top + area.height;
-  const ticks = timeTicks(chosen.from, chosen.to, area.width / 90);
+  const ticks = timeTicks(chosen.from, chosen.to, area.width / ROOM_OF_MOMENT);
   const alignments = { start: "left", end: "right", middle: "center" };
   context.fillStyle = colourOf("--soft").css;
   context.strokeStyle = line;

@@ -9,8 +9,7 @@ function heatChart(data, run, host) {
   const draw = oncePerFrame(() => chart.width && drawHeat(chart));
   onWidth(canvas.parentElement, (width) => { chart.width = width; draw(); });
   for (const what of ["window", "resource", "theme"]) listen(what, draw);
-  canvas.addEventListener("pointermove", (event) => tellHeat(chart, event));
-  canvas.addEventListener("pointerleave", () => tooltip.hide());
+  onPoint(canvas, (event) => tellHeat(chart, event));
 }
 
 function drawHeat(chart) {

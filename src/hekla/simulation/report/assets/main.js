@@ -12,6 +12,7 @@ function showPage() {
   controls(data);
   charts(data);
   jobsTable(data);
+  openWhatIsAskedFor();
   printOnPaper();
   addEventListener("scroll", () => tooltip.hide(), { passive: true });
   document.documentElement.dataset.ready = "yes";
@@ -33,9 +34,10 @@ function switchButtons(host, names, pressed, press) {
 
 function controls(data) {
   const names = data.resources.map((resource) => resource.label);
-  const switches = ["use-resource", "heat-resource"].map((id) =>
-    switchButtons(document.getElementById(id), names, 0, (resource) => choose("resource", { resource })));
-  // Both rows of buttons choose the same thing.
+  const hosts = document.querySelectorAll(".controls[id$=-resource]");
+  const switches = [...hosts].map((host) =>
+    switchButtons(host, names, 0, (resource) => choose("resource", { resource })));
+  // All rows of buttons choose the same thing.
   const press = (button, at) => button.setAttribute("aria-pressed", at === chosen.resource);
   listen("resource", () => switches.forEach((row) => row.forEach(press)));
   const titles = COLOURINGS.map((name) => `by ${name}`);
@@ -78,6 +80,7 @@ const nothing = (text) => element("p", { class: "nothing" }, text);
 
 function charts(data) {
   const tops = topsOf(data);
+  if (data.runs.length > 1) overlaidCharts(data, tops.wait);
   for (const run of data.runs) {
     timeCharts(data, run, tops);
     waitCharts(data, run, tops);
@@ -89,14 +92,12 @@ function charts(data) {
 function topsOf(data) {
   const highest = (column) => column.reduce((top, value) => Math.max(top, value || 0), 0);
   const most = (columns) => Math.max(0, ...columns.map(highest));
-  const sumAt = (rows, bin) => rows.reduce((sum, row) => sum + row[bin], 0);
-  const stacked = (rows) => (rows[0] ?? new Float32Array(0)).map((_, bin) => sumAt(rows, bin));
   const over = (columnsOf) => most(data.runs.flatMap(columnsOf)) * 1.04;
   const { series } = data.runs[0];
   return {
-    use: series.capacity.map((_, at) => over((run) => [run.series.capacity[at], stacked(run.series.used[at])])),
-    waiting: over((run) => [stacked(run.series.waiting)]),
-    running: over((run) => [stacked(run.series.running)]),
+    use: series.capacity.map((_, at) => over((run) => [run.series.capacity[at], summedUp(run.series.used[at])])),
+    waiting: over((run) => [summedUp(run.series.waiting)]),
+    running: over((run) => [summedUp(run.series.running)]),
     share: Math.max(0.05, over((run) => [...run.series.share, ...run.series.deserved, ...run.series.entitled])),
     wait: [data.shortestWait, Math.max(60, over((run) => run.waits.queue.map((curve) => curve.seconds)))],
   };
@@ -176,6 +177,19 @@ function windowControls() {
   };
   listen("window", say);
   say();
+}
+
+// A link to a part that is folded opens it.
+function openWhatIsAskedFor() {
+  const open = (id) => {
+    const target = id && document.getElementById(id);
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  };
+  for (const link of document.querySelectorAll("a[href^='#']")) {
+    link.addEventListener("click", () => open(link.hash.slice(1)));
+  }
+  addEventListener("hashchange", () => open(location.hash.slice(1)));
+  open(location.hash.slice(1));
 }
 
 const isDark = () => {

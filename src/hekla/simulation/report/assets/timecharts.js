@@ -2,7 +2,8 @@
 
 const MARGIN = { left: 56, right: 12, top: 22, bottom: 40 };
 
-// A chart that fits its host's width and is drawn anew when the window of time or the job changes.
+// A chart that fits its host's width and is drawn anew when the window of time or the job changes. Without a run
+// of its own no job is marked in it.
 // paint(svg, box, x) draws what lies in the box; tell(time) says what stands in the tooltip.
 function timeChart(run, host, height, describe, paint, tell) {
   const plot = element("div", { class: "plot" });
@@ -19,14 +20,14 @@ function timeChart(run, host, height, describe, paint, tell) {
     const frame = { x: box.left, y: box.top - 4, width: across, height: down };
     svg.append(shape("clipPath", { id: clip }, shape("rect", frame)));
     paint(svg, inside, box, x);
-    svg.append(inside, timeAxis(x, chosen.from, chosen.to, box), ...jobMarks(run, box, x));
+    svg.append(inside, timeAxis(x, chosen.from, chosen.to, box), ...(run ? jobMarks(run, box, x) : []));
     plot.replaceChildren(svg);
     plot.scale = x;
     plot.box = box;
   });
   onWidth(plot, (known) => { width = known; draw(); });
   for (const what of ["window", "job", "resource"]) listen(what, draw);
-  followPointer(run, plot, tell);
+  followPointer(plot, tell);
   return draw;
 }
 
@@ -50,7 +51,7 @@ function jobMarks(run, box, x) {
 }
 
 // A hair line and a tooltip below the pointer; dragging marks a part to look at, a double click shows everything.
-function followPointer(run, plot, tell) {
+function followPointer(plot, tell) {
   let start = null;
   const timeAt = (event) => {
     const { left, width } = plot.firstChild.getBoundingClientRect();
@@ -62,7 +63,7 @@ function followPointer(run, plot, tell) {
     start = timeAt(event);
     plot.setPointerCapture(event.pointerId);
   });
-  plot.addEventListener("pointermove", (event) => {
+  onPoint(plot, (event) => {
     if (!plot.scale) return;
     const time = timeAt(event);
     markTime(plot, start ?? time, time);
@@ -74,11 +75,21 @@ function followPointer(run, plot, tell) {
     if (isWide) chooseWindow(Math.min(start, end), Math.max(start, end));
     start = null;
   });
-  plot.addEventListener("pointerleave", () => {
-    plot.querySelector(".mark")?.remove();
-    tooltip.hide();
-  });
   plot.addEventListener("dblclick", wholeSpan);
+}
+
+// Tells about a place while a mouse is over it. What a finger has touched stays told until it touches again:
+// it hides what it points at.
+function onPoint(host, tell) {
+  const leave = () => {
+    host.querySelector(".mark")?.remove();
+    tooltip.hide();
+  };
+  const ofTouch = (act) => (event) => event.pointerType === "touch" && act(event);
+  host.addEventListener("pointermove", tell);
+  host.addEventListener("pointerdown", ofTouch(tell));
+  host.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && leave());
+  document.addEventListener("pointerdown", ofTouch(leave), { capture: true });
 }
 
 function markTime(plot, from, to) {
@@ -98,6 +109,9 @@ function visibleBuckets(run, size) {
   const first = Math.max(0, Math.floor(chosen.from / per) - 1);
   return { per, first, last: Math.min(size, Math.ceil(chosen.to / per) + 1) };
 }
+
+// All rows together, bucket by bucket.
+const summedUp = (rows) => (rows[0] ?? new Float32Array(0)).map((_, bin) => rows.reduce((sum, row) => sum + row[bin], 0));
 
 const bucketAt = (run, size, time) => Math.min(size - 1, Math.floor((time / run.end) * size));
 

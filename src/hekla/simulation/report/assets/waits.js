@@ -8,9 +8,8 @@ function waitChart(run, host, curves, ends, label) {
   let width = 0;
   const draw = oncePerFrame(() => width && plot.replaceChildren(waitPicture(run, curves, ends, width, label, plot)));
   onWidth(plot, (known) => { width = known; draw(); });
-  listen("job", draw);
-  plot.addEventListener("pointermove", (event) => tellWaits(event, plot, curves));
-  plot.addEventListener("pointerleave", () => tooltip.hide());
+  if (run) listen("job", draw);
+  onPoint(plot, (event) => tellWaits(event, plot, curves));
 }
 
 function waitPicture(run, curves, ends, width, label, plot) {
@@ -19,34 +18,53 @@ function waitPicture(run, curves, ends, width, label, plot) {
   const x = logarithmic(...ends, box.left, box.right);
   const y = linear(0, 1, box.bottom, box.top);
   const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-  const text = (seconds) => (seconds === ends[0] ? `≤ ${seconds} s` : spanText(seconds));
-  const marks = waitMarks(ends, box.right - box.left).map((seconds) => [x(seconds), text(seconds)]);
+  const times = waitMarks(ends, x);
+  const text = (seconds) => (seconds === ends[0] ? `≤ ${roundSpanText(seconds)}` : roundSpanText(seconds));
   svg.append(
     verticalAxis(y, [0, 0.25, 0.5, 0.75, 1], percentText, box, "part of the jobs"),
-    horizontalAxis(marks, box, "wait until the first start (logarithmic)"),
+    ...times.slice(1).map((seconds) => gridLine(x(seconds), box)),
+    horizontalAxis(times.map((seconds) => [x(seconds), text(seconds)]), box, "wait until the first start (logarithmic)"),
     ...curves.map((curve) => shape("path", { class: `curve ${curveClass(curve)}`, d: curvePath(curve, x, y, box) })),
-    ...waitMark(run, box, x),
+    ...(run ? waitMark(run, box, x) : []),
   );
   plot.scale = x;
+  plot.box = box;
   return svg;
 }
 
-// Round times rather than powers of ten: minutes and hours are what people wait for.
-function waitMarks([shortest, longest], width) {
-  const all = [0.1, 1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000];
-  const shown = all.filter((seconds) => seconds >= shortest && seconds <= longest);
-  return width < 420 ? shown.filter((_, at) => at % 2 === 0) : shown;
+// Times that people think in, those that tell most first.
+const MARKS_OF_WAITS = [
+  ...[1, 60, 3600, 86400, 864000, 8640000],
+  ...[0.1, 10, 600, 21600],
+  ...[0.3, 3, 30, 180, 1800, 7200, 43200, 259200, 2592000],
+  ...[5, 20, 300, 1200, 14400, 172800, 432000],
+];
+
+const ROOM_OF_MARK = 52;
+
+// The beginning, and of the other times as many as there is room for.
+function waitMarks([shortest, longest], x) {
+  const shown = [shortest];
+  for (const seconds of MARKS_OF_WAITS) {
+    const hasRoom = shown.every((other) => Math.abs(x(other) - x(seconds)) >= ROOM_OF_MARK);
+    if (seconds > shortest && seconds <= longest && hasRoom) shown.push(seconds);
+  }
+  return shown.sort((one, other) => one - other);
 }
 
 // Sizes have an order, and so have their colours; queues have none.
-const curveColour = ({ number, isSize }) => (number === null ? "call" : isSize ? `s${number}` : `c${number}`);
-const curveClass = (curve) => `${curveColour(curve)} d${(curve.number ?? 0) % 4}`;
+const queueOrSize = ({ number, isSize }) => (number === null ? "call" : isSize ? `s${number}` : `c${number}`);
+const curveColour = (curve) => curve.colour ?? queueOrSize(curve);
+const curveClass = (curve) => curve.colour ?? `${queueOrSize(curve)} d${(curve.number ?? 0) % 4}`;
 
 function curveKey(curve) {
-  const line = shape("path", { class: `curve ${curveClass(curve)}`, d: "M1 5H25" });
-  const picture = shape("svg", { width: 26, height: 10, "aria-hidden": "true" }, line);
   const waits = curve.neverStarted ? `, ${numberText(curve.neverStarted)} never started` : "";
-  return element("span", {}, picture, `${curve.label} (${numberText(curve.started)}${waits})`);
+  return lineKey(curveClass(curve), `${curve.label} (${curve.note ?? numberText(curve.started)}${waits})`);
+}
+
+function lineKey(colour, text) {
+  const line = shape("path", { class: `curve ${colour}`, d: "M1 6H25" });
+  return element("span", {}, shape("svg", { width: 26, height: 12, "aria-hidden": "true" }, line), text);
 }
 
 function curvePath({ seconds, share }, x, y, box) {
@@ -67,6 +85,7 @@ function tellWaits(event, plot, curves) {
   const { left, width } = plot.firstChild.getBoundingClientRect();
   const seconds = plot.scale.invert(((event.clientX - left) / width) * plot.firstChild.viewBox.baseVal.width);
   const rows = curves.map((curve) => tooltipRow(curve.label, percentText(shareWithin(curve, seconds)), curveColour(curve)));
+  markTime(plot, seconds, seconds);
   tooltip.show(event, [tooltipTitle(`waited ${spanText(seconds)} or less`), ...rows]);
 }
 

@@ -9,6 +9,12 @@ function spanText(seconds) {
   return size < 172800 ? `${twoDigits(seconds / 3600)} h` : `${twoDigits(seconds / 86400)} d`;
 }
 
+// Round spans in the largest unit that they are whole in: "10 s", "1 min", "6 h", "3 d".
+function roundSpanText(seconds) {
+  const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"]].find(([size]) => seconds % size === 0) ?? [1, "s"];
+  return `${seconds / size} ${unit}`;
+}
+
 function twoDigits(value) {
   const size = Math.abs(value);
   const digits = size >= 9.95 || !size ? 0 : size >= 0.995 ? 1 : 2;
