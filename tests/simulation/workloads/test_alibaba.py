@@ -120,7 +120,8 @@ def test_missing_columns_are_told(tmp_path: Path) -> None:
     assert told(file).startswith('pods.csv:1: no column "gpu_milli", "gpu_spec", "qos"')
     file.write_text("a,b,c\n1,2,3\n")
     assert told(file) == (
-        "pods.csv:1: a table of 3 columns is no workload that is known; name it with --format"
+        "pods.csv:1: a table of 3 columns is no workload that is known; say which column is what, as in "
+        '--columns "submit=SubmitTime,run=Duration:min,cpu=Cores,memory=Mem:GiB"'
     )
 
 

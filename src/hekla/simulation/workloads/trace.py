@@ -284,13 +284,13 @@ def rows_of(source: Source, *, skip: int = 0) -> Iterator[Piece]:
             yield piece
 
 
-def cells_of(content: bytes) -> list[str]:
-    """The cells of a line of comma-separated values, without blanks around them."""
+def cells_of(content: bytes, delimiter: str = ",") -> list[str]:
+    """The cells of a line of separated values, without blanks around them."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Broken("not a text in UTF-8", quoted(content.decode("latin-1"))) from error
-    found = next(csv.reader([text])) if '"' in text else text.split(",")
+    found = next(csv.reader([text], delimiter=delimiter)) if '"' in text else text.split(delimiter)
     return [cell.strip() for cell in found]
 
 
