@@ -47,7 +47,7 @@ class Header:
         return self.names.index(name)
 
     def places(self, columns: Sequence[str], source: Source, what: str) -> list[int]:
-        """Where all the columns stand that a known kind of table has; raises InputError where some are missing."""
+        """Where the columns of a known table stand; raises InputError where some are missing."""
         if missing := [column for column in columns if column not in self.names]:
             near = did_you_mean(missing[0], set(self.names) - set(columns))
             listed = ", ".join(map(quoted, missing))
@@ -105,10 +105,7 @@ class Clock:
         """Seconds since 1970, or since the start where times are plain numbers; none: it is unknown."""
         if is_unknown(cell):
             return None
-        if is_number(cell):
-            found = float(cell) * SECONDS_BY_UNIT[unit]
-        else:
-            found = self._dated(cell, column)
+        found = float(cell) * SECONDS_BY_UNIT[unit] if is_number(cell) else self._dated(cell, column)
         if not 0 <= found < math.inf:
             raise wrong("a negative time", column, "a moment from 0 on", cell)
         return found

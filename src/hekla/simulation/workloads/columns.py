@@ -1,4 +1,4 @@
-"""Columns: which column of a table says what about a job, as `submit=SubmitTime,run=Minutes:min,cpu=Cores`."""
+"""Columns: which column of a table says what about a job, as `submit=SubmitTime,run=Minutes:min`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def column_of(key: str, said: str) -> Column:
             unit = word
         else:
             known = [*units, *([TOTAL] if is_amount(key) else [])]
-            hint = did_you_mean(word, known) or (f"; known are {', '.join(known)}" if known else "; it has none")
+            hint = did_you_mean(word, known) or (
+                f"; known are {', '.join(known)}" if known else "; it has none"
+            )
             raise InputError(f"columns: {key}={said}: no unit {quoted(word)}{hint}")
     return Column(name, unit, is_total)
 

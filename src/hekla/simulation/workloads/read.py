@@ -21,7 +21,6 @@ from hekla.simulation.workloads.model import Workload
 from hekla.simulation.workloads.openb import read_openb
 from hekla.simulation.workloads.pai import read_pai
 from hekla.simulation.workloads.philly import read_philly
-from hekla.simulation.workloads.recording import read_recording
 from hekla.simulation.workloads.sacct import read_sacct
 from hekla.simulation.workloads.selection import Content, ReadingOptions, selected
 from hekla.simulation.workloads.source import Source
@@ -84,6 +83,15 @@ def _error(complaint: Complaint, others: int) -> InputError:
     return InputError(f"{complaint}{more}; --lenient goes on without them")
 
 
+def read_recorded(source: Source, options: ReadingOptions) -> Content:
+    """The workload of a recording of cycles."""
+    try:
+        from hekla.simulation.workloads.recording import read_recording  # noqa: PLC0415 - needs a client's types
+    except ModuleNotFoundError as error:
+        raise InputError('reading recordings needs more: pip install "hekla[kubernetes]"') from error
+    return read_recording(source, options)
+
+
 Format = Callable[[Source, ReadingOptions], Content]
 
 FORMATS: dict[str, Format] = {
@@ -96,7 +104,7 @@ FORMATS: dict[str, Format] = {
     "philly": read_philly,
     "csv": read_table,
     "sacct": read_sacct,
-    "recording": read_recording,
+    "recording": read_recorded,
 }
 """By name, what reads it."""
 

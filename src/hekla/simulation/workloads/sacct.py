@@ -15,11 +15,9 @@ from math import isfinite
 from hekla.objects.complaint import did_you_mean, quoted
 from hekla.simulation.workloads.cells import (
     Clock,
-    Header,
     count,
     has_zone,
     header_of,
-    is_number,
     is_unknown,
     span,
     wrong,
@@ -155,7 +153,9 @@ class RowReader:
         shape = _JOB.match(job)
         if shape is None:
             raise wrong("not a job", "JobID", 'a number, as "123", "123_4" or "123+0"', job)
-        tres = tres_in(cells.get("alloctres", ""), "AllocTRES") or tres_in(cells.get("reqtres", ""), "ReqTRES")
+        tres = tres_in(cells.get("alloctres", ""), "AllocTRES") or tres_in(
+            cells.get("reqtres", ""), "ReqTRES"
+        )
         nodes = self._count(cells, "NNodes", "AllocNodes", "ReqNodes") or tres.nodes or 1
         tres = self._completed(tres, cells, nodes)
         remarks += [f"{name} is not asked for" for name in tres.others]

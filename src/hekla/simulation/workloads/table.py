@@ -191,7 +191,9 @@ class RowReader:
 
     def _moment(self, key: str, cells: Sequence[str]) -> float | None:
         column = self._columns.get(key)
-        return None if column is None else self._clock.moment(self._cell(cells, key), column.name, column.unit)
+        return (
+            None if column is None else self._clock.moment(self._cell(cells, key), column.name, column.unit)
+        )
 
     def _span(self, key: str, cells: Sequence[str]) -> float | None:
         column = self._columns.get(key)

@@ -48,8 +48,12 @@ def tres_in(text: str, column: str) -> Tres:
         if not equals:
             raise wrong("not a list of resources", column, 'resources as "cpu=4,mem=16G,node=1"', text)
         amounts[name] = number_in(amount, column, text, default=_WITHOUT_UNIT if name == "mem" else "")
-    typed = {name.partition(":")[2]: amount for name, amount in amounts.items() if name.startswith(f"{_GPU}:")}
-    others = (n for n in amounts if n not in _COUNTED and n.partition(":")[0] != _GPU and not n.startswith("fs/"))
+    typed = {
+        name.partition(":")[2]: amount for name, amount in amounts.items() if name.startswith(f"{_GPU}:")
+    }
+    others = (
+        n for n in amounts if n not in _COUNTED and n.partition(":")[0] != _GPU and not n.startswith("fs/")
+    )
     return Tres(
         cpus=round(amounts.get("cpu", 0.0)),
         memory=amounts.get("mem", 0.0),

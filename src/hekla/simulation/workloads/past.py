@@ -1,0 +1,266 @@
+"""Past jobs: pods, PodGroups and Jobs that have ended, as jobs that can be handed in again.
+
+A pod ran from when it was started to when its last container ended; a job came when its Job or PodGroup was
+made. Pods of one role whose run times are alike are one role, and run as long as the longest of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hekla.errors import InputError
+from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, keys, seconds
+from hekla.objects.batch import PodTemplate
+from hekla.objects.quantity import positive_seconds
+from hekla.simulation.workloads.fields import Spot
+from hekla.simulation.workloads.manifests import DONE, group_key
+from hekla.simulation.workloads.model import Role, Submission
+from hekla.simulation.workloads.past_cluster import bare
+from hekla.simulation.workloads.pod_looks import PodLooks
+from hekla.simulation.workloads.shapes import Shapes
+from hekla.simulation.workloads.trace import DEFAULT_QUEUE, as_name
+from hekla.simulation.workloads.vcjobs import running, submission_of, without_ours
+
+ENDED = frozenset({"Completed", "Failed", "Aborted", "Terminated"})
+"""Phases of Jobs that have come to an end."""
+ALIKE = 1.01
+"""Run times that differ by a hundredth are one: the longest."""
+MILLISECONDS = 3
+"""So many digits of times say something."""
+STAMP_SECONDS = 2.0
+"""So much they may differ anyway: time stamps are whole seconds."""
+STILL_RUNS = "a job of which pods still run: its run time is not known"
+NEVER_RAN = "a job that has not run"
+NO_RUN_TIME = "a Job that has ended, but it is not known any more how long it ran"
+
+
+@dataclass(frozen=True, slots=True)
+class PodRun:
+    """A pod, and from when to when it ran, in seconds since 1970; None: not yet, or not known."""
+
+    pod: Pod
+    began: float | None
+    ended: float | None
+
+    @property
+    def span(self) -> float | None:
+        if self.began is None or self.ended is None:
+            return None
+        return round(max(0.0, self.ended - self.began), MILLISECONDS)
+
+
+@dataclass
+class PastJobs:
+    """Jobs with the moment at which they came, and what could not be told of others."""
+
+    jobs: list[Submission] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
+    """When they ended, where that is known."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+
+    def from_zero(self) -> list[Submission]:
+        """In the order of their coming; time begins with the first."""
+        start = min((job.submitted for job in self.jobs), default=0.0)
+        moved = (replace(job, submitted=round(job.submitted - start, MILLISECONDS)) for job in self.jobs)
+        return sorted(moved, key=lambda job: (job.submitted, job.key))
+
+
+def run_of(pod: Pod) -> PodRun:
+    """The run of a pod as its status tells it."""
+    status = pod.status
+    states = [each.state.terminated for each in status.container_statuses if each.state.terminated]
+    began = [moment for moment in (status.start_time, *(each.started_at for each in states)) if moment]
+    ended = [each.finished_at for each in states if each.finished_at]
+    if not ended:
+        stamps = (each.last_transition_time for each in status.conditions)
+        ended = [moment for moment in stamps if moment is not None]
+    return PodRun(
+        pod,
+        seconds(min(began)) if began else None,
+        seconds(max(ended)) if ended and status.phase in DONE else None,
+    )
+
+
+def past_jobs(objects: Iterable[Manifest], names: Sequence[str], duration: float | None = None) -> PastJobs:
+    """The jobs among the objects that are over; pods of schedulers with other names are left out."""
+    manifests = list(objects)
+    jobs = {each.key: each for each in manifests if isinstance(each, VolcanoJob)}
+    pods = [each for each in manifests if isinstance(each, Pod)]
+    groups = {each.key: each for each in manifests if isinstance(each, PodGroup)}
+    builder = PastBuilder(pods, groups, duration)
+    of_jobs: dict[str, list[PodRun]] = {key: [] for key in jobs}
+    of_groups: defaultdict[str, list[PodRun]] = defaultdict(list)
+    for pod in pods:
+        job = f"{pod.metadata.namespace}/{pod.metadata.annotations.get(keys.JOB_NAME, '')}"
+        if job in jobs:
+            of_jobs[job].append(run_of(pod))
+        elif pod.spec.scheduler_name and pod.spec.scheduler_name not in names:
+            builder.found.dropped[f"a pod of another scheduler ({pod.spec.scheduler_name})"] += 1
+        else:
+            of_groups[group_key(pod)].append(run_of(pod))
+    for key, job_runs in of_jobs.items():
+        builder.take_job(jobs[key], job_runs)
+    for key, group_runs in of_groups.items():
+        builder.take_group(key, group_runs)
+    return builder.found
+
+
+class PastBuilder:
+    """Makes submissions of what has run; `duration` is for what has not ended and says no run time."""
+
+    def __init__(
+        self, pods: Iterable[Pod], groups: Mapping[str, PodGroup], duration: float | None = None
+    ) -> None:
+        self.found = PastJobs()
+        self._groups = groups
+        self._duration = duration
+        self._shapes = Shapes()
+        self._looks = PodLooks(self._shapes, pods)
+
+    def take_job(self, job: VolcanoJob, runs: Sequence[PodRun]) -> None:
+        """A Job, with those of its pods that are still there."""
+        phase = job.status.state.phase
+        if phase not in ENDED:
+            self.found.dropped[f"a Job that has not ended ({phase or 'new'})"] += 1
+            return
+        took = max((run.span for run in runs if run.span is not None), default=None)
+        if took is None:
+            took = positive_seconds(job.status.running_duration or "")
+        if took is None:
+            self.found.dropped[NO_RUN_TIME] += 1
+            return
+        try:
+            made = submission_of(running(job, took), Spot(job.key), self._shapes, None, self.found.changed)
+        except InputError as error:
+            self.found.dropped[f"a Job that cannot be played: {error}"] += 1
+            return
+        submitted = seconds(job.metadata.creation_timestamp)
+        roles = tuple(self._role_of_job(role, runs) for role in made.roles)
+        self._add(replace(made, submitted=submitted, roles=roles, fails_after=None, job=None), runs)
+
+    def _role_of_job(self, role: Role, runs: Sequence[PodRun]) -> Role:
+        """The role with the look of a pod, and as long as its pods ran."""
+        spans = [run.span for run in runs if run.span is not None and role_name(run.pod) == role.name]
+        pod = Pod(metadata=role.template.metadata, spec=role.template.spec)
+        least = None if role.min_available == role.replicas else role.min_available
+        template = self._looks.template(pod)
+        return self._shapes.role(role.name, role.replicas, template, least, max(spans, default=None))
+
+    def take_group(self, key: str, runs: Sequence[PodRun]) -> None:
+        """A PodGroup, or what is left of one: its pods."""
+        spans = [self._span(run) for run in runs]
+        if None in spans:
+            has_run = any(run.began is not None for run in runs)
+            self.found.dropped[STILL_RUNS if has_run else NEVER_RAN] += 1
+            return
+        group = self._groups.get(key, PodGroup())
+        roles = self._roles(
+            [(run.pod, span) for run, span in zip(runs, spans, strict=True) if span is not None]
+        )
+        pods, first = len(runs), runs[0].pod
+        least = group.spec.min_member
+        if group.spec.sub_group_policy:
+            self.found.changed["a pod group with sub-groups: it is played as one gang"] += 1
+        made = Submission(
+            name=as_name(title_of(group, first).rpartition("/")[2]),
+            namespace=first.metadata.namespace or "default",
+            submitted=self._came(group, runs),
+            run_seconds=max(span for span in spans if span is not None),
+            roles=roles,
+            queue=group.spec.queue or first.metadata.annotations.get(keys.QUEUE_NAME, "") or DEFAULT_QUEUE,
+            min_available=least if 0 < least < pods else None,
+            priority_class=group.spec.priority_class_name or first.spec.priority_class_name,
+            topology=group.spec.network_topology,
+            annotations=without_ours(bare(group.metadata).annotations),
+            labels=group.metadata.labels,
+        )
+        self._add(made, runs)
+
+    def _span(self, run: PodRun) -> float | None:
+        """How long the pod ran; of one that has not ended, what it says itself, else what is assumed."""
+        if run.span is not None or run.ended is not None:
+            return run.span
+        stated = positive_seconds(run.pod.metadata.annotations.get(keys.RUN_SECONDS, ""))
+        if stated is not None:
+            self.found.changed["a pod that has not ended: the run time that it states is taken"] += 1
+            return stated
+        if self._duration is not None:
+            self.found.changed[f"a pod that has not ended: {self._duration:g} s are assumed"] += 1
+        return self._duration
+
+    def _came(self, group: PodGroup, runs: Sequence[PodRun]) -> float:
+        """When the group was made; where that is not known any more, the first of its pods."""
+        if group.metadata.creation_timestamp is not None:
+            return seconds(group.metadata.creation_timestamp)
+        return min(seconds(run.pod.metadata.creation_timestamp) for run in runs)
+
+    def _roles(self, ran: Sequence[tuple[Pod, float]]) -> tuple[Role, ...]:
+        """Pods of one role that look alike and ran as long."""
+        templates: dict[int, PodTemplate] = {}
+        spans: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+        for pod, span in ran:
+            template = self._looks.template(pod)
+            templates[id(template)] = template
+            spans[role_name(pod), id(template)].append(span)
+        parts = [
+            (name, templates[template], alike)
+            for (name, template), of_look in spans.items()
+            for alike in alike_spans(of_look)
+        ]
+        names = numbered([name for name, _, _ in parts])
+        return tuple(
+            self._shapes.role(name, len(alike), template, None, max(alike))
+            for name, (_, template, alike) in zip(names, parts, strict=True)
+        )
+
+    def _add(self, job: Submission, runs: Sequence[PodRun]) -> None:
+        longest = {role.run_seconds for role in job.roles} - {None}
+        if len(longest) == 1:
+            (runs_for,) = longest
+            assert runs_for is not None
+            job = replace(
+                job, run_seconds=runs_for, roles=tuple(self._as_the_job(role) for role in job.roles)
+            )
+        self.found.jobs.append(job)
+        self.found.ends += [run.ended for run in runs if run.ended is not None]
+
+    def _as_the_job(self, role: Role) -> Role:
+        return self._shapes.role(role.name, role.replicas, role.template, role.min_available)
+
+
+def role_name(pod: Pod) -> str:
+    return as_name(pod.metadata.annotations.get(keys.TASK_SPEC, ""), "worker")
+
+
+def title_of(group: PodGroup, pod: Pod) -> str:
+    """The Job, or the lone pod, that a PodGroup was made for; else the PodGroup itself."""
+    namespace = pod.metadata.namespace
+    if job := pod.metadata.annotations.get(keys.JOB_NAME):
+        return f"{namespace}/{job}"
+    made_for = group if group.metadata.name else pod
+    owner = next((owner for owner in made_for.metadata.owner_references if owner.controller), None)
+    return made_for.key if owner is None or not owner.name else f"{namespace}/{owner.name}"
+
+
+def alike_spans(spans: Iterable[float]) -> Iterator[list[float]]:
+    """The spans, those together that are as good as equal."""
+    alike: list[float] = []
+    for span in sorted(spans):
+        if alike and span > alike[0] * ALIKE + STAMP_SECONDS:
+            yield alike
+            alike = []
+        alike.append(span)
+    yield alike
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """The names; the second of one gets a number."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return found
