@@ -289,24 +289,26 @@ def workload_options(command: Command) -> Command:
 
 def chosen_workload(path: str | Path, given: Mapping[str, Any], nodes: Sequence[Node] = ()) -> Workload:
     """The workload in a file, read as the options say; `given` may hold other options as well."""
+    return read_workload(path, nodes=nodes, **reading_options(given))
 
-    return read_workload(
-        path,
-        nodes=nodes,
-        format=given["format"],
-        limit=given["limit"],
-        sample=given["sample"],
-        seed=given.get("seed", 0) if given["sample_seed"] is None else given["sample_seed"],
-        speedup=given["speedup"],
-        duration=given["default_duration"],
-        lenient=given["lenient"],
-        columns=columns_in(given["columns"]) if given["columns"] else {},
-        time_zone=given["time_zone"],
-        queue_from=given["queue_from"],
-        pod_cpus=given["pod_cpus"],
-        statuses=frozenset(given["statuses"]) or None,
-        follow=given["follow"],
-        any_gpu=given["any_gpu"],
-        gpu_shares=given["gpu_shares"],
-        job_table=given["job_table"],
-    )
+
+def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command line says of how workloads are read."""
+    return {
+        "format": given["format"],
+        "limit": given["limit"],
+        "sample": given["sample"],
+        "seed": given.get("seed", 0) if given["sample_seed"] is None else given["sample_seed"],
+        "speedup": given["speedup"],
+        "duration": given["default_duration"],
+        "lenient": given["lenient"],
+        "columns": columns_in(given["columns"]) if given["columns"] else {},
+        "time_zone": given["time_zone"],
+        "queue_from": given["queue_from"],
+        "pod_cpus": given["pod_cpus"],
+        "statuses": frozenset(given["statuses"]) or None,
+        "follow": given["follow"],
+        "any_gpu": given["any_gpu"],
+        "gpu_shares": given["gpu_shares"],
+        "job_table": given["job_table"],
+    }

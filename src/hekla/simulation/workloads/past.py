@@ -16,9 +16,10 @@ from hekla.objects.batch import PodTemplate
 from hekla.objects.quantity import positive_seconds
 from hekla.simulation.workloads.fields import Spot
 from hekla.simulation.workloads.manifests import DONE, group_key
-from hekla.simulation.workloads.model import Role, Submission
-from hekla.simulation.workloads.past_cluster import bare
+from hekla.simulation.workloads.model import Role, Submission, Workload
+from hekla.simulation.workloads.past_cluster import bare, surroundings
 from hekla.simulation.workloads.pod_looks import PodLooks
+from hekla.simulation.workloads.selection import Content, ReadingOptions, selected
 from hekla.simulation.workloads.shapes import Shapes
 from hekla.simulation.workloads.trace import DEFAULT_QUEUE, as_name
 from hekla.simulation.workloads.vcjobs import running, submission_of, without_ours
@@ -61,12 +62,6 @@ class PastJobs:
     dropped: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
 
-    def from_zero(self) -> list[Submission]:
-        """In the order of their coming; time begins with the first."""
-        start = min((job.submitted for job in self.jobs), default=0.0)
-        moved = (replace(job, submitted=round(job.submitted - start, MILLISECONDS)) for job in self.jobs)
-        return sorted(moved, key=lambda job: (job.submitted, job.key))
-
 
 def run_of(pod: Pod) -> PodRun:
     """The run of a pod as its status tells it."""
@@ -108,6 +103,23 @@ def past_jobs(objects: Iterable[Manifest], names: Sequence[str], duration: float
     return builder.found
 
 
+def past_workload(found: PastJobs, objects: Iterable[Manifest], name: str) -> Workload:
+    """The jobs as they came, the first at once, on the cluster that the objects tell of."""
+    manifests = list(objects)
+    start = min((job.submitted for job in found.jobs), default=0.0)
+    moved = [replace(job, submitted=round(job.submitted - start, MILLISECONDS)) for job in found.jobs]
+    jobs = sorted(moved, key=lambda job: (job.submitted, job.key))
+    content = Content(
+        name=name,
+        jobs=lambda _account: iter(jobs),
+        objects=tuple(surroundings(manifests, jobs)),
+        count=len(jobs),
+        dropped=found.dropped,
+        changed=found.changed,
+    )
+    return selected(content, ReadingOptions())
+
+
 class PastBuilder:
     """Makes submissions of what has run; `duration` is for what has not ended and says no run time."""
 
@@ -139,7 +151,12 @@ class PastBuilder:
             return
         submitted = seconds(job.metadata.creation_timestamp)
         roles = tuple(self._role_of_job(role, runs) for role in made.roles)
-        self._add(replace(made, submitted=submitted, roles=roles, fails_after=None, job=None), runs)
+        least = None if made.min_available == made.pods else made.min_available
+        made = replace(
+            made, submitted=submitted, roles=roles, min_available=least, fails_after=None, job=None
+        )
+        over = job.status.state.last_transition_time
+        self._add(made, runs, None if over is None else seconds(over))
 
     def _role_of_job(self, role: Role, runs: Sequence[PodRun]) -> Role:
         """The role with the look of a pod, and as long as its pods ran."""
@@ -216,7 +233,7 @@ class PastBuilder:
             for name, (_, template, alike) in zip(names, parts, strict=True)
         )
 
-    def _add(self, job: Submission, runs: Sequence[PodRun]) -> None:
+    def _add(self, job: Submission, runs: Sequence[PodRun], over: float | None = None) -> None:
         longest = {role.run_seconds for role in job.roles} - {None}
         if len(longest) == 1:
             (runs_for,) = longest
@@ -225,7 +242,8 @@ class PastBuilder:
                 job, run_seconds=runs_for, roles=tuple(self._as_the_job(role) for role in job.roles)
             )
         self.found.jobs.append(job)
-        self.found.ends += [run.ended for run in runs if run.ended is not None]
+        ends = [over, *(run.ended for run in runs)]
+        self.found.ends += [end for end in ends if end is not None]
 
     def _as_the_job(self, role: Role) -> Role:
         return self._shapes.role(role.name, role.replicas, role.template, role.min_available)

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from hekla.cluster.export import is_read
 from hekla.objects import HyperNode, Manifest, Node, ObjectMeta, Pod, PriorityClass, Queue
+from hekla.objects.keys import is_read
 from hekla.objects.node import NodeStatus
 from hekla.objects.scheduling import QueueStatus
 from hekla.simulation.workloads.model import Submission
 from hekla.simulation.workloads.trace import DEFAULT_QUEUE
 
+BUILT_IN = frozenset({"", "system-cluster-critical", "system-node-critical"})
+"""Priority classes that every cluster has."""
 
-def surroundings(
-    objects: Iterable[Manifest], jobs: Iterable[Submission], pods: Iterable[Pod]
-) -> list[Manifest]:
+
+def surroundings(objects: Sequence[Manifest], jobs: Sequence[Submission]) -> list[Manifest]:
     """What is there at the start; a queue or priority class that is gone by now is made up again."""
     found = [each for manifest in objects for each in at_start(manifest)]
-    submissions = list(jobs)
     queues = {each.metadata.name for each in found if isinstance(each, Queue)} | {DEFAULT_QUEUE}
-    wanted = sorted({job.queue for job in submissions} - queues)
+    wanted = sorted({job.queue for job in jobs} - queues)
     found += [Queue(metadata=ObjectMeta(name=name)) for name in wanted]
     classes = {each.metadata.name for each in found if isinstance(each, PriorityClass)}
+    pods = (each for each in objects if isinstance(each, Pod))
     values = {pod.spec.priority_class_name: pod.spec.priority or 0 for pod in pods}
-    missing = sorted({job.priority_class for job in submissions} - classes - {""})
+    missing = sorted({job.priority_class for job in jobs} - classes - BUILT_IN)
     found += [PriorityClass(metadata=ObjectMeta(name=name), value=values.get(name, 0)) for name in missing]
     return found
 

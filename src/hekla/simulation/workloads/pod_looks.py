@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from hekla.cluster.export import is_read
 from hekla.engine.model.requests import request_of
 from hekla.engine.model.resources import CPU, MEMORY, PODS, as_quantities
 from hekla.objects import Pod, Toleration
 from hekla.objects.batch import PodTemplate
-from hekla.objects.keys import TASK_SPEC
+from hekla.objects.keys import TASK_SPEC, is_read
 from hekla.objects.meta import Amount
 from hekla.objects.pod import PodSpec
 from hekla.simulation.workloads.manifests import ONE_POD_ONLY, template_of

@@ -14,7 +14,7 @@ from hekla.objects.complaint import Complaint, did_you_mean, quoted
 from hekla.objects.read import ManifestReader, ObjectPlace
 from hekla.simulation.workloads import openb, pai, sacct, swf
 from hekla.simulation.workloads.cells import header_of
-from hekla.simulation.workloads.columns import suggested
+from hekla.simulation.workloads.columns import columns_in, suggested
 from hekla.simulation.workloads.fields import Spot
 from hekla.simulation.workloads.lines import read_lines
 from hekla.simulation.workloads.model import Workload
@@ -115,7 +115,12 @@ _NUMBER = re.compile(rb"[-+]?[0-9]*\.?[0-9]+\Z")
 
 
 def read_workload(path: str | Path, **options: Any) -> Workload:
-    """The workload in a file, a folder or standard input (`-`); `options` are those of `ReadingOptions`."""
+    """The workload in a file, a folder or standard input (`-`); `options` are those of `ReadingOptions`.
+
+    `columns` may be a text, as on the command line.
+    """
+    if isinstance(columns := options.get("columns"), str):
+        options["columns"] = columns_in([columns])
     chosen = ReadingOptions(**options)
     if chosen.format in _IN_FOLDERS and Path(path).is_dir():
         return selected(read_folder(Path(path), chosen), chosen)
@@ -125,6 +130,15 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
         known = ", ".join(FORMATS)
         raise InputError(f"no format {quoted(name)}{did_you_mean(name, FORMATS)}; known formats: {known}")
     return selected(FORMATS[name](source, chosen), chosen)
+
+
+def is_known(path: str | Path) -> bool:
+    """Whether it can be told what a file is without being told which column says what."""
+    try:
+        format_of(Source(path))
+    except InputError:
+        return False
+    return True
 
 
 def format_of(source: Source) -> str:

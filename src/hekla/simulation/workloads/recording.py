@@ -45,7 +45,7 @@ def read_recording(source: Source, options: ReadingOptions) -> Content:
     found = builder.found
     jobs = [history.since_start(job, found.changed) for job in found.jobs]
     jobs.sort(key=lambda job: (job.submitted, job.key))
-    objects = surroundings(history.objects(with_nodes=not options.nodes), jobs, history.pods)
+    objects = surroundings([*history.objects(with_nodes=not options.nodes), *history.pods], jobs)
 
     return Content(
         name=source.stem,
