@@ -115,7 +115,7 @@ class Clock:
             moment = datetime.fromisoformat(cell)
             return (moment if moment.tzinfo else moment.replace(tzinfo=self._zone)).timestamp()
         except (ValueError, OverflowError) as error:
-            expected = 'seconds, or a time such as "2026-01-31T12:00:00Z"'
+            expected = 'seconds, or "2026-01-31T12:00:00Z"'
             raise wrong("not a time", column, expected, cell) from error
 
 
@@ -141,7 +141,7 @@ def span(cell: str, column: str, unit: str = "s") -> float | None:
         return None
     found = _seconds(cell, unit)
     if found is None:
-        raise wrong("not a span of time", column, 'a span such as 90, "1h30m" or "2-01:30:00"', cell)
+        raise wrong("not a span of time", column, 'a span as 90, "1h30m" or "2-01:30:00"', cell)
     if not 0 <= found <= LONGEST:
         raise wrong("not a span of time", column, "a span from 0 to a hundred years", cell)
     return found

@@ -28,7 +28,7 @@ from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import GPU_MODEL, Choice, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
-from hekla.simulation.workloads.totals import roles_of, units_of
+from hekla.simulation.workloads.totals import CPU, roles_of, units_of
 from hekla.simulation.workloads.trace import DEFAULT_QUEUE, Broken, Trace, as_name, content_of, rows_of
 from hekla.simulation.workloads.tres import Tres, memory_in, tres_in
 
@@ -65,6 +65,7 @@ class Row:
 
     job: str
     """Its number, and that of the task of an array."""
+    is_part: bool
     title: str
     state: str
     submitted: float
@@ -161,6 +162,7 @@ class RowReader:
         remarks += [f"{name} is not asked for" for name in tres.others]
         return Row(
             job=job.removesuffix(shape["part"] or ""),
+            is_part=bool(shape["part"]),
             title=cells.get("jobname", ""),
             state=next(iter(cells.get("state", "").split()), "").upper(),
             submitted=self._submitted(cells, remarks),
@@ -287,8 +289,11 @@ def roles_in(
     nodes: Choice = ((GPU_MODEL, models),) if models else ()
     if models:
         account.changed[f"GPUs of {' or '.join(models)}: on nodes with {GPU_MODEL}, see --any-gpu"] += 1
-    roles = roles_of(units_of(tres.cpus, tres.memory, tres.gpus), row.nodes, shapes, nodes)
-    return tuple(shapes.role(r.name, r.replicas, r.template, None, seconds) for r in roles)
+    units = units_of(tres.cpus, tres.memory, tres.gpus)
+    roles = roles_of(units, row.nodes, shapes, nodes, whole=(CPU,))
+    if not row.is_part:
+        return roles
+    return tuple(shapes.role(each.name, each.replicas, each.template, None, seconds) for each in roles)
 
 
 def distinct(roles: Sequence[Role], shapes: Shapes) -> tuple[Role, ...]:

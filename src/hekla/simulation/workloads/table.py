@@ -191,13 +191,13 @@ class RowReader:
 
     def _moment(self, key: str, cells: Sequence[str]) -> float | None:
         column = self._columns.get(key)
-        return (
-            None if column is None else self._clock.moment(self._cell(cells, key), column.name, column.unit)
-        )
+        if column is None:
+            return None
+        return self._clock.moment(self._cell(cells, key), column.name, column.unit or "s")
 
     def _span(self, key: str, cells: Sequence[str]) -> float | None:
         column = self._columns.get(key)
-        return None if column is None else span(self._cell(cells, key), column.name, column.unit)
+        return None if column is None else span(self._cell(cells, key), column.name, column.unit or "s")
 
     def _count(self, key: str, cells: Sequence[str], least: int) -> int | None:
         column = self._columns.get(key)

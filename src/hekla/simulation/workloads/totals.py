@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 from hekla.simulation.workloads.model import Role
@@ -11,33 +12,59 @@ from hekla.simulation.workloads.shapes import GPU, Choice, Requests, Shapes
 CPU, MEMORY = "cpu", "memory"
 MILLI = 1000
 _SIZES = (("Gi", 1024**3), ("Mi", 1024**2), ("Ki", 1024))
+_PIECES: Mapping[str, tuple[int, ...]] = {CPU: (MILLI,), MEMORY: (1024**2, 1024)}
 
 Units = Mapping[str, int]
 """By resource what is asked for: processors in thousandths, memory in bytes, all else by the piece."""
 
 
-def roles_of(total: Units, pods: int, shapes: Shapes, nodes: Choice = ()) -> tuple[Role, ...]:
-    """The pods of a job that together ask for the total, as alike as can be; the larger ones come first."""
-    changes = sorted({0, *(amount % pods for amount in total.values()), pods})
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """An amount in pieces, and how many of them are in all."""
+
+    name: str
+    size: int
+    pieces: int
+
+    def share(self, pods: int, at: int) -> int:
+        """What the pod at this place gets: the first ones take what is left over."""
+        return (self.pieces // pods + (at < self.pieces % pods)) * self.size
+
+
+def roles_of(
+    total: Units, pods: int, shapes: Shapes, nodes: Choice = (), whole: Collection[str] = ()
+) -> tuple[Role, ...]:
+    """The pods of a job that together ask for the total, as alike as can be; the larger ones come first.
+
+    `whole` are the resources of which no pod gets a part of one.
+    """
+    piles = [Pile(name, size, amount // size) for name, amount, size in pieces_of(total, pods, whole)]
+    changes = sorted({0, *(pile.pieces % pods for pile in piles), pods})
     return tuple(
         shapes.role(
             f"worker-{number}" if number > 1 else "worker",
             end - at,
-            shapes.template(share_of(total, pods, at), nodes),
+            shapes.template(requests_of(piles, pods, at), nodes),
         )
         for number, (at, end) in enumerate(pairwise(changes), start=1)
     )
 
 
-def share_of(total: Units, pods: int, at: int) -> Requests:
-    """What the pod at this place asks for: the first ones take what is left over."""
-    shares = ((name, amount // pods + (at < amount % pods)) for name, amount in total.items())
+def pieces_of(total: Units, pods: int, whole: Collection[str]) -> Iterator[tuple[str, int, int]]:
+    """Each resource with its amount and the size of the pieces that are handed out.
+
+    What cannot be shared out evenly is handed out in pieces as people count it, where that is enough for all.
+    """
+    for name, amount in total.items():
+        sizes = () if amount % pods == 0 and name not in whole else _PIECES.get(name, ())
+        is_enough = name in whole
+        fitting = (size for size in sizes if amount % size == 0 and (is_enough or amount >= size * pods))
+        yield name, amount, next(fitting, 1)
+
+
+def requests_of(piles: Iterable[Pile], pods: int, at: int) -> Requests:
+    shares = ((pile.name, pile.share(pods, at)) for pile in piles)
     return tuple((name, written(name, share)) for name, share in shares if share)
-
-
-def each_times(units: Units, pods: int) -> dict[str, int]:
-    """The total of so many pods that ask for this each."""
-    return {name: amount * pods for name, amount in units.items()}
 
 
 def units_of(cpu: float = 0.0, memory: float = 0.0, gpu: int = 0) -> dict[str, int]:
