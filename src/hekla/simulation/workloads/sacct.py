@@ -28,7 +28,7 @@ from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import GPU_MODEL, Choice, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
-from hekla.simulation.workloads.totals import CPU, roles_of, units_of
+from hekla.simulation.workloads.totals import CPU, RolesByTotal, units_of
 from hekla.simulation.workloads.trace import DEFAULT_QUEUE, Broken, Trace, as_name, content_of, rows_of
 from hekla.simulation.workloads.tres import Tres, memory_in, tres_in
 
@@ -65,7 +65,6 @@ class Row:
 
     job: str
     """Its number, and that of the task of an array."""
-    is_part: bool
     title: str
     state: str
     submitted: float
@@ -89,10 +88,7 @@ def is_header(names: Sequence[str]) -> bool:
 def read_sacct(source: Source, options: ReadingOptions) -> Content:
     """The jobs of an accounting log."""
     reader = RowReader(source, options)
-    shapes = Shapes()
-
-    def build(rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
-        return job_of(rows, submitted, shapes, options, account)
+    builder = JobBuilder(options)
 
     content = content_of(
         Trace[Row](
@@ -100,7 +96,7 @@ def read_sacct(source: Source, options: ReadingOptions) -> Content:
             pieces=reader.job_rows,
             parse=reader.parse,
             time=lambda row: row.submitted,
-            builder=lambda: build,
+            builder=lambda: builder.build,
             group=(lambda row: row.job) if reader.has_parts() else None,
         ),
         options,
@@ -162,7 +158,6 @@ class RowReader:
         remarks += [f"{name} is not asked for" for name in tres.others]
         return Row(
             job=job.removesuffix(shape["part"] or ""),
-            is_part=bool(shape["part"]),
             title=cells.get("jobname", ""),
             state=next(iter(cells.get("state", "").split()), "").upper(),
             submitted=self._submitted(cells, remarks),
@@ -234,40 +229,63 @@ class RowReader:
         return next(filter(None, found), None)
 
 
-def job_of(
-    rows: Sequence[Row], submitted: float, shapes: Shapes, options: ReadingOptions, account: Account
-) -> Submission | None:
-    """The job of a row, or of several that are its parts."""
-    runs = [run_seconds(row, options, account) for row in rows]
-    if reason := reason_to_drop(rows, runs):
-        account.dropped[reason] += 1
-        return None
-    roles = tuple(
-        role
-        for row, seconds in zip(rows, runs, strict=True)
-        for role in roles_in(row, seconds, shapes, options, account)
-    )
-    first = rows[0]
-    account.changed.update(remark for row in rows for remark in row.remarks)
-    return Submission(
-        name=as_name(f"{as_name(first.title, 'slurm')}-{first.job}"),
-        submitted=submitted,
-        run_seconds=max(seconds or 0.0 for seconds in runs),
-        roles=distinct(roles, shapes) if len(rows) > 1 else roles,
-        queue=first.queue,
-        user=first.user,
-        estimate=first.estimate,
-        restart=Restart.JOB,
-    )
+class JobBuilder:
+    """Makes jobs of rows, or of several that are the parts of one."""
 
+    def __init__(self, options: ReadingOptions) -> None:
+        self._options = options
+        self._shapes = Shapes()
+        self._roles_by_total = RolesByTotal(self._shapes, whole=(CPU,))
 
-def run_seconds(row: Row, options: ReadingOptions, account: Account) -> float | None:
-    """How long it ran, whatever its end was; none where it has not ended, or never ran."""
-    if row.state in UNFINISHED or (row.runs is None and row.has_begun):
-        if options.duration is not None:
-            account.changed[f"a job that has not ended: {options.duration:g} s are assumed"] += 1
-        return options.duration
-    return row.runs if row.has_begun else None
+    def build(self, rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
+        runs = [self._run_seconds(row, account) for row in rows]
+        if reason := reason_to_drop(rows, runs):
+            account.dropped[reason] += 1
+            return None
+        for row in rows:
+            account.changed.update(row.remarks)
+        first = rows[0]
+        return Submission(
+            name=as_name(f"{as_name(first.title, 'slurm')}-{first.job}"),
+            submitted=submitted,
+            run_seconds=max(seconds or 0.0 for seconds in runs),
+            roles=self._roles(rows, runs, account),
+            queue=first.queue,
+            user=first.user,
+            estimate=first.estimate,
+            restart=Restart.JOB,
+        )
+
+    def _run_seconds(self, row: Row, account: Account) -> float | None:
+        """How long it ran, whatever its end was; none where it has not ended, or never ran."""
+        if row.state not in UNFINISHED and (row.runs is not None or not row.has_begun):
+            return row.runs if row.has_begun else None
+        duration = self._options.duration
+        if duration is not None:
+            account.changed[f"a job that has not ended: {duration:g} s are assumed"] += 1
+        return duration
+
+    def _roles(self, rows: Sequence[Row], runs: Sequence[float | None], account: Account) -> tuple[Role, ...]:
+        """One for pods that are alike; those of parts have run times of their own."""
+        if len(rows) == 1:
+            return self._of_row(rows[0], account)
+        parts = [
+            (role, seconds)
+            for row, seconds in zip(rows, runs, strict=True)
+            for role in self._of_row(row, account)
+        ]
+        return tuple(
+            self._shapes.role(f"part-{number}", role.replicas, role.template, None, seconds)
+            for number, (role, seconds) in enumerate(parts, start=1)
+        )
+
+    def _of_row(self, row: Row, account: Account) -> tuple[Role, ...]:
+        tres = row.tres
+        models = tres.models if tres.gpus and not self._options.any_gpu else ()
+        if models:
+            account.changed[f"GPUs of {' or '.join(models)}: on nodes with {GPU_MODEL}, see --any-gpu"] += 1
+        nodes: Choice = ((GPU_MODEL, models),) if models else ()
+        return self._roles_by_total.roles(units_of(tres.cpus, tres.memory, tres.gpus), row.nodes, nodes)
 
 
 def reason_to_drop(rows: Sequence[Row], runs: Sequence[float | None]) -> str:
@@ -279,26 +297,3 @@ def reason_to_drop(rows: Sequence[Row], runs: Sequence[float | None]) -> str:
         if not (row.tres.cpus or row.tres.gpus):
             return "no processors"
     return f"more than {MOST_PODS} pods" if sum(row.nodes for row in rows) > MOST_PODS else ""
-
-
-def roles_in(
-    row: Row, seconds: float | None, shapes: Shapes, options: ReadingOptions, account: Account
-) -> tuple[Role, ...]:
-    tres = row.tres
-    models = () if options.any_gpu else tuple(model for model in tres.models if tres.gpus)
-    nodes: Choice = ((GPU_MODEL, models),) if models else ()
-    if models:
-        account.changed[f"GPUs of {' or '.join(models)}: on nodes with {GPU_MODEL}, see --any-gpu"] += 1
-    units = units_of(tres.cpus, tres.memory, tres.gpus)
-    roles = roles_of(units, row.nodes, shapes, nodes, whole=(CPU,))
-    if not row.is_part:
-        return roles
-    return tuple(shapes.role(each.name, each.replicas, each.template, None, seconds) for each in roles)
-
-
-def distinct(roles: Sequence[Role], shapes: Shapes) -> tuple[Role, ...]:
-    """The roles of all parts, numbered."""
-    return tuple(
-        shapes.role(f"part-{number}", role.replicas, role.template, None, role.run_seconds)
-        for number, role in enumerate(roles, start=1)
-    )

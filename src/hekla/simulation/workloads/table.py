@@ -31,7 +31,7 @@ from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import GPU, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
-from hekla.simulation.workloads.totals import CPU, MEMORY, MILLI, roles_of
+from hekla.simulation.workloads.totals import CPU, MEMORY, MILLI, RolesByTotal
 from hekla.simulation.workloads.trace import (
     DEFAULT_QUEUE,
     Broken,
@@ -224,7 +224,7 @@ class JobBuilder:
         self._duration = options.duration
         self._restart = restart
         self._is_endless = is_endless
-        self._shapes = Shapes()
+        self._roles = RolesByTotal(Shapes())
 
     def build(self, rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
         (row,) = rows
@@ -237,7 +237,7 @@ class JobBuilder:
             namespace=as_name(row.texts.get("namespace", ""), "default"),
             submitted=submitted,
             run_seconds=runs,
-            roles=roles_of(row.units, row.pods, self._shapes),
+            roles=self._roles.roles(row.units, row.pods),
             queue=as_name(row.texts.get("queue", ""), DEFAULT_QUEUE),
             user=row.texts.get("user", ""),
             priority_class=as_name(row.texts.get("priorityClass", ""), ""),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hekla.simulation.workloads.model import Role
-from hekla.simulation.workloads.shapes import GPU, Choice, Requests, Shapes
+from hekla.simulation.workloads.shapes import GPU, MOST_KEPT, Choice, Requests, Shapes
 
 CPU, MEMORY = "cpu", "memory"
 MILLI = 1000
@@ -29,6 +29,24 @@ class Pile:
     def share(self, pods: int, at: int) -> int:
         """What the pod at this place gets: the first ones take what is left over."""
         return (self.pieces // pods + (at < self.pieces % pods)) * self.size
+
+
+class RolesByTotal:
+    """The roles of jobs; those of jobs that ask for the same in all are worked out once."""
+
+    def __init__(self, shapes: Shapes, whole: Collection[str] = ()) -> None:
+        self._shapes = shapes
+        self._whole = whole
+        self._known: dict[tuple[tuple[tuple[str, int], ...], int, Choice], tuple[Role, ...]] = {}
+
+    def roles(self, total: Units, pods: int, nodes: Choice = ()) -> tuple[Role, ...]:
+        key = (tuple(total.items()), pods, nodes)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= MOST_KEPT:
+                self._known.clear()
+            found = self._known[key] = roles_of(total, pods, self._shapes, nodes, self._whole)
+        return found
 
 
 def roles_of(

@@ -274,6 +274,7 @@ def content_of(trace: Trace[Row], options: ReadingOptions) -> Content:
     )
 
 
+_NAME = re.compile(r"(?=.{1,200}\Z)[a-z0-9]+(?:[-.][a-z0-9]+)*\Z")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 
@@ -332,5 +333,7 @@ def moment(cell: str, column: str) -> float | None:
 
 def as_name(text: str, otherwise: str = "unnamed") -> str:
     """The text as a name that Kubernetes would take."""
+    if _NAME.match(text):
+        return text
     parts = (part.strip("-.") for part in _NOT_IN_NAMES.sub("-", text.lower()).split("."))
     return ".".join(part for part in parts if part)[:200].strip("-.") or otherwise
