@@ -24,7 +24,7 @@ from hekla.server.recording.records import (
     changes_in,
     read_decisions,
 )
-from hekla.simulation.workloads.manifests import group_key
+from hekla.simulation.workloads.manifests import DONE, group_key
 from hekla.simulation.workloads.model import Fault, NodesAdded, Submission
 from hekla.simulation.workloads.past import MILLISECONDS, PastBuilder, PodRun, run_of
 from hekla.simulation.workloads.past_cluster import at_start, surroundings
@@ -60,10 +60,12 @@ def read_recording(source: Source, options: ReadingOptions) -> Content:
 
 @dataclass
 class SeenPod:
-    """A pod as it was last seen, and when it was bound and gone."""
+    """A pod as it was last seen, and when it was seen to be bound, to have ended, and to be gone."""
 
     pod: Pod
     bound: float | None = None
+    over: float | None = None
+    """When it was first seen to have ended."""
     gone: float | None = None
     is_evicted: bool = False
 
@@ -118,7 +120,7 @@ class RecordedHistory:
             run = run_of(seen.pod)
             if seen.is_evicted and seen.pod.status.phase != "Succeeded":
                 self.dropped[EVICTED] += 1
-            elif run.ended is not None and run.ended <= self.start:
+            elif seen.over == self.start or (run.ended is not None and run.ended <= self.start):
                 self.dropped["a pod that had ended when the recording began"] += 1
             elif seen.gone is not None and seen.bound is None:
                 self.dropped["a pod that was gone before it ran"] += 1
@@ -129,7 +131,7 @@ class RecordedHistory:
     def _within(self, run: PodRun, seen: SeenPod) -> PodRun:
         """From its start, or its bind, to its end, or to when it was gone; as far as it was recorded."""
         began = seen.bound if run.began is None else run.began
-        ended = seen.gone if run.ended is None else run.ended
+        ended = next((at for at in (run.ended, seen.over, seen.gone) if at is not None), None)
         if began is not None and began < self.start:
             self.changed[HAD_BEGUN] += 1
             began = self.start
@@ -207,6 +209,8 @@ class RecordedHistory:
         seen.pod = pod
         if seen.bound is None and pod.spec.node_name:
             seen.bound = now
+        if seen.over is None and pod.status.phase in DONE:
+            seen.over = now
 
     def _lose(self, key: str, now: float) -> None:
         uid = self._uids.pop(key, None)
