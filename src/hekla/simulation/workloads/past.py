@@ -147,7 +147,8 @@ class PastBuilder:
         try:
             made = submission_of(running(job, took), Spot(job.key), self._shapes, None, self.found.changed)
         except InputError as error:
-            self.found.dropped[f"a Job that cannot be played: {error}"] += 1
+            why = str(error).removeprefix(f"{job.key}: ")
+            self.found.dropped[f"a Job that cannot be played: {why}"] += 1
             return
         submitted = seconds(job.metadata.creation_timestamp)
         roles = tuple(self._role_of_job(role, runs) for role in made.roles)
@@ -170,7 +171,7 @@ class PastBuilder:
         """A PodGroup, or what is left of one: its pods."""
         spans = [self._span(run) for run in runs]
         if None in spans:
-            has_run = any(run.began is not None for run in runs)
+            has_run = any(run.began is not None or run.pod.status.phase == "Running" for run in runs)
             self.found.dropped[STILL_RUNS if has_run else NEVER_RAN] += 1
             return
         group = self._groups.get(key, PodGroup())
