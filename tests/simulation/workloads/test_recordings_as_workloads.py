@@ -13,6 +13,7 @@ from traces import roles
 from cli.calling import called
 from hekla.cluster.embedded import Options
 from hekla.objects import Manifest, Pod, PodGroup, PriorityClass
+from hekla.server.recording.writer import older
 from hekla.simulation.workloads import NodesAdded, Submission, Workload, read_workload
 from hekla.testing import conf_of, job, node, queue
 from insight.replay.recorded import START, Recorder
@@ -130,6 +131,23 @@ def test_a_recording_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path) -
     assert [note.partition(": ")[2] for note in work.account.changed] == [
         "the last record is only half there and left out: was the process killed?"
     ]
+
+
+def test_a_file_that_continues_another_is_read_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "cycles"
+    with recorder(path, node("n1", cpu=64), run_seconds=2.0, limit=40_000) as one:
+        for at in range(200):
+            one.cluster.submit(created(job(f"j{at:03}", cpu=1, phase="Pending").objects, at=at))
+            one.cycles(1)
+    before = older(path)
+    assert before.is_file()
+    both, first = (by_name(read_workload(file)).keys() for file in (path, before))
+    before.unlink()
+    last = by_name(read_workload(path)).keys()
+    assert len(first) > 10
+    assert len(last) > 10
+    assert both >= first | last
+    assert len(both) <= len(first | last) + 4, "those that ran when the one file ended and the other began"
 
 
 def test_nodes_that_came_later_come_later_and_others_may_be_named(tmp_path: Path) -> None:

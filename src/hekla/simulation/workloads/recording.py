@@ -7,7 +7,9 @@ of its time. A pod that the scheduler has evicted did its work as another pod, o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import msgspec
 
@@ -24,6 +26,7 @@ from hekla.server.recording.records import (
     changes_in,
     read_decisions,
 )
+from hekla.server.recording.writer import older
 from hekla.simulation.workloads.manifests import DONE, group_key
 from hekla.simulation.workloads.model import Fault, NodesAdded, Submission
 from hekla.simulation.workloads.past import MILLISECONDS, PastBuilder, PodRun, run_of
@@ -38,7 +41,7 @@ HAD_BEGUN = "a pod that ran when the recording began: it runs for the rest of it
 
 def read_recording(source: Source, options: ReadingOptions) -> Content:
     """The jobs of a recording, on the nodes that it tells of unless others are named."""
-    history = RecordedHistory(Recording(source.path))
+    history = RecordedHistory(parts_of(source.path))
     builder = PastBuilder(history.pods, history.groups, options.duration)
     for key, runs in history.runs().items():
         builder.take_group(key, runs)
@@ -58,6 +61,13 @@ def read_recording(source: Source, options: ReadingOptions) -> Content:
     )
 
 
+def parts_of(path: Path) -> list[Recording]:
+    """The recording, behind the one that it continues where a file was full."""
+    recording, before = Recording(path), older(path)
+    first = next((record.number for record in recording if isinstance(record, Cycle)), 1)
+    return [Recording(before), recording] if first > 1 and before.is_file() else [recording]
+
+
 @dataclass
 class SeenPod:
     """A pod as it was last seen, and when it was seen to be bound, to have ended, and to be gone."""
@@ -73,7 +83,7 @@ class SeenPod:
 class RecordedHistory:
     """Everything that a recording tells of objects, from its first cycle to its last."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, parts: Sequence[Recording]) -> None:
         self.groups: dict[str, PodGroup] = {}
         self.dropped: Counter[str] = Counter()
         self.changed: Counter[str] = Counter()
@@ -88,11 +98,11 @@ class RecordedHistory:
         self._others: dict[tuple[type[Manifest], str], Manifest] = {}
         self._came: dict[str, tuple[float, Node]] = {}
         """Nodes that came later, and when."""
-        self._read(recording)
-        for complaint in recording.complaints:
-            self.changed[complaint] += 1
+        for recording in parts:
+            self._read(recording)
+            self.changed.update(recording.complaints)
         if not self._cycles:
-            raise InputError(f'"{recording.path}" has no cycle: nothing is known of any job')
+            raise InputError(f'"{parts[-1].path}" has no cycle: nothing is known of any job')
 
     @property
     def pods(self) -> list[Pod]:
