@@ -29,7 +29,7 @@ _CLOCK = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<clock>[0-9]+(?::[0-9]{1,2}){1,2}
 
 
 @dataclass(frozen=True)
-class Header:
+class TableHeader:
     """The names in the first row of a table."""
 
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class Header:
         return cells
 
 
-def header_of(source: Source) -> Header:
+def header_of(source: Source) -> TableHeader:
     """The header of a table; its delimiter is the one that parts most names."""
     first = next((piece for piece in source.lines() if piece.content.strip()), None)
     if first is None:
@@ -73,7 +73,7 @@ def header_of(source: Source) -> Header:
         names = cells_of(first.content, delimiter)
     except Broken as broken:
         raise source.wrong(first.line, str(broken)) from broken
-    return Header(tuple(names), delimiter, first.line)
+    return TableHeader(tuple(names), delimiter, first.line)
 
 
 def is_unknown(cell: str) -> bool:
@@ -95,7 +95,7 @@ def zone_called(name: str) -> tzinfo:
         raise InputError(f'no time zone {quoted(name)}; write it like "Europe/Berlin" or "UTC"') from error
 
 
-class Clock:
+class MomentReader:
     """Reads moments; those without a zone are of the given one."""
 
     def __init__(self, zone: tzinfo = UTC) -> None:

@@ -14,7 +14,7 @@ from math import isfinite
 
 from hekla.objects.complaint import did_you_mean, quoted
 from hekla.simulation.workloads.cells import (
-    Clock,
+    MomentReader,
     count,
     has_zone,
     header_of,
@@ -60,7 +60,7 @@ _MINUTES = "min"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SacctRow:
     """A job, or a part of a heterogeneous one."""
 
     job: str
@@ -87,11 +87,11 @@ def is_header(names: Sequence[str]) -> bool:
 
 def read_sacct(source: Source, options: ReadingOptions) -> Content:
     """The jobs of an accounting log."""
-    reader = RowReader(source, options)
-    builder = JobBuilder(options)
+    reader = SacctReader(source, options)
+    builder = SacctJobBuilder(options)
 
     content = content_of(
-        Trace[Row](
+        Trace[SacctRow](
             source,
             pieces=reader.job_rows,
             parse=reader.parse,
@@ -104,12 +104,12 @@ def read_sacct(source: Source, options: ReadingOptions) -> Content:
     return content if reader.knows_gpus else replace(content, changed=Counter({NO_GPUS_KNOWN: 1}))
 
 
-class RowReader:
+class SacctReader:
     """Reads the rows of one log."""
 
     def __init__(self, source: Source, options: ReadingOptions) -> None:
         self._source = source
-        self._clock = Clock(zone_called(options.time_zone))
+        self._moments = MomentReader(zone_called(options.time_zone))
         self._zone = options.time_zone
         self._header = header_of(source)
         self._places = {name.lower(): place for place, name in enumerate(self._header.names)}
@@ -144,7 +144,7 @@ class RowReader:
         cells = piece.content.split(self._header.delimiter.encode(), self._id + 1)
         return cells[self._id] if len(cells) > self._id else b""
 
-    def parse(self, piece: Piece) -> Row:
+    def parse(self, piece: Piece) -> SacctRow:
         cells, remarks = self._cells(piece), list[str]()
         job = cells["jobid" if "jobid" in cells else "jobidraw"]
         shape = _JOB.match(job)
@@ -156,7 +156,7 @@ class RowReader:
         nodes = self._count(cells, "NNodes", "AllocNodes", "ReqNodes") or tres.nodes or 1
         tres = self._completed(tres, cells, nodes)
         remarks += [f"{name} is not asked for" for name in tres.others]
-        return Row(
+        return SacctRow(
             job=job.removesuffix(shape["part"] or ""),
             title=cells.get("jobname", ""),
             state=next(iter(cells.get("state", "").split()), "").upper(),
@@ -184,12 +184,12 @@ class RowReader:
 
     def _submitted(self, cells: Mapping[str, str], remarks: list[str]) -> float:
         """When it could have begun: before, it waited for other jobs or for a date."""
-        submitted = self._clock.moment(cells["submit"], "Submit")
+        submitted = self._moments.moment(cells["submit"], "Submit")
         if submitted is None:
             raise wrong("a missing time", "Submit", "the time at which the job came", cells["submit"])
         if not has_zone(cells["submit"]):
             remarks.append(f"a time without a zone: {self._zone} is taken")
-        eligible = self._clock.moment(cells.get("eligible", ""), "Eligible")
+        eligible = self._moments.moment(cells.get("eligible", ""), "Eligible")
         if eligible is None or eligible <= submitted:
             return submitted
         remarks.append("a job that had to wait for another or for a date: it comes when it became eligible")
@@ -200,8 +200,8 @@ class RowReader:
             found = span(cells.get(column.lower(), ""), column)
             if found is not None:
                 return found
-        start = self._clock.moment(cells.get("start", ""), "Start")
-        end = self._clock.moment(cells.get("end", ""), "End")
+        start = self._moments.moment(cells.get("start", ""), "Start")
+        end = self._moments.moment(cells.get("end", ""), "End")
         if start is None or end is None:
             return None
         if end < start:
@@ -229,7 +229,7 @@ class RowReader:
         return next(filter(None, found), None)
 
 
-class JobBuilder:
+class SacctJobBuilder:
     """Makes jobs of rows, or of several that are the parts of one."""
 
     def __init__(self, options: ReadingOptions) -> None:
@@ -237,7 +237,7 @@ class JobBuilder:
         self._shapes = Shapes()
         self._roles_by_total = RolesByTotal(self._shapes, whole=(CPU,))
 
-    def build(self, rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
+    def build(self, rows: Sequence[SacctRow], submitted: float, account: Account) -> Submission | None:
         runs = [self._run_seconds(row, account) for row in rows]
         if reason := reason_to_drop(rows, runs):
             account.dropped[reason] += 1
@@ -256,7 +256,7 @@ class JobBuilder:
             restart=Restart.JOB,
         )
 
-    def _run_seconds(self, row: Row, account: Account) -> float | None:
+    def _run_seconds(self, row: SacctRow, account: Account) -> float | None:
         """How long it ran, whatever its end was; none where it has not ended, or never ran."""
         if row.state not in UNFINISHED and (row.runs is not None or not row.has_begun):
             return row.runs if row.has_begun else None
@@ -265,7 +265,9 @@ class JobBuilder:
             account.changed[f"a job that has not ended: {duration:g} s are assumed"] += 1
         return duration
 
-    def _roles(self, rows: Sequence[Row], runs: Sequence[float | None], account: Account) -> tuple[Role, ...]:
+    def _roles(
+        self, rows: Sequence[SacctRow], runs: Sequence[float | None], account: Account
+    ) -> tuple[Role, ...]:
         """One for pods that are alike; those of parts have run times of their own."""
         if len(rows) == 1:
             return self._of_row(rows[0], account)
@@ -279,7 +281,7 @@ class JobBuilder:
             for number, (role, seconds) in enumerate(parts, start=1)
         )
 
-    def _of_row(self, row: Row, account: Account) -> tuple[Role, ...]:
+    def _of_row(self, row: SacctRow, account: Account) -> tuple[Role, ...]:
         tres = row.tres
         models = tres.models if tres.gpus and not self._options.any_gpu else ()
         if models:
@@ -288,7 +290,7 @@ class JobBuilder:
         return self._roles_by_total.roles(units_of(tres.cpus, tres.memory, tres.gpus), row.nodes, nodes)
 
 
-def reason_to_drop(rows: Sequence[Row], runs: Sequence[float | None]) -> str:
+def reason_to_drop(rows: Sequence[SacctRow], runs: Sequence[float | None]) -> str:
     for row, seconds in zip(rows, runs, strict=True):
         if seconds is None:
             is_open = row.state in UNFINISHED or row.has_begun

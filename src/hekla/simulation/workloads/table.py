@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from hekla.simulation.workloads.cells import (
-    Clock,
-    Header,
+    MomentReader,
+    TableHeader,
     count,
     has_zone,
     header_of,
@@ -71,10 +71,10 @@ def read_table(source: Source, options: ReadingOptions) -> Content:
         listed = ", ".join(header.names[:12])
         hint = f'say which column is what, as in --columns "{suggested(header.names)}"'
         raise source.wrong(header.line, f"a table with the columns {listed} is none that is known; {hint}")
-    rows = RowReader(source, header, columns, options)
-    builder = JobBuilder(options, Restart.POD if is_own else Restart.JOB, is_endless=is_own)
+    rows = TableReader(source, header, columns, options)
+    builder = TableJobBuilder(options, Restart.POD if is_own else Restart.JOB, is_endless=is_own)
     return content_of(
-        Trace[Row](
+        Trace[TableRow](
             source,
             pieces=lambda: rows_of(source, skip=header.line),
             parse=rows.parse,
@@ -86,14 +86,14 @@ def read_table(source: Source, options: ReadingOptions) -> Content:
     )
 
 
-def saved_columns(header: Header) -> dict[str, Column]:
+def saved_columns(header: TableHeader) -> dict[str, Column]:
     """The columns of a table that a simulation has saved; resources are those of all pods together."""
     resources = (name for name in header.names if name in _PLAIN_RESOURCES or "/" in name)
     return {**SAVED, **{name: Column(name, is_total=True) for name in resources}}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """What a row says; None where it says nothing."""
 
     line: int
@@ -109,15 +109,17 @@ class Row:
     """What was assumed."""
 
 
-class RowReader:
+class TableReader:
     """Reads the rows of one table."""
 
-    def __init__(self, source: Source, header: Header, columns: Columns, options: ReadingOptions) -> None:
+    def __init__(
+        self, source: Source, header: TableHeader, columns: Columns, options: ReadingOptions
+    ) -> None:
         self._source = source
         self._header = header
         self._columns = columns
         self._options = options
-        self._clock = Clock(zone_called(options.time_zone))
+        self._moments = MomentReader(zone_called(options.time_zone))
         self._places = {key: header.place(column.name, source) for key, column in columns.items()}
         self._texts = [key for key in TEXTS if key in columns]
         self._amounts = [key for key in columns if is_amount(key)]
@@ -132,12 +134,12 @@ class RowReader:
         is_dated = bool(cells) and not is_number(self._cell(cells, self._arrival(cells)))
         return StartsAt.FIRST_ROW if is_dated else StartsAt.ZERO_IF_NEAR
 
-    def parse(self, piece: Piece) -> Row:
+    def parse(self, piece: Piece) -> TableRow:
         cells, remarks = self._header.cells(piece.content), list[str]()
         pods = self._count("pods", cells, least=1) or 1
         if pods > MOST_PODS:
             raise wrong("too many pods", self._columns["pods"].name, f"at most {MOST_PODS}", str(pods))
-        return Row(
+        return TableRow(
             line=piece.line,
             submitted=self._submitted(cells, remarks),
             runs=self._runs(cells),
@@ -193,7 +195,7 @@ class RowReader:
         column = self._columns.get(key)
         if column is None:
             return None
-        return self._clock.moment(self._cell(cells, key), column.name, column.unit or "s")
+        return self._moments.moment(self._cell(cells, key), column.name, column.unit or "s")
 
     def _span(self, key: str, cells: Sequence[str]) -> float | None:
         column = self._columns.get(key)
@@ -217,7 +219,7 @@ def in_units(key: str, amount: float, options: ReadingOptions, remarks: list[str
     return GPU, ceil(amount)
 
 
-class JobBuilder:
+class TableJobBuilder:
     """Makes jobs of rows; where `is_endless`, one without a run time never ends."""
 
     def __init__(self, options: ReadingOptions, restart: Restart, *, is_endless: bool) -> None:
@@ -226,7 +228,7 @@ class JobBuilder:
         self._is_endless = is_endless
         self._roles = RolesByTotal(Shapes())
 
-    def build(self, rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
+    def build(self, rows: Sequence[TableRow], submitted: float, account: Account) -> Submission | None:
         (row,) = rows
         runs = self._run_seconds(row, account)
         if runs is None:
@@ -246,7 +248,7 @@ class JobBuilder:
             restart=self._restart,
         )
 
-    def _run_seconds(self, row: Row, account: Account) -> float | None:
+    def _run_seconds(self, row: TableRow, account: Account) -> float | None:
         if row.runs is not None:
             return row.runs
         if self._is_endless:
