@@ -232,7 +232,7 @@ class WarningPrinter:
         warn(dict.fromkeys(news))
 
 
-FORMATS = ("hekla", "jsonl", "manifests", "swf", "openb", "pai", "philly", "csv", "sacct", "recording")
+FORMATS = ("hekla", "jsonl", "manifests", "swf", "openb", "pai", "philly", "csv", "sacct", "recording", "run")
 
 _OPTIONS = (
     click.option("--format", type=click.Choice(FORMATS), help="The form of the file; else it is found out."),

@@ -62,6 +62,30 @@ SAMPLES: dict[str, str] = {
         "nvidia.com/gpu\na,default,q,ann,completed,0.0,1.0,5.0,4.0,,3,2,10.0,7\n"
         "b,ml,default,,running,2.5,3.0,,,60,1,1,0.5,\n"
     ),
+    "run": json.dumps(
+        {
+            "title": "t",
+            "configuration": "c",
+            "seed": 0,
+            "isComplete": True,
+            "summary": {},
+            "jobs": [
+                {
+                    "name": "a",
+                    "namespace": "default",
+                    "queue": "q",
+                    "user": None,
+                    "state": "completed",
+                    "submitted": 2.5,
+                    "runSeconds": None,
+                    "estimate": 3.0,
+                    "pods": 3,
+                    "minimum": 2,
+                    "requests": {"cpu": 2.5, "nvidia.com/gpu": None},
+                }
+            ],
+        }
+    ),
     "manifests": json.dumps(
         {
             "apiVersion": "v1",

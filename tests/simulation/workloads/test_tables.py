@@ -239,6 +239,11 @@ def told_of(tmp_path: Path, text: str, columns: str) -> str:
     return told(tmp_path / "log.csv", columns=columns)
 
 
+def test_columns_are_for_tables(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='columns are for tables: "sacct" knows what its own mean'):
+        table(tmp_path, HEADER, format="sacct")
+
+
 def test_an_unknown_zone_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match='no time zone "Berlin"; write it like "Europe/Berlin" or "UTC"'):
         table(tmp_path, HEADER, time_zone="Berlin")
@@ -298,7 +303,7 @@ def demand(job: Submission) -> dict[str, float]:
     return total
 
 
-@pytest.mark.parametrize("place", ["run.csv", "folder/jobs.csv"])
+@pytest.mark.parametrize("place", ["run.csv", "folder/jobs.csv", "run.json"])
 def test_saved_jobs_come_again_at_the_same_times_and_ask_for_the_same(tmp_path: Path, place: str) -> None:
     (tmp_path / "work.yaml").write_text(WORK)
     first = read_workload(tmp_path / "work.yaml")

@@ -22,6 +22,7 @@ from hekla.simulation.workloads.openb import read_openb
 from hekla.simulation.workloads.pai import read_pai
 from hekla.simulation.workloads.philly import read_philly
 from hekla.simulation.workloads.sacct import read_sacct
+from hekla.simulation.workloads.saved_run import is_saved_run, read_saved_run
 from hekla.simulation.workloads.selection import Content, ReadingOptions, selected
 from hekla.simulation.workloads.source import Source
 from hekla.simulation.workloads.swf import read_swf
@@ -105,6 +106,7 @@ FORMATS: dict[str, Format] = {
     "csv": read_table,
     "sacct": read_sacct,
     "recording": read_recorded,
+    "run": read_saved_run,
 }
 """By name, what reads it."""
 
@@ -122,6 +124,8 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
     if isinstance(columns := options.get("columns"), str):
         options["columns"] = columns_in([columns])
     chosen = ReadingOptions(**options)
+    if chosen.columns and chosen.format not in (None, "csv"):
+        raise InputError(f'columns are for tables: "{chosen.format}" knows what its own mean')
     if chosen.format in _IN_FOLDERS and Path(path).is_dir():
         return selected(read_folder(Path(path), chosen), chosen)
     source = Source(path)
@@ -163,7 +167,9 @@ def format_of(source: Source) -> str:
 
 
 def _format_of_objects(head: bytes, first: bytes) -> str:
-    """JSON: an object per line, a List or a scenario, or a workload in our words."""
+    """JSON: an object per line, a List or a scenario, a saved run, or a workload in our words."""
+    if is_saved_run(head):
+        return "run"
     try:
         data = msgspec.json.decode(first)
     except (msgspec.MsgspecError, RecursionError):
