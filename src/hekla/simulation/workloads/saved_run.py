@@ -29,7 +29,7 @@ class SavedJob(msgspec.Struct, rename="camel"):
     queue: str
     submitted: Seconds
     pods: Pods
-    minimum: Pods
+    minimum: Annotated[int, msgspec.Meta(ge=0)]
     user: str | None = ""
     run_seconds: Seconds | None = None
     """None: it never ends."""
