@@ -57,6 +57,8 @@ _NEEDED = (
 """Of each of these one column at least."""
 _JOB = re.compile(r"[0-9]+(?P<task>_(?:[0-9]+|\[.*))?(?P<part>\+[0-9]+)?\Z")
 _MINUTES = "min"
+_NO_LIMIT = frozenset({"invalid", "partition_limit"})
+"""What stands for a limit that a job has not set itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ class SacctReader:
         """The limit that the user has set."""
         said = cells.get("timelimitraw", ""), cells.get("timelimit", "")
         for column, cell in zip(("TimelimitRaw", "Timelimit"), said, strict=True):
-            if cell and cell.lower() != "partition_limit":
+            if cell and cell.lower() not in _NO_LIMIT:
                 found = span(cell, column, _MINUTES)
                 return found if found and isfinite(found) else None
         return None

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hekla.simulation.workloads.cells import is_unknown, wrong
 
-MOST_KEPT = 65_536
+MOST_KEPT = 4_096
 """Of so many texts it is remembered what they say; most jobs of a log ask for what others have asked for."""
 _GPU = "gres/gpu"
 _COUNTED = frozenset({"billing", "cpu", "energy", "mem", "node", "pages", "vmem"})
