@@ -63,6 +63,28 @@ def test_jobs_come_when_they_came_and_run_as_long_as_they_ran(tmp_path: Path) ->
     assert (work.name, work.count) == ("cycles", 2)
 
 
+def test_groups_of_one_name_one_after_the_other_are_jobs_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "cycles"
+    with recorder(path, node("n1", cpu=4)) as one:
+        for at in range(3):
+            objects = [
+                replace(each, metadata=replace(each.metadata, uid=f"{each.metadata.name}-{at}"))
+                for each in job("train", tasks=1 + at, cpu=1, phase="Pending").objects
+            ]
+            one.cluster.submit(created(objects, at=10 * at))
+            one.cycles(9)
+            for each in objects:
+                one.cluster.delete(each)
+            one.cycles(1)
+    work = read_workload(path)
+    assert [(each.name, each.submitted, each.pods, each.run_seconds) for each in work.jobs()] == [
+        ("train", 0, 1, 5),
+        ("train-2", 10, 2, 5),
+        ("train-3", 20, 3, 5),
+    ]
+    assert work.account.changed == {"a job called like one before it: a number is added": 2}
+
+
 def test_what_had_not_ended_is_left_out_and_told(tmp_path: Path) -> None:
     path = tmp_path / "cycles"
     short, waits = (job(name, cpu=4, phase="Pending") for name in ("short", "waits"))

@@ -34,6 +34,7 @@ STAMP_SECONDS = 2.0
 """So much they may differ anyway: time stamps are whole seconds."""
 STILL_RUNS = "a job of which pods still run: its run time is not known"
 NEVER_RAN = "a job that has not run"
+NAMED_AGAIN = "a job called like one before it: a number is added"
 NO_RUN_TIME = "a Job that has ended, but it is not known any more how long it ran"
 
 
@@ -131,6 +132,8 @@ class PastBuilder:
         self._duration = duration
         self._shapes = Shapes()
         self._looks = PodLooks(self._shapes, pods)
+        self._taken: set[str] = set()
+        """The keys of all jobs so far."""
 
     def take_job(self, job: VolcanoJob, runs: Sequence[PodRun]) -> None:
         """A Job, with those of its pods that are still there."""
@@ -242,9 +245,21 @@ class PastBuilder:
             job = replace(
                 job, run_seconds=runs_for, roles=tuple(self._as_the_job(role) for role in job.roles)
             )
-        self.found.jobs.append(job)
+        self.found.jobs.append(self._by_a_name_of_its_own(job))
         ends = [over, *(run.ended for run in runs)]
         self.found.ends += [end for end in ends if end is not None]
+
+    def _by_a_name_of_its_own(self, job: Submission) -> Submission:
+        """The job, with a number if another was called like it."""
+        name, number = job.name, 1
+        while f"{job.namespace}/{name}" in self._taken:
+            number += 1
+            name = f"{job.name}-{number}"
+        self._taken.add(f"{job.namespace}/{name}")
+        if number == 1:
+            return job
+        self.found.changed[NAMED_AGAIN] += 1
+        return replace(job, name=name)
 
     def _as_the_job(self, role: Role) -> Role:
         return self._shapes.role(role.name, role.replicas, role.template, role.min_available)

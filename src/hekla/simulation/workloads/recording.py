@@ -73,6 +73,7 @@ class SeenPod:
     """A pod as it was last seen, and when it was seen to be bound, to have ended, and to be gone."""
 
     pod: Pod
+    group: str
     bound: float | None = None
     over: float | None = None
     """When it was first seen to have ended."""
@@ -96,6 +97,8 @@ class RecordedHistory:
         self._uids: dict[str, str] = {}
         """Of the pods that are there, by key."""
         self._others: dict[tuple[type[Manifest], str], Manifest] = {}
+        self._made_again: Counter[str] = Counter()
+        """How often a group was made anew under the name of one before it."""
         self._came: dict[str, tuple[float, Node]] = {}
         """Nodes that came later, and when."""
         for recording in parts:
@@ -124,7 +127,7 @@ class RecordedHistory:
         )
 
     def runs(self) -> dict[str, list[PodRun]]:
-        """The runs of all pods that count, by the group of the pod."""
+        """The runs of all pods that count, by the group of the pod, as in `groups`."""
         found: defaultdict[str, list[PodRun]] = defaultdict(list)
         for seen in self._seen.values():
             run = run_of(seen.pod)
@@ -135,7 +138,7 @@ class RecordedHistory:
             elif seen.gone is not None and seen.bound is None:
                 self.dropped["a pod that was gone before it ran"] += 1
             else:
-                found[group_key(seen.pod)].append(self._within(run, seen))
+                found[seen.group].append(self._within(run, seen))
         return found
 
     def _within(self, run: PodRun, seen: SeenPod) -> PodRun:
@@ -143,7 +146,8 @@ class RecordedHistory:
         began = seen.bound if run.began is None else run.began
         ended = next((at for at in (run.ended, seen.over, seen.gone) if at is not None), None)
         if began is not None and began < self.start:
-            self.changed[HAD_BEGUN] += 1
+            # Kubelets tell whole seconds.
+            self.changed[HAD_BEGUN] += began < int(self.start)
             began = self.start
         return PodRun(seen.pod, began, ended)
 
@@ -195,7 +199,8 @@ class RecordedHistory:
         """Take in what changed; the keys of the pods that were told of."""
         told: set[str] = set()
         for batch in changes_in(batches):
-            for kind, found in batch:
+            # Groups first: pods that came with one belong to it, and not to the one before it.
+            for kind, found in sorted(batch, key=lambda change: change[0] is not PodGroup):
                 if isinstance(found, Unfit):
                     self.changed[f"an object that cannot be read: {found.complaint}"] += 1
                 elif isinstance(found, str):
@@ -205,17 +210,28 @@ class RecordedHistory:
                     told.add(found.key)
                     self._see(found, now)
                 elif isinstance(found, PodGroup):
-                    self.groups[found.key] = found
+                    self._see_group(found)
                 else:
                     self._know(found, now)
         return told
+
+    def _see_group(self, group: PodGroup) -> None:
+        known = self.groups.get(self._current(group.key))
+        if known is not None and known.metadata.uid != group.metadata.uid:
+            self._made_again[group.key] += 1
+        self.groups[self._current(group.key)] = group
+
+    def _current(self, key: str) -> str:
+        """What the group that has this name by now is called among all that ever had it."""
+        again = self._made_again[key]
+        return f"{key} ({again})" if again else key
 
     def _see(self, pod: Pod, now: float) -> None:
         uid = pod.metadata.uid or pod.key
         if self._uids.get(pod.key, uid) != uid:
             self._lose(pod.key, now)
         self._uids[pod.key] = uid
-        seen = self._seen.setdefault(uid, SeenPod(pod))
+        seen = self._seen.setdefault(uid, SeenPod(pod, self._current(group_key(pod))))
         seen.pod = pod
         if seen.bound is None and pod.spec.node_name:
             seen.bound = now
