@@ -205,6 +205,21 @@ def test_a_group_of_which_one_pod_still_runs_has_not_ended() -> None:
     assert assumed.changed == {"a pod that has not ended: 50 s are assumed": 1}
 
 
+def test_a_pod_that_has_not_ended_may_state_its_run_time() -> None:
+    past = found(ended("p", over=None, phase="Running", notes={"hekla.dev/run-seconds": "77"}))
+    assert only(past).run_seconds == 77
+    assert past.changed == {"a pod that has not ended: the run time that it states is taken": 1}
+
+
+def test_jobs_of_one_name_get_numbers_that_no_other_has() -> None:
+    owners = [OwnerReference(kind="Job", name=name, uid=name, controller=True) for name in ("a", "a-2", "a")]
+    pods = [ended(f"p{at}", f"g{at}") for at in range(3)]
+    groups = [group(f"g{at}", owner_references=(owner,)) for at, owner in enumerate(owners)]
+    past = found(*groups, *pods)
+    assert [job.name for job in past.jobs] == ["a", "a-2", "a-3"]
+    assert past.changed == {"a job called like one before it: a number is added": 1}
+
+
 def volcano_job(phase: str = "Completed", **status: Any) -> VolcanoJob:
     asked = ResourceRequirements(requests={"cpu": "4"})
     template = PodTemplate(spec=PodSpec(containers=(Container(name="main", image="x", resources=asked),)))
