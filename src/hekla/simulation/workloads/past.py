@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 
 from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, keys, seconds
@@ -22,7 +23,7 @@ from hekla.simulation.workloads.pod_looks import PodLooks
 from hekla.simulation.workloads.selection import Content, ReadingOptions, selected
 from hekla.simulation.workloads.shapes import Shapes
 from hekla.simulation.workloads.trace import DEFAULT_QUEUE, as_name
-from hekla.simulation.workloads.vcjobs import running, submission_of, without_ours
+from hekla.simulation.workloads.vcjobs import running, seconds_in, submission_of, without_ours
 
 ENDED = frozenset({"Completed", "Failed", "Aborted", "Terminated"})
 """Phases of Jobs that have come to an end."""
@@ -204,7 +205,7 @@ class PastBuilder:
         """How long the pod ran; of one that has not ended, what it says itself, else what is assumed."""
         if run.span is not None or run.ended is not None:
             return run.span
-        stated = positive_seconds(run.pod.metadata.annotations.get(keys.RUN_SECONDS, ""))
+        stated = stated_seconds(run.pod, self._groups.get(group_key(run.pod)))
         if stated is not None:
             self.found.changed["a pod that has not ended: the run time that it states is taken"] += 1
             return stated
@@ -263,6 +264,19 @@ class PastBuilder:
 
     def _as_the_job(self, role: Role) -> Role:
         return self._shapes.role(role.name, role.replicas, role.template, role.min_available)
+
+
+def stated_seconds(pod: Pod, group: PodGroup | None) -> float | None:
+    """How long the pod says that it runs, or its group for it; none where neither does, or it has no end."""
+    for manifest in (pod, group):
+        notes = {} if manifest is None else manifest.metadata.annotations
+        try:
+            found = seconds_in(notes, keys.RUN_SECONDS, Spot(pod.key))
+        except InputError:
+            continue
+        if found is not None:
+            return found if isfinite(found) else None
+    return None
 
 
 def role_name(pod: Pod) -> str:
