@@ -26,7 +26,7 @@ from hekla.objects.quantity import read_seconds
 from hekla.simulation.measures.waits import LARGEST_OF_SIZE
 from hekla.simulation.run import Floats, Run, State
 from hekla.simulation.workloads import Submission, read_workload
-from hekla.simulation.workloads.past import run_of
+from hekla.simulation.workloads.pod_runs import run_of
 from hekla.simulation.workloads.read import is_known
 
 _NUMBERING = re.compile(r"([-_.](?=[a-z0-9]*[0-9])[a-z0-9]{5,}|[-_.]?[0-9]+)+$")

@@ -34,7 +34,7 @@ from hekla.objects.keys import GROUP_NAME, JOB_NAME, RUN_SECONDS
 from hekla.simulation.jobs import stated
 from hekla.simulation.options import START
 from hekla.simulation.workloads.manifests import ENDED_JOBS, SCHEDULERS
-from hekla.simulation.workloads.past import title_of
+from hekla.simulation.workloads.pod_runs import title_of
 
 M = TypeVar("M", bound=Manifest)
 

@@ -7,51 +7,38 @@ made. Pods of one role whose run times are alike are one role, and run as long a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
 
 from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, keys, seconds
 from hekla.objects.batch import PodTemplate
 from hekla.objects.quantity import positive_seconds
 from hekla.simulation.workloads.fields import Spot
-from hekla.simulation.workloads.manifests import DONE, group_key
+from hekla.simulation.workloads.manifests import group_key
 from hekla.simulation.workloads.model import Role, Submission, Workload
 from hekla.simulation.workloads.past_cluster import bare, surroundings
 from hekla.simulation.workloads.pod_looks import PodLooks
+from hekla.simulation.workloads.pod_runs import (
+    MILLISECONDS,
+    PodRun,
+    alike_spans,
+    role_name,
+    run_of,
+    stated_seconds,
+    title_of,
+)
 from hekla.simulation.workloads.selection import Content, ReadingOptions, selected
 from hekla.simulation.workloads.shapes import Shapes
 from hekla.simulation.workloads.trace import DEFAULT_QUEUE, as_name
-from hekla.simulation.workloads.vcjobs import running, seconds_in, submission_of, without_ours
+from hekla.simulation.workloads.vcjobs import running, submission_of, without_ours
 
 ENDED = frozenset({"Completed", "Failed", "Aborted", "Terminated"})
 """Phases of Jobs that have come to an end."""
-ALIKE = 1.01
-"""Run times that differ by a hundredth are one: the longest."""
-MILLISECONDS = 3
-"""So many digits of times say something."""
-STAMP_SECONDS = 2.0
-"""So much they may differ anyway: time stamps are whole seconds."""
 STILL_RUNS = "a job of which pods still run: its run time is not known"
 NEVER_RAN = "a job that has not run"
 NAMED_AGAIN = "a job called like one before it: a number is added"
 NO_RUN_TIME = "a Job that has ended, but it is not known any more how long it ran"
-
-
-@dataclass(frozen=True, slots=True)
-class PodRun:
-    """A pod, and from when to when it ran, in seconds since 1970; None: not yet, or not known."""
-
-    pod: Pod
-    began: float | None
-    ended: float | None
-
-    @property
-    def span(self) -> float | None:
-        if self.began is None or self.ended is None:
-            return None
-        return round(max(0.0, self.ended - self.began), MILLISECONDS)
 
 
 @dataclass
@@ -63,22 +50,6 @@ class PastJobs:
     """When they ended, where that is known."""
     dropped: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
-
-
-def run_of(pod: Pod) -> PodRun:
-    """The run of a pod as its status tells it."""
-    status = pod.status
-    states = [each.state.terminated for each in status.container_statuses if each.state.terminated]
-    began = [moment for moment in (status.start_time, *(each.started_at for each in states)) if moment]
-    ended = [each.finished_at for each in states if each.finished_at]
-    if not ended:
-        stamps = (each.last_transition_time for each in status.conditions)
-        ended = [moment for moment in stamps if moment is not None]
-    return PodRun(
-        pod,
-        seconds(min(began)) if began else None,
-        seconds(max(ended)) if ended and status.phase in DONE else None,
-    )
 
 
 def past_jobs(objects: Iterable[Manifest], names: Sequence[str], duration: float | None = None) -> PastJobs:
@@ -264,44 +235,6 @@ class PastBuilder:
 
     def _as_the_job(self, role: Role) -> Role:
         return self._shapes.role(role.name, role.replicas, role.template, role.min_available)
-
-
-def stated_seconds(pod: Pod, group: PodGroup | None) -> float | None:
-    """How long the pod says that it runs, or its group for it; none where neither does, or it has no end."""
-    for manifest in (pod, group):
-        notes = {} if manifest is None else manifest.metadata.annotations
-        try:
-            found = seconds_in(notes, keys.RUN_SECONDS, Spot(pod.key))
-        except InputError:
-            continue
-        if found is not None:
-            return found if isfinite(found) else None
-    return None
-
-
-def role_name(pod: Pod) -> str:
-    return as_name(pod.metadata.annotations.get(keys.TASK_SPEC, ""), "worker")
-
-
-def title_of(group: PodGroup, pod: Pod) -> str:
-    """The Job, or the lone pod, that a PodGroup was made for; else the PodGroup itself."""
-    namespace = pod.metadata.namespace
-    if job := pod.metadata.annotations.get(keys.JOB_NAME):
-        return f"{namespace}/{job}"
-    made_for = group if group.metadata.name else pod
-    owner = next((owner for owner in made_for.metadata.owner_references if owner.controller), None)
-    return made_for.key if owner is None or not owner.name else f"{namespace}/{owner.name}"
-
-
-def alike_spans(spans: Iterable[float]) -> Iterator[list[float]]:
-    """The spans, those together that are as good as equal."""
-    alike: list[float] = []
-    for span in sorted(spans):
-        if alike and span > alike[0] * ALIKE + STAMP_SECONDS:
-            yield alike
-            alike = []
-        alike.append(span)
-    yield alike
 
 
 def numbered(names: Sequence[str]) -> list[str]:

@@ -29,8 +29,9 @@ from hekla.server.recording.records import (
 from hekla.server.recording.writer import older
 from hekla.simulation.workloads.manifests import DONE, group_key
 from hekla.simulation.workloads.model import Fault, NodesAdded, Submission
-from hekla.simulation.workloads.past import MILLISECONDS, PastBuilder, PodRun, run_of
+from hekla.simulation.workloads.past import PastBuilder
 from hekla.simulation.workloads.past_cluster import at_start, surroundings
+from hekla.simulation.workloads.pod_runs import MILLISECONDS, PodRun, run_of
 from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.source import Source
 
