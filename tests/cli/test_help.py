@@ -21,7 +21,8 @@ from fakes.http_api import ApiThread
 from hekla.cli.examples import EXAMPLES
 from hekla.cli.main import COMMANDS, GROUPS, SUMMARIES, cli
 from hekla.objects import ObjectMeta, VolcanoJob
-from hekla.objects.batch import JobSpec, TaskSpec
+from hekla.objects.batch import JobSpec, JobState, JobStatus, PodTemplate, TaskSpec
+from hekla.objects.pod import Container, PodSpec
 from hekla.testing.builders import job, node, queue
 
 ENDLESS = ("hekla serve", "hekla shadow")
@@ -77,7 +78,10 @@ def commands(group: click.Group = cli, path: str = "hekla") -> Iterator[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """With the files that examples speak of."""
-    files = {"cluster.yaml": CLUSTER, "job.yaml": JOB, "mine.conf": CONF, "week.yaml": WEEK, "trace.swf": SWF}
+    files = {
+        "cluster.yaml": CLUSTER, "job.yaml": JOB, "mine.conf": CONF, "week.yaml": WEEK, "trace.swf": SWF,
+        "log.csv": "At,Seconds\n0,60\n",
+    }  # fmt: skip
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -98,7 +102,13 @@ def server() -> Iterator[ApiThread]:
         for one in objects
     ]
     queues = queue("default"), queue("research")
-    with ApiThread(node("node-1", cpu=4), queue("root"), *queues, *objects, *groups) as running:
+    template = PodTemplate(spec=PodSpec(containers=(Container(name="main"),)))
+    ended = VolcanoJob(
+        metadata=ObjectMeta(name="old", namespace="default", uid="old"),
+        spec=JobSpec(min_available=1, tasks=(TaskSpec(name="worker", replicas=1, template=template),)),
+        status=JobStatus(state=JobState(phase="Completed"), running_duration="1m"),
+    )
+    with ApiThread(node("node-1", cpu=4), queue("root"), *queues, *objects, *groups, ended) as running:
         yield running
 
 

@@ -15,8 +15,9 @@ import hekla
 from cli.calling import called
 from fakes.http_api import ApiThread
 from fakes.whole_manifests import spoiled, whole
-from hekla.cluster.export import as_data, is_read, only_what_is_read
+from hekla.cluster.export import as_data, only_what_is_read
 from hekla.objects import KINDS, Manifest, keys
+from hekla.objects.keys import is_read
 from hekla.objects.read import read_text
 
 SECRET = "hunter2"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hekla.cluster.export import as_data, as_scenario, is_read, listed
+from hekla.cluster.export import as_data, as_scenario, listed
 from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.cluster.scramble import RULES, ScrambledNames, scramble
 from hekla.cluster.scramble.names import Pseudonyms
@@ -20,6 +20,7 @@ from hekla.conf import as_data as conf_as_data
 from hekla.engine.framework.decisions import Bind, Evict
 from hekla.engine.state.snapshot import Snapshot, take_snapshot
 from hekla.objects import HyperNode, Manifest, Pod
+from hekla.objects.keys import is_read
 from hekla.objects.node import HyperNodeSpec, Member, MemberSelector, RegexMatch
 from hekla.objects.pod import (
     Affinity,

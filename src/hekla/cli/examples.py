@@ -29,6 +29,10 @@ EXAMPLES = {
         "hekla forecast cluster.yaml --default-duration 2h",
         "hekla forecast --calibrate week.yaml --moments 5",
     ),
+    "hekla history": (
+        "hekla history --from-cluster -O past.yaml",
+        "hekla history day.hekla -O past.yaml",
+    ),
     "hekla install": (
         "hekla install > hekla.yaml",
         "hekla install --drop-in --conf mine.conf > hekla.yaml",
@@ -60,7 +64,10 @@ EXAMPLES = {
     ),
     "hekla snapshot": ("hekla snapshot -O state.json", "hekla snapshot --scramble 7 -O state.json"),
     "hekla workload": ("hekla workload show week.yaml", "hekla workload convert trace.swf -O jobs.yaml"),
-    "hekla workload convert": ("hekla workload convert trace.swf --limit 1000 -O jobs.yaml",),
+    "hekla workload convert": (
+        "hekla workload convert trace.swf --limit 1000 -O jobs.yaml",
+        "hekla workload convert log.csv --columns submit=At,run=Seconds -O jobs.yaml",
+    ),
     "hekla workload generate": (
         'hekla workload generate --nodes "4 x cpu=96,memory=1Ti,gpu=8" -O week.yaml',
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from hekla.cli.options import (
     chosen_conf,
     chosen_workload,
     configuration,
+    reading_options,
     registry_with,
     usable_conf,
     workload_options,
@@ -247,7 +248,7 @@ def forecasted(source: ForecastSource, given: dict[str, Any], registry: Registry
             source.objects,
             source.conf,
             now=source.now,
-            history=histories_of(given["histories"]),
+            history=histories_of(given),
             assumed=given["default_duration"],
             arrivals=arrivals_of(given["arrivals"], given),
             sampling=sampling_of(given),
@@ -268,7 +269,7 @@ def calibrated(path: Path, choice: ConfChoice, given: dict[str, Any], *, quiet: 
             registry=choice.registry,
             knowledge=Knowledge(given["knowing"]),
             moments=given["moments"],
-            history=histories_of(given["histories"]),
+            history=histories_of(given),
             sampling=sampling_of(given),
             assumed=given["default_duration"],
             arrivals=arrivals_of(given["arrivals"], given),
@@ -289,8 +290,10 @@ def sampling_of(given: dict[str, Any]) -> Sampling:
     )
 
 
-def histories_of(paths: Iterable[Path]) -> list[Past]:
-    return [past for path in paths for past in read_history(path)]
+def histories_of(given: dict[str, Any]) -> list[Past]:
+    """The ended jobs in all files, whatever part of a workload the other options pick."""
+    options = {**reading_options(given), "format": None, "limit": None, "sample": 1.0, "duration": None}
+    return [past for path in given["histories"] for past in read_history(path, **options)]
 
 
 def arrivals_of(text: str | None, given: dict[str, Any]) -> Arrivals | float | None:

@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "hekla.cli.demo:demo",
     "explain": "hekla.cli.explain:explain",
     "forecast": "hekla.cli.forecast:forecast",
+    "history": "hekla.cli.history:history",
     "install": "hekla.cli.install:install",
     "job": "hekla.cli.job:job",
     "node": "hekla.cli.node:node",
@@ -48,6 +49,7 @@ SUMMARIES = {
     "demo": "Watch all six actions at work on a built-in cluster.",
     "explain": "Tell why pod groups are pending.",
     "forecast": "Tell when jobs that wait will start, and how far to trust that.",
+    "history": "Write the jobs that a cluster has finished as a workload.",
     "install": "Print or apply what a cluster needs to run hekla.",
     "job": "Look at the jobs of a Kubernetes cluster.",
     "node": "Look at the nodes of a Kubernetes cluster.",
@@ -64,7 +66,7 @@ SUMMARIES = {
 }
 GROUPS = {
     "Decide and run": ("decide", "explain", "run", "demo"),
-    "What if": ("plan", "forecast", "simulate", "compare", "workload"),
+    "What if": ("plan", "forecast", "simulate", "compare", "workload", "history"),
     "Clusters": ("install", "serve", "shadow", "snapshot", "replay", "job", "queue", "node"),
     "Configuration": ("conf", "plugins", "actions"),
 }

@@ -25,6 +25,7 @@ from hekla.objects import Node
 from hekla.objects.quantity import LONGEST, read_long_span, whole
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.workloads import Workload, read_workload
+from hekla.simulation.workloads.columns import columns_in
 
 WHOLE = 1000
 """Characters that no sentence has."""
@@ -231,7 +232,7 @@ class WarningPrinter:
         warn(dict.fromkeys(news))
 
 
-FORMATS = ("hekla", "jsonl", "manifests", "swf", "openb", "pai", "philly")
+FORMATS = ("hekla", "jsonl", "manifests", "swf", "openb", "pai", "philly", "csv", "sacct", "recording", "run")
 
 _OPTIONS = (
     click.option("--format", type=click.Choice(FORMATS), help="The form of the file; else it is found out."),
@@ -251,6 +252,18 @@ _OPTIONS = (
     click.option("--default-duration", type=SPAN, help="For jobs that do not say how long they run."),
     click.option("--lenient", is_flag=True, help="Count broken rows of a trace instead of giving up."),
     click.option(
+        "--columns", multiple=True, metavar="KEY=COLUMN,...",
+        help="Tables: which column says what, as submit=SubmitTime,run=Minutes:min,cpu=Cores; repeatable.",
+    ),
+    click.option(
+        "--time-zone", default="UTC", show_default=True, metavar="ZONE",
+        help="Tables, sacct: of times that name none, as Europe/Berlin.",
+    ),
+    click.option(
+        "--queue-from", default="Partition", show_default=True, metavar="COLUMN",
+        help="sacct: the column that is the queue, as Account.",
+    ),
+    click.option(
         "--pod-cpus", type=click.IntRange(min=1), default=1, metavar="N",
         help="SWF: processors per pod (1).",
     ),
@@ -259,8 +272,8 @@ _OPTIONS = (
         help="SWF: only jobs with this status; may be repeated.",
     ),
     click.option("--follow", is_flag=True, help="SWF: jobs wait for their preceding job."),
-    click.option("--any-gpu", is_flag=True, help="Alibaba: the model of a GPU does not matter."),
-    click.option("--gpu-shares", is_flag=True, help="Alibaba: ask for thousandths of GPUs."),
+    click.option("--any-gpu", is_flag=True, help="Alibaba, sacct: the model of a GPU does not matter."),
+    click.option("--gpu-shares", is_flag=True, help="Alibaba, tables: ask for thousandths of GPUs."),
     click.option(
         "--job-table", type=click.Path(path_type=Path), help="Alibaba v2020: the job table, for users."
     ),
@@ -276,21 +289,26 @@ def workload_options(command: Command) -> Command:
 
 def chosen_workload(path: str | Path, given: Mapping[str, Any], nodes: Sequence[Node] = ()) -> Workload:
     """The workload in a file, read as the options say; `given` may hold other options as well."""
+    return read_workload(path, nodes=nodes, **reading_options(given))
 
-    return read_workload(
-        path,
-        nodes=nodes,
-        format=given["format"],
-        limit=given["limit"],
-        sample=given["sample"],
-        seed=given.get("seed", 0) if given["sample_seed"] is None else given["sample_seed"],
-        speedup=given["speedup"],
-        duration=given["default_duration"],
-        lenient=given["lenient"],
-        pod_cpus=given["pod_cpus"],
-        statuses=frozenset(given["statuses"]) or None,
-        follow=given["follow"],
-        any_gpu=given["any_gpu"],
-        gpu_shares=given["gpu_shares"],
-        job_table=given["job_table"],
-    )
+
+def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command line says of how workloads are read."""
+    return {
+        "format": given["format"],
+        "limit": given["limit"],
+        "sample": given["sample"],
+        "seed": given.get("seed", 0) if given["sample_seed"] is None else given["sample_seed"],
+        "speedup": given["speedup"],
+        "duration": given["default_duration"],
+        "lenient": given["lenient"],
+        "columns": columns_in(given["columns"]) if given["columns"] else {},
+        "time_zone": given["time_zone"],
+        "queue_from": given["queue_from"],
+        "pod_cpus": given["pod_cpus"],
+        "statuses": frozenset(given["statuses"]) or None,
+        "follow": given["follow"],
+        "any_gpu": given["any_gpu"],
+        "gpu_shares": given["gpu_shares"],
+        "job_table": given["job_table"],
+    }

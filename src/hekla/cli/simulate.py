@@ -109,8 +109,8 @@ def simulate(  # noqa: PLR0917 - one parameter per option
 ) -> None:
     """Run WORKLOAD on a simulated cluster, as fast as it goes, and tell what became of every job.
 
-    WORKLOAD is a file of jobs (our own YAML, a trace, a snapshot) or a folder of manifests. Times are
-    seconds of simulated time. Ctrl-C stops and tells what there is so far.
+    WORKLOAD is a file of jobs (our own YAML, a trace, a table, a recording, a snapshot) or a folder of
+    manifests. Times are seconds of simulated time. Ctrl-C stops and tells what there is so far.
     """
 
     require_places(report_file, save_to)

@@ -43,8 +43,8 @@ def workload() -> None:
     """Look at workloads, make them up, and turn one form into another.
 
     A workload says who submits what, when, and for how long: a file in YAML or JSON lines, manifests, a
-    snapshot of a cluster, or a trace (Standard Workload Format, Alibaba's GPU traces of 2020 and 2023,
-    Microsoft's Philly).
+    snapshot of a cluster, a recording of hekla, Slurm's accounting, a table whose columns are named, or a
+    trace (Standard Workload Format, Alibaba's GPU traces of 2020 and 2023, Microsoft's Philly).
     """
 
 

@@ -16,26 +16,9 @@ from msgspec.structs import replace
 from hekla.cluster.kubernetes.api.resources import RESOURCES
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, VolcanoJob
 from hekla.objects.batch import JobSpec, JobState
-from hekla.objects.keys import SELECTED_NODE, STORAGE_CLASS, WAITING_TIME
+from hekla.objects.keys import is_read
 
-READ_DOMAINS = ("volcano.sh", "scheduling.k8s.io", "hekla.dev", "nvidia.com")
-READ_ANNOTATIONS = frozenset(
-    {
-        "pv.kubernetes.io/bind-completed",
-        WAITING_TIME,
-        STORAGE_CLASS,
-        SELECTED_NODE,
-    }
-)
 POD_SCHEDULED = "PodScheduled"
-
-
-def is_read(annotation: str) -> bool:
-    """Whether an annotation may matter to a scheduler."""
-    domain, slash, _ = annotation.partition("/")
-    return annotation in READ_ANNOTATIONS or (
-        bool(slash) and any(domain == known or domain.endswith(f".{known}") for known in READ_DOMAINS)
-    )
 
 
 def only_what_is_read(manifest: Manifest) -> Manifest:

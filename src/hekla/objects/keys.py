@@ -119,3 +119,22 @@ def disruption_budget(annotations: dict[str, str]) -> dict[str, str]:
 def picked(source: dict[str, str], *names: str) -> dict[str, str]:
     """The entries of these names, as far as they are there."""
     return {name: source[name] for name in names if name in source}
+
+
+READ_DOMAINS = ("volcano.sh", "scheduling.k8s.io", "hekla.dev", "nvidia.com")
+READ_ANNOTATIONS = frozenset(
+    {
+        "pv.kubernetes.io/bind-completed",
+        WAITING_TIME,
+        STORAGE_CLASS,
+        SELECTED_NODE,
+    }
+)
+
+
+def is_read(annotation: str) -> bool:
+    """Whether an annotation may matter to a scheduler."""
+    domain, slash, _ = annotation.partition("/")
+    return annotation in READ_ANNOTATIONS or (
+        bool(slash) and any(domain == known or domain.endswith(f".{known}") for known in READ_DOMAINS)
+    )

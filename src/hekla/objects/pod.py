@@ -159,6 +159,8 @@ class PodSpec(Part):
 
 class Terminated(Part):
     exit_code: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
 
 
 class ContainerState(Part):

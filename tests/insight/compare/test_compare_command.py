@@ -21,6 +21,9 @@ from hekla.cli.compare import WorkloadFile
 
 AS_IT_IS: dict[str, Any] = {
     **dict.fromkeys(("format", "limit", "sample_seed", "default_duration", "job_table")),
+    "columns": (),
+    "time_zone": "UTC",
+    "queue_from": "Partition",
     **dict.fromkeys(("lenient", "follow", "any_gpu", "gpu_shares"), False),
     "sample": 1.0,
     "speedup": 1.0,

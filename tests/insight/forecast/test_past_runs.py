@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from states import CONF
 
+from cli.calling import called
 from hekla.errors import InputError
 from hekla.insight.forecast import Past, read_history
 from hekla.insight.forecast.history import ended_by, ended_in, likeness_of
@@ -27,6 +28,17 @@ jobs:
 - {name: endless, duration: forever, cpu: 4, user: bob}
 """
 
+STATE = """
+apiVersion: v1
+kind: Node
+metadata: {name: n}
+status: {allocatable: {cpu: 4, pods: 9}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: first-1, annotations: {hekla.dev/run-seconds: "50"}}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {cpu: 4}}}]}
+"""
 FIRST = Past(likeness_of("default/first-1", queue="default", pods=1, user="ann"), 100.0, 400.0)
 SECOND = Past(likeness_of("default/first-2", queue="default", pods=1, user="ann"), 50.0)
 
@@ -52,6 +64,19 @@ def test_jobs_that_ended_in_a_saved_run(run: Run, name: str, tmp_path: Path) -> 
 
 def test_a_workload_with_durations_tells_as_much(workload: Path) -> None:
     assert read_history(workload) == [FIRST, SECOND]
+
+
+def test_slurm_and_recordings_tell_as_much(tmp_path: Path) -> None:
+    log = "JobID|JobName|User|Partition|Submit|State|Elapsed|Timelimit|AllocTRES\n"
+    log += "7|first|ann|default|2026-01-31T12:00:00Z|COMPLETED|00:01:40|00:06:40|cpu=4\n"
+    log += "8|other|ann|default|2026-01-31T12:00:00Z|RUNNING|00:01:40||cpu=4\n"
+    (tmp_path / "log.txt").write_text(log)
+    assert read_history(tmp_path / "log.txt") == [FIRST]
+    (tmp_path / "state.yaml").write_text(STATE)
+    assert called("run", "state.yaml", "--record", "cycles", folder=tmp_path).returncode == 0
+    assert read_history(tmp_path / "cycles") == [
+        Past(likeness_of("default/first", queue="default", pods=1), 50.0)
+    ]
 
 
 def test_only_what_had_ended_by_a_moment_is_past(run: Run) -> None:

@@ -10,6 +10,8 @@ from traces import arrivals, roles, told
 
 from hekla.objects import PriorityClass
 from hekla.simulation.workloads import Restart, Submission, Workload, read_workload
+from hekla.simulation.workloads.openb import COLUMNS
+from hekla.simulation.workloads.pai import TASKS
 
 PODS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
@@ -120,7 +122,8 @@ def test_missing_columns_are_told(tmp_path: Path) -> None:
     assert told(file).startswith('pods.csv:1: no column "gpu_milli", "gpu_spec", "qos"')
     file.write_text("a,b,c\n1,2,3\n")
     assert told(file) == (
-        "pods.csv:1: a table of 3 columns is no workload that is known; name it with --format"
+        "pods.csv:1: a table of 3 columns is no workload that is known; say which column is what, as in "
+        '--columns "submit=SubmitTime,run=Duration:min,cpu=Cores,memory=Mem:GiB"'
     )
 
 
@@ -209,3 +212,30 @@ def test_a_broken_task_is_told_with_its_line(tmp_path: Path, row: str) -> None:
     file.write_text(f"j,t,1,Terminated,10,20,100,1,,\n{row}\n")
     assert told(file) == f"tasks.csv:2: {PAI_MISTAKES[row]}"
     assert len(list(read_workload(file, lenient=True).jobs())) == 1
+
+
+def test_a_list_of_pods_without_its_header_is_known_by_its_columns(tmp_path: Path) -> None:
+    row = "p-0,8000,30517,0,0,,BE,Running,100,400,150\n"
+    header = ",".join(COLUMNS) + "\n"
+    (tmp_path / "with.csv").write_text(header + row)
+    (tmp_path / "without.csv").write_text(row)
+    (tmp_path / "quoted.csv").write_text('\ufeff"' + header.strip().replace(",", '","') + '"\n' + row)
+    first, *others = (
+        list(read_workload(tmp_path / f"{name}.csv").jobs()) for name in ("with", "without", "quoted")
+    )
+    assert [first, first] == others
+    assert first[0].run_seconds == 250
+
+
+def test_tasks_are_read_by_the_names_in_their_header_whatever_its_order(tmp_path: Path) -> None:
+    row = ("j1", "ps", "2", "Terminated", "500.0", "800.0", "150.0", "10.5", "50", "T4")
+    cells = dict(zip(TASKS, row, strict=True))
+    (tmp_path / "plain.csv").write_text(",".join(cells.values()) + "\n")
+    turned = {name: cells[name] for name in sorted(cells)} | {"extra": "x"}
+    (tmp_path / "named.csv").write_text(f"{','.join(turned)}\n{','.join(turned.values())}\n")
+    plain, named = (list(read_workload(tmp_path / name).jobs()) for name in ("plain.csv", "named.csv"))
+    assert plain == named
+    (tmp_path / "wrong.csv").write_text(",".join(TASKS).replace("plan_cpu", "plancpu") + "\n")
+    assert told(tmp_path / "wrong.csv") == (
+        'wrong.csv:1: no column "plan_cpu" in the header of a table of tasks; did you mean "plancpu"?'
+    )

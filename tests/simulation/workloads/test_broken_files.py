@@ -50,6 +50,42 @@ SAMPLES: dict[str, str] = {
         "- {name: b, arrival: 1h, duration: 9, after: a}\n"
         "generate: {jobs: 3, load: 0.5, pods: [{cpu: 1}], sizes: {1: 1}}\n"
     ),
+    "sacct": (
+        "JobID|JobName|User|Partition|State|Submit|Eligible|Start|End|Elapsed|Timelimit|NNodes|ReqMem|AllocTRES\n"
+        "7|train|ann|gpu|COMPLETED|2026-01-31T12:00:00|2026-01-31T12:00:09|2026-01-31T12:05:00|"
+        "2026-01-31T13:05:00|01:00:00|1-00:00:00|2|4000Mc|cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=1G,node=2\n"
+        "7.batch|batch||||||||||||\n8+0|het|bob|cpu|FAILED|2026-01-31T12:01:00|Unknown|None|Unknown|00:00|Partition_Limit|1||\n"
+        "9_4|sweep|bob|cpu|TIMEOUT|2026-01-31T12:01:00||2026-01-31T12:01:05||3|UNLIMITED|1|16Gn|cpu=1\n"
+    ),
+    "csv": (
+        "name,namespace,queue,user,state,submitted,started,finished,run_seconds,estimate,pods,minimum,cpu,"
+        "nvidia.com/gpu\na,default,q,ann,completed,0.0,1.0,5.0,4.0,,3,2,10.0,7\n"
+        "b,ml,default,,running,2.5,3.0,,,60,1,1,0.5,\n"
+    ),
+    "run": json.dumps(
+        {
+            "title": "t",
+            "configuration": "c",
+            "seed": 0,
+            "isComplete": True,
+            "summary": {},
+            "jobs": [
+                {
+                    "name": "a",
+                    "namespace": "default",
+                    "queue": "q",
+                    "user": None,
+                    "state": "completed",
+                    "submitted": 2.5,
+                    "runSeconds": None,
+                    "estimate": 3.0,
+                    "pods": 3,
+                    "minimum": 2,
+                    "requests": {"cpu": 2.5, "nvidia.com/gpu": None},
+                }
+            ],
+        }
+    ),
     "manifests": json.dumps(
         {
             "apiVersion": "v1",

@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import gzip
 import io
+import json
 from pathlib import Path
 
 import pytest
 from traces import arrivals, most_held, roles, told
 
+from cli.calling import called
 from hekla.errors import InputError
-from hekla.simulation.workloads import Restart, Workload, read_workload
+from hekla.objects import Node
+from hekla.simulation.workloads import Restart, Workload, nodes_of, read_workload
+from hekla.simulation.workloads.swf import FIELDS
 
 HEADER = """; Version: 2.2
 ; Computer: a small one
@@ -253,3 +257,74 @@ def test_a_long_trace_is_never_held(tmp_path: Path, is_sorted: bool) -> None:
     gc.collect()
     assert len(gc.get_objects()) - before < 2000, "of the first pass nothing remains but shapes and numbers"
     assert most_held(work, every=6000) == (count, pytest.approx(0, abs=2000))
+
+
+MACHINES = {
+    "nodes and processors": ("; MaxNodes: 4\n; MaxProcs: 32\n", ["8"] * 4, "4 nodes of 8 cpu", "MaxNodes 4"),
+    "an odd one": (
+        "; MaxProcs: 10\n; MaxNodes: 3\n",
+        ["4", "3", "3"],
+        "1 node of 4 cpu and 2 nodes of 3 cpu",
+        "MaxNodes 3",
+    ),
+    "processors alone": ("; MaxProcs: 300\n", ["300"], "1 node of 300 cpu", "and not how many nodes"),
+    "no sense": ("; MaxProcs: 2\n; MaxNodes: 3\n", ["2"], "1 node of 2 cpu", "MaxNodes 3"),
+}
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_the_header_tells_of_the_machine_unless_nodes_are_named(tmp_path: Path, kind: str) -> None:
+    header, sizes, told_nodes, said = MACHINES[kind]
+    work = trace(tmp_path, header, line(1, procs=2))
+    machines = [each for each in work.objects if isinstance(each, Node)]
+    assert [node.status.allocatable["cpu"] for node in machines] == sizes
+    assert all(
+        int(str(node.status.allocatable["pods"])) >= int(size)
+        for node, size in zip(machines, sizes, strict=True)
+    )
+    list(work.jobs())
+    processors = sum(map(int, sizes))
+    assert work.account.changed == {
+        f"the cluster: {told_nodes} (header: MaxProcs {processors}, {said}); see --nodes": 1
+    }
+    named = trace(tmp_path, header, line(1, procs=2), nodes=nodes_of("3 x cpu=1"))
+    assert not any(isinstance(each, Node) for each in named.objects)
+    assert [job.name for job in named.jobs()] == ["swf-1"]
+    assert named.account.changed == {}
+
+
+def test_memory_that_the_header_does_not_tell_of_holds_no_job_back(tmp_path: Path) -> None:
+    work = trace(tmp_path, "; MaxProcs: 4\n", line(1, procs=4, memory=1000), line(2, procs=4, memory=3000))
+    (machine,) = (each for each in work.objects if isinstance(each, Node))
+    assert machine.status.allocatable["memory"] == "12000Ki"
+    done = called("simulate", tmp_path / "log.swf", "-o", "json")
+    assert json.loads(done.stdout)["summary"]["completed"] == 2
+    lines = called("simulate", tmp_path / "log.swf").stderr.splitlines()
+    assert lines == [
+        "warning: assumed: 1 x the cluster: 1 node of 4 cpu, memory without limit "
+        "(header: MaxProcs 4, and not how many nodes); see --nodes"
+    ]
+
+
+def test_a_header_without_a_machine_leaves_it_to_the_command(tmp_path: Path) -> None:
+    trace(tmp_path, "; MaxProcs: -1\n", line(1))
+    told_now = called("simulate", tmp_path / "log.swf").stderr
+    assert 'no nodes are named; "10 x cpu=32,memory=128Gi" is taken' in told_now
+
+
+def test_what_is_written_with_nodes_brings_its_machine(tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(
+        "nodes: 3 x cpu=8,memory=1Gi\njobs: [{name: a, duration: 9, cpu: 8, pods: 3}]\n"
+    )
+    done = called("workload", "convert", "work.yaml", "-O", "work.swf", folder=tmp_path)
+    assert "3 not written: of a Node all but its processors" in done.stderr
+    work = read_workload(tmp_path / "work.swf")
+    assert [each.status.allocatable["cpu"] for each in work.objects if isinstance(each, Node)] == ["8"] * 3
+
+
+def test_a_line_of_words_before_the_jobs_names_the_fields(tmp_path: Path) -> None:
+    words = " ".join(field.replace(" ", "_") for field in FIELDS)
+    work = trace(tmp_path, HEADER, f"{words}\n", SAMPLE)
+    assert arrivals(work) == [("swf-1", 0)]
+    (tmp_path / "log.swf").write_text(HEADER + SAMPLE + f"{words}\n")
+    assert told(tmp_path / "log.swf") == 'log.swf:6: not a number: job number: "job_number"'

@@ -55,7 +55,7 @@ CONTAINER_STATUS: Rules = {
     "name": name_of("container"),
     "resources": RESOURCES,
     "allocatedResources": as_it_is,
-    "state": {"terminated": {}},
+    "state": {"terminated": {"startedAt": as_it_is, "finishedAt": as_it_is}},
 }
 GROUP_AFFINITY: Rules = {
     "requiredDuringSchedulingIgnoredDuringExecution": name_of("value"),

@@ -19,13 +19,15 @@ import numpy as np
 
 from hekla.cluster.node_usage import is_finished
 from hekla.errors import InputError
-from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob, seconds
+from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
 from hekla.objects.complaint import spoken
 from hekla.objects.keys import GROUP_NAME
 from hekla.objects.quantity import read_seconds
 from hekla.simulation.measures.waits import LARGEST_OF_SIZE
 from hekla.simulation.run import Floats, Run, State
 from hekla.simulation.workloads import Submission, read_workload
+from hekla.simulation.workloads.pod_runs import run_of
+from hekla.simulation.workloads.read import is_known
 
 _NUMBERING = re.compile(r"([-_.](?=[a-z0-9]*[0-9])[a-z0-9]{5,}|[-_.]?[0-9]+)+$")
 """What tells apart jobs that are submitted again and again: `-17`, `-x7k2p`, `-2026-01-31`."""
@@ -69,15 +71,20 @@ NEEDED = ("name", "queue", "state", "run_seconds", "pods")
 """Columns that a table of jobs must have."""
 
 
-def read_history(path: Path) -> list[Past]:
-    """The ended jobs in a file; raises InputError where there is none."""
+def read_history(path: Path, **options: Any) -> list[Past]:
+    """The ended jobs in a file; raises InputError where there is none.
+
+    `options` are those of `ReadingOptions`; columns are for tables that are not known without.
+    """
     file = path / "jobs.csv" if path.is_dir() and (path / "jobs.csv").is_file() else path
     if file.suffix.lower() == ".csv" and _begins_with_a_job_table(file):
         found = list(_of_table(file))
     elif (saved := _saved_run(file)) is not None:
         found = list(_of_records(saved, str(file)))
     else:
-        found = [past_of(submission) for submission in read_workload(file).jobs()]
+        if options.get("columns") and is_known(file):
+            options = {**options, "columns": {}}
+        found = [past_of(submission) for submission in read_workload(file, **options).jobs()]
     finite = [past for past in found if math.isfinite(past.run_seconds)]
     if not finite:
         raise InputError(
@@ -161,17 +168,14 @@ def span_of(job: VolcanoJob, field: str, text: str | None, tell: Callable[[str],
 
 def _of_pod(pod: Pod, groups: Mapping[str, PodGroup]) -> Iterator[Past]:
     """A pod that ended by itself, without a Job that tells of all its pods."""
-    began = pod.status.start_time
-    ends = [
-        each.last_transition_time for each in pod.status.conditions if each.last_transition_time is not None
-    ]
-    if pod.status.phase != "Succeeded" or began is None or not ends or max(ends) <= began:
+    run = run_of(pod)
+    if pod.status.phase != "Succeeded" or not run.span:
         return
     group = groups.get(f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP_NAME, '')}")
     key, queue, pods = pod.key, "default", 1
     if group is not None:
         key, queue, pods = group.key, group.spec.queue or "default", max(1, group.spec.min_member)
-    yield Past(likeness_of(key, queue=queue, pods=pods), seconds(max(ends)) - seconds(began))
+    yield Past(likeness_of(key, queue=queue, pods=pods), run.span)
 
 
 def _begins_with_a_job_table(path: Path) -> bool:

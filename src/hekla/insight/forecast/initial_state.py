@@ -34,6 +34,7 @@ from hekla.objects.keys import GROUP_NAME, JOB_NAME, RUN_SECONDS
 from hekla.simulation.jobs import stated
 from hekla.simulation.options import START
 from hekla.simulation.workloads.manifests import ENDED_JOBS, SCHEDULERS
+from hekla.simulation.workloads.pod_runs import title_of
 
 M = TypeVar("M", bound=Manifest)
 
@@ -229,7 +230,7 @@ class _Builder:
         return sorted(jobs, key=lambda job: (job.submitted is None, job.submitted or 0.0, job.key))
 
     def _describe(self, group: PodGroup, pods: Sequence[Pod], more: Mapping[str, Known]) -> InitialJob:
-        title = title_of(group, pods)
+        title = title_of(group, pods[0])
         known = more.get(group.key) or more.get(title) or Known()
         minimum = max(1, min(group.spec.min_member, len(pods)))
         created = self._created(title) or seconds(group.metadata.creation_timestamp) - START + self.now
@@ -267,15 +268,6 @@ def _stated(group: PodGroup, pods: Sequence[Pod]) -> float | None:
     if RUN_SECONDS in group.metadata.annotations:
         return stated(Pod(), group)
     return max((stated(pod, None) for pod in pods if RUN_SECONDS in pod.metadata.annotations), default=None)
-
-
-def title_of(group: PodGroup, pods: Sequence[Pod]) -> str:
-    """The Job, or the lone pod, that a PodGroup was made for; else the PodGroup itself."""
-    job = pods[0].metadata.annotations.get(JOB_NAME)
-    if job:
-        return f"{group.metadata.namespace}/{job}"
-    owner = next((owner for owner in group.metadata.owner_references if owner.controller), None)
-    return group.key if owner is None or not owner.name else f"{group.metadata.namespace}/{owner.name}"
 
 
 def group_key(pod: Pod) -> str:

@@ -8,7 +8,7 @@ then a checkpoint holds everything that is there, so that reading may begin ther
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -179,18 +179,32 @@ def _change(key: str, manifest: Manifest | None) -> bytes:
     return _ENCODER.encode(key if manifest is None else only_what_is_read(manifest))
 
 
+Change = tuple[type[Manifest], "str | Manifest | Unfit"]
+"""An object as it is now, the name of one that is gone, or what stands for one that cannot be read."""
+
+
+def changes_in(batches: Batches) -> Iterator[list[Change]]:
+    """The changes of a record, batch by batch."""
+    for batch in _BATCHES.decode(batches):
+        yield [(_KIND_OF_NAME[name], _changed(name, raw)) for name, raw in batch]
+
+
+def _changed(name: str, raw: msgspec.Raw) -> str | Manifest | Unfit:
+    if memoryview(raw)[0] == _QUOTE:
+        return msgspec.json.decode(raw, type=str)
+    return _WIRES[name].decoded(raw)
+
+
 def read_batches(batches: Batches, state: LiveState) -> list[Complaint]:
     """Let the state take the changes in as another one did, batch by batch; back come complaints."""
     complaints = []
-    for batch in _BATCHES.decode(batches):
-        for name, raw in batch:
-            if memoryview(raw)[0] == _QUOTE:
-                state.lose(_KIND_OF_NAME[name], msgspec.json.decode(raw, type=str))
-                continue
-            found = _WIRES[name].decoded(raw)
-            if isinstance(found, Unfit):
+    for changes in changes_in(batches):
+        for kind, found in changes:
+            if isinstance(found, str):
+                state.lose(kind, found)
+            elif isinstance(found, Unfit):
                 complaints.append(found.complaint)
-                state.lose(_KIND_OF_NAME[name], found.key)
+                state.lose(kind, found.key)
             else:
                 state.note(found)
         state.take_in()

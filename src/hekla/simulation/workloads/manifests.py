@@ -35,7 +35,7 @@ ENDED_JOBS = frozenset(
     {"Completed", "Failed", "Aborted", "Terminated", "Completing", "Aborting", "Terminating"}
 )
 
-_OF_ONE_POD = OURS | {
+ONE_POD_ONLY = OURS | {
     keys.GROUP_NAME,
     keys.JOB_NAME,
     keys.JOB_NAMESPACE,
@@ -242,7 +242,7 @@ def template_of(pod: Pod) -> PodTemplate:
 
 
 def _in_common(notes: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in notes.items() if key not in _OF_ONE_POD}
+    return {key: value for key, value in notes.items() if key not in ONE_POD_ONLY}
 
 
 def youngest(manifests: Iterable[Manifest]) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from hekla.simulation.workloads.cells import header_of
 from hekla.simulation.workloads.model import Account, Submission
 from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import GPU, GPU_MODEL, Choice, Requests, Shapes
@@ -51,9 +52,14 @@ class Row:
     scheduled: float | None
 
 
+def is_table(names: Sequence[str]) -> bool:
+    """Whether the first row of a table may be that of such a list: a header, or a pod."""
+    return {"cpu_milli", "name"} <= set(names) or (len(names) == len(COLUMNS) and names[1].isdigit())
+
+
 def read_openb(source: Source, options: ReadingOptions) -> Content:
     """The pods of a list; each is a job of its own."""
-    columns = columns_of(source)
+    head, columns = columns_of(source)
     shapes = Shapes()
 
     def builder(rows: Sequence[Row], submitted: float, account: Account) -> Submission | None:
@@ -62,7 +68,7 @@ def read_openb(source: Source, options: ReadingOptions) -> Content:
     return content_of(
         Trace[Row](
             source,
-            pieces=lambda: rows_of(source, skip=1),
+            pieces=lambda: rows_of(source, skip=head),
             parse=lambda piece: parse(piece, columns),
             time=lambda row: row.created,
             builder=lambda: builder,
@@ -72,21 +78,13 @@ def read_openb(source: Source, options: ReadingOptions) -> Content:
     )
 
 
-def columns_of(source: Source) -> list[str]:
-    """The columns as the header names them; all that are needed have to be there."""
-    first = next(source.lines(), None)
-    try:
-        found = cells_of(first.content) if first else []
-    except Broken as broken:
-        raise source.wrong(1, str(broken)) from broken
-    missing = [column for column in COLUMNS if column not in found]
-    if missing:
-        raise source.wrong(1, f"no column {', '.join(map(repr_of, missing))} in the header of a list of pods")
-    return found
-
-
-def repr_of(column: str) -> str:
-    return f'"{column}"'
+def columns_of(source: Source) -> tuple[int, Sequence[str]]:
+    """The last line before the rows, and the columns that a header names, else the usual ones."""
+    header = header_of(source)
+    if len(header.names) == len(COLUMNS) and header.names[1].isdigit():
+        return 0, COLUMNS
+    header.places(COLUMNS, source, "a list of pods")
+    return header.line, header.names
 
 
 def parse(piece: Piece, columns: Sequence[str]) -> Row:

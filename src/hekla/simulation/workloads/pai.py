@@ -7,13 +7,14 @@ if it is given, knows users and the times of submission.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
 import numpy as np
 
+from hekla.simulation.workloads.cells import header_of
 from hekla.simulation.workloads.model import Account, Restart, Role, Submission
 from hekla.simulation.workloads.openb import cpu_and_memory, gpu_request
 from hekla.simulation.workloads.selection import Content, ReadingOptions
@@ -54,9 +55,19 @@ class PaiRow:
     model: str
 
 
+def is_table(names: Sequence[str]) -> bool:
+    """Whether the first row of a table may be that of such a table of tasks: a header, or a task."""
+    return len(names) == len(TASKS) or has_header(names)
+
+
+def has_header(names: Sequence[str]) -> bool:
+    return TASKS[0] in names
+
+
 def read_pai(source: Source, options: ReadingOptions) -> Content:
     """The jobs of a table of tasks."""
     shapes = Shapes()
+    head, places = places_of(source)
     table = JobTable(options.job_table) if options.job_table is not None else None
 
     def build(rows: Sequence[PaiRow], submitted: float, account: Account) -> Submission | None:
@@ -72,8 +83,8 @@ def read_pai(source: Source, options: ReadingOptions) -> Content:
     return content_of(
         Trace[PaiRow](
             source,
-            pieces=lambda: task_rows(source),
-            parse=parse,
+            pieces=lambda: rows_of(source, skip=head),
+            parse=lambda piece: parse(piece, places),
             time=time,
             builder=lambda: build,
             group=lambda row: row.job,
@@ -82,17 +93,19 @@ def read_pai(source: Source, options: ReadingOptions) -> Content:
     )
 
 
-def task_rows(source: Source) -> Iterator[Piece]:
-    """The rows, without a header where there is one."""
-    for piece in rows_of(source):
-        if piece.line > 1 or not piece.content.startswith(TASKS[0].encode()):
-            yield piece
+def places_of(source: Source) -> tuple[int, Sequence[int]]:
+    """The last line before the rows, and where each column stands, as a header says or as is usual."""
+    header = header_of(source)
+    if not has_header(header.names):
+        return 0, range(len(TASKS))
+    return header.line, header.places(TASKS, source, "a table of tasks")
 
 
-def parse(piece: Piece) -> PaiRow:
+def parse(piece: Piece, places: Sequence[int]) -> PaiRow:
     cells = cells_of(piece.content)
-    expect_cells(cells, TASKS)
-    job, task, pods, _, began, ended, cpu, memory, gpu, model = cells
+    if len(cells) <= max(places):
+        expect_cells(cells, TASKS)
+    job, task, pods, _, began, ended, cpu, memory, gpu, model = (cells[place] for place in places)
     if not job:
         raise Broken("a missing name", "job_name is empty")
     return PaiRow(

@@ -12,6 +12,7 @@ import numpy as np
 
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node
+from hekla.simulation.workloads.columns import Columns
 from hekla.simulation.workloads.model import Account, Fault, Hazards, Submission, Workload
 
 
@@ -36,6 +37,12 @@ class ReadingOptions:
     nodes: Sequence[Node] = ()
     """The cluster, for load that is generated as a share of it where the file brings no nodes."""
 
+    columns: Columns = field(default_factory=dict)
+    """Tables: which column says what; none: they are found out, if the table is one that is known."""
+    time_zone: str = "UTC"
+    """Of times that name none."""
+    queue_from: str = "Partition"
+    """Slurm: the column that says the queue."""
     pod_cpus: int = 1
     """SWF: processors per pod."""
     statuses: frozenset[int] | None = None
@@ -43,9 +50,9 @@ class ReadingOptions:
     follow: bool = False
     """SWF: a job with a preceding job waits for its end, and for the think time."""
     any_gpu: bool = False
-    """Alibaba: the model of a GPU does not matter."""
+    """Alibaba, Slurm: the model of a GPU does not matter."""
     gpu_shares: bool = False
-    """Alibaba: GPUs are asked for in thousandths instead of being rounded up to whole ones."""
+    """Alibaba, tables: GPUs are asked for in thousandths instead of being rounded up to whole ones."""
     job_table: Path | None = None
     """Alibaba v2020: the job table, for users and times of submission."""
 

@@ -24,6 +24,8 @@ _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"
 """How some editors begin a text in UTF-8."""
 _PACKED = ".gz"
+_RECORDING = b'{"record":"header"'
+_GZIP_WINDOW = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ class Source:
             elif not self._path.is_file():
                 reason = "a folder, no file" if self._path.is_dir() else "no such file"
                 raise InputError(f"{self.name}: {reason}")
-            if self.head(2) == _GZIP:
+            self.is_recording = _begins_a_recording(self.head(HEAD))
+            """Whether it is a recording of cycles, which is read as it is: its end may be missing."""
+            if self.head(2) == _GZIP and not self.is_recording:
                 self._path = self._unpacked()
         except OSError as error:
             raise InputError(f"{self.name}: {(error.strerror or 'cannot be read').lower()}") from error
@@ -62,6 +66,11 @@ class Source:
     def stem(self) -> str:
         name = Path(self.name).name
         return Path(name[: -len(_PACKED)] if name.lower().endswith(_PACKED) else name).stem
+
+    @property
+    def path(self) -> Path:
+        """Where the content lies."""
+        return self._path
 
     def open(self) -> BinaryIO:
         return self._path.open("rb")
@@ -110,3 +119,12 @@ class Source:
         with open(number, "wb") as out:
             copyfileobj(file, out)
         return copy
+
+
+def _begins_a_recording(head: bytes) -> bool:
+    if head[:2] != _GZIP:
+        return False
+    try:
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, len(_RECORDING)) == _RECORDING
+    except zlib.error:
+        return False

@@ -6,8 +6,7 @@ starts before all of it can, and if one pod is lost, all start again.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from hekla.simulation.workloads.model import Account, Restart, Role, Submission
@@ -15,12 +14,12 @@ from hekla.simulation.workloads.selection import Content, ReadingOptions
 from hekla.simulation.workloads.shapes import Requests, Shapes
 from hekla.simulation.workloads.short_jobs import MOST_PODS
 from hekla.simulation.workloads.source import Piece, Source
+from hekla.simulation.workloads.swf_header import header_of, on_machine
 from hekla.simulation.workloads.trace import (
     DEFAULT_QUEUE,
     Broken,
     StartsAt,
     Trace,
-    as_name,
     content_of,
     number,
 )
@@ -37,49 +36,50 @@ CANCELLED = 5
 MOST_SIZES = 1024
 """Of so many the roles are remembered; those that come again are mostly these."""
 
-_QUEUE = re.compile(rb"^;\s*Queue:\s*(?P<number>\d+)[\s:-]+(?P<name>\S+)", re.IGNORECASE)
-
 Row = Sequence[float]
 
 
 def read_swf(source: Source, options: ReadingOptions) -> Content:
-    """The jobs of a file in Standard Workload Format."""
-    queues, shapes = declared_queues(source), Shapes()
-    return content_of(
+    """The jobs of a file in Standard Workload Format, on the machine of its header unless nodes are named."""
+    header, shapes = header_of(source), Shapes()
+    builders: list[Builder] = []
+
+    def builder() -> Callable[[Sequence[Row], float, Account], Submission | None]:
+        builders.append(Builder(header.queues, options, shapes))
+        return builders[-1].build
+
+    content = content_of(
         Trace[Row](
             source,
             pieces=lambda: job_lines(source),
             parse=parse,
             time=lambda row: row[1],
-            builder=lambda: Builder(queues, options, shapes).build,
+            builder=builder,
             starts_at=StartsAt.ZERO_IF_NEAR,
-            queues=list(queues.values()),
+            queues=list(header.queues.values()),
             has_dependencies=options.follow,
         ),
         options,
     )
+    most_memory = max((each.most_memory for each in builders), default=0)
+    return content if options.nodes else on_machine(content, header, most_memory)
 
 
 def job_lines(source: Source) -> Iterator[Piece]:
+    """The lines of jobs; a line of words before them names the fields."""
+    is_first = True
     for piece in source.lines():
         text = piece.content.lstrip()
-        if text and not text.startswith(b";"):
+        if not text or text.startswith(b";"):
+            continue
+        if not (is_first and is_names(text)):
             yield piece
+        is_first = False
 
 
-def declared_queues(source: Source) -> dict[int, str]:
-    """The queues that the header names, by number; a name that is used twice names neither."""
-    found: dict[int, str] = {}
-    for piece in source.lines():
-        text = piece.content.strip()
-        if text and not text.startswith(b";"):
-            break
-        if declared := _QUEUE.match(text):
-            name = as_name(declared["name"].decode("latin-1"))
-            number_of_queue = int(declared["number"])
-            is_taken = name in found.values() or name == "unnamed"
-            found[number_of_queue] = f"queue-{number_of_queue}" if is_taken else name
-    return found
+def is_names(text: bytes) -> bool:
+    """Whether a line holds words where numbers are expected, from its first to its last."""
+    return not any(cell[:1].isdigit() or cell[:1] in b"+-." for cell in text.split())
 
 
 def parse(piece: Piece) -> Row:
@@ -100,10 +100,12 @@ def parse(piece: Piece) -> Row:
 class Builder:
     """Makes jobs of rows; remembers which were taken where other jobs may wait for them."""
 
-    def __init__(self, queues: dict[int, str], options: ReadingOptions, shapes: Shapes) -> None:
+    def __init__(self, queues: Mapping[int, str], options: ReadingOptions, shapes: Shapes) -> None:
         self._queues = queues
         self._options = options
         self._shapes = shapes
+        self.most_memory = 0
+        """Of all jobs, in kilobytes per processor."""
         self._taken: set[int] = set()
         self._roles_by_size: dict[tuple[int, int], tuple[Role, ...]] = {}
 
@@ -178,6 +180,7 @@ class Builder:
             if len(self._roles_by_size) >= MOST_SIZES:
                 self._roles_by_size.clear()
             found = self._roles_by_size[processors, memory] = self._new_roles(processors, memory)
+            self.most_memory = max(self.most_memory, memory)
         return found
 
     def _new_roles(self, processors: int, memory: int) -> tuple[Role, ...]:

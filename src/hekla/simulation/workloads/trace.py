@@ -274,6 +274,7 @@ def content_of(trace: Trace[Row], options: ReadingOptions) -> Content:
     )
 
 
+_NAME = re.compile(r"(?=.{1,200}\Z)[a-z0-9]+(?:[-.][a-z0-9]+)*\Z")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 
@@ -284,13 +285,13 @@ def rows_of(source: Source, *, skip: int = 0) -> Iterator[Piece]:
             yield piece
 
 
-def cells_of(content: bytes) -> list[str]:
-    """The cells of a line of comma-separated values, without blanks around them."""
+def cells_of(content: bytes, delimiter: str = ",") -> list[str]:
+    """The cells of a line of separated values, without blanks around them."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Broken("not a text in UTF-8", quoted(content.decode("latin-1"))) from error
-    found = next(csv.reader([text])) if '"' in text else text.split(",")
+    found = next(csv.reader([text], delimiter=delimiter)) if '"' in text else text.split(delimiter)
     return [cell.strip() for cell in found]
 
 
@@ -332,5 +333,7 @@ def moment(cell: str, column: str) -> float | None:
 
 def as_name(text: str, otherwise: str = "unnamed") -> str:
     """The text as a name that Kubernetes would take."""
+    if _NAME.match(text):
+        return text
     parts = (part.strip("-.") for part in _NOT_IN_NAMES.sub("-", text.lower()).split("."))
     return ".".join(part for part in parts if part)[:200].strip("-.") or otherwise

@@ -40,7 +40,12 @@ def write_swf(workload: Workload, file: TextIO) -> Counter[str]:
     """One line per job; gives back what the format has no words for, by how often it was left out."""
     lost: Counter[str] = Counter()
     queues = {"default": 0}
+    nodes = [each for each in workload.objects if isinstance(each, Node)]
+    if nodes:
+        lost["of a Node all but its processors"] += len(nodes)
     for manifest in workload.objects:
+        if isinstance(manifest, Node):
+            continue
         if isinstance(manifest, Queue):
             queues.setdefault(manifest.metadata.name, len(queues))
         else:
@@ -48,6 +53,9 @@ def write_swf(workload: Workload, file: TextIO) -> Counter[str]:
     if workload.faults:
         lost["a fault"] += len(workload.faults)
     file.write("; Version: 2.2\n; Computer: hekla\n")
+    if nodes:
+        processors = sum(int(exact(node.status.allocatable.get("cpu", 0))) for node in nodes)
+        file.write(f"; MaxNodes: {len(nodes)}\n; MaxProcs: {processors}\n")
     file.writelines(f"; Queue: {number} {name}\n" for name, number in queues.items())
     users: dict[str, int] = {}
     for number, job in enumerate(workload.jobs(), start=1):
