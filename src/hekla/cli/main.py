@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
+    "capacity": "hekla.cli.capacity:capacity",
     "compare": "hekla.cli.compare:compare",
     "conf": "hekla.cli.catalogue:conf",
     "decide": "hekla.cli.decide:decide",
@@ -43,6 +44,7 @@ COMMANDS = {
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
+    "capacity": "Tell how many nodes, or how much quota, a workload needs.",
     "compare": "Run a workload under several configurations and tell which is better.",
     "conf": "Check and show scheduler configurations.",
     "decide": "Run one scheduling cycle and print the decisions.",
