@@ -104,6 +104,12 @@ class CapacityAnswer:
             return ()
         return tuple(figure for figure in self.at(self.smallest).figures if not figure.is_met)
 
+    def _repr_html_(self) -> str:
+        """The answer and its curve, as notebooks show it."""
+        from hekla.insight.capacity.curve import shown_html  # noqa: PLC0415 - what draws knows the answer
+
+        return shown_html(self)
+
     def at(self, value: int) -> SizeFigures:
         """What came of a size that was tried."""
         return next(size for size in self.sizes if size.value == value)
@@ -283,9 +289,7 @@ def _check(goals: Sequence[Goal], seeds: Sequence[int], confidence: float) -> No
     if not goals:
         raise InputError('capacity needs a goal or more, such as "wait.p95 < 10m"')
     if not any(goal.is_served_by_more for goal in goals):
-        raise InputError(
-            f'goal "{goals[0]}": the smallest size is the best for it; add one that asks for more'
-        )
+        raise InputError(f'goal "{goals[0]}": less is better for it; add a goal that more brings nearer')
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError("capacity needs a seed or more, each of them once")
     if not 0 < confidence < 1:

@@ -56,7 +56,7 @@ PAGE_STYLE = """
   body { font: 15px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
   h1 { font-size: 1.3rem } svg { max-width: 100%; height: auto }
   .wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-  th, td { text-align: right; padding: 0.2rem 0.8rem; border-bottom: 1px solid #8884 }
+  th, td { text-align: right; padding: 0.2rem 0.8rem; border-bottom: 1px solid #8884; white-space: nowrap }
   th:first-child, td:first-child { padding-left: 0 }
 """
 
@@ -118,6 +118,11 @@ def curve_html(answer: CapacityAnswer) -> str:
         f"<style>{style}</style>\n</head>\n<body>\n<h1>{escape(headline(answer))}</h1>\n{said}\n"
         f"{_picture(answer)}\n{table_html(_table(answer))}\n</body>\n</html>\n"
     )
+
+
+def shown_html(answer: CapacityAnswer) -> str:
+    """The answer and the picture, to stand in a page of something else."""
+    return f"<p>{escape(headline(answer))}</p>\n{curve_svg(answer) if answer.sizes else ''}"
 
 
 def _table(answer: CapacityAnswer) -> Table:

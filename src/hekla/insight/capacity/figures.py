@@ -127,7 +127,7 @@ class Observations:
     def percentile(self, level: float) -> ValueInterval:
         """The value that this part of the jobs does not exceed, and where it lies."""
         value = quantile(self._all, level)
-        if len(self._parts) < 2:
+        if len(self._parts) < 2 or self._alone(1 - level) >= 1 - level:
             return ValueInterval(value, math.nan, math.nan)
         # The share of jobs beyond a value falls as the value rises: both ends are found by halving.
         known = np.unique(self._all)

@@ -99,9 +99,9 @@ def _makespan(run: Run, among: Mask) -> float:
 
 
 def utilisation(run: Run, since: float = 0.0) -> dict[str, float]:
-    """By resource, the part of what nodes offered that jobs held, from that moment on."""
+    """By resource that nodes offer, the part of it that jobs held, from that moment on."""
     edges = edges_of(run, 1)
     edges[0] = min(since, edges[-1])
     used, offered = used_by_queue(run, edges).sum(axis=(0, 1)), capacity_of(run, edges)[0]
-    parts = ratio(used, offered, math.nan)
-    return dict(zip(run.resources, parts.tolist(), strict=True))
+    parts = ratio(used, offered).tolist()
+    return {name: parts[at] for at, name in enumerate(run.resources) if offered[at] > 0}

@@ -27,14 +27,14 @@ BAR = 16
 WIDE = 2
 """Sizes from the least to the most that may be enough, from which on it is told how to narrow them."""
 MOST_NOTES = 3
-MOST_WITH_INTERVALS = 2
-"""Goals whose intervals fit side by side."""
 
 
 def answer_lines(answer: CapacityAnswer) -> list[str]:
     """The answer, how sure it is, and what came of every size that was tried."""
-    sentences = [headline(answer), *how_sure(answer), *cautions(answer)]
-    lines = [line for sentence in sentences for line in wrap(sentence, WIDTH)]
+    said = [headline(answer)]
+    if answer.sizes:
+        said += [*how_sure(answer), *cautions(answer)]
+    lines = [line for sentence in said for line in wrap(sentence, WIDTH)]
     return [*lines, "", *size_table(answer)] if answer.sizes else lines
 
 
@@ -167,12 +167,10 @@ def basis(answer: CapacityAnswer) -> str:
         case Chance.ARRIVALS, _:
             what = f"{seeds}, each with other jobs"
         case _:
-            blocks = "intervals are from blocks of consecutive jobs"
-            few = "too few jobs for intervals: the answer is about these jobs alone"
-            what = (
-                f"one run of each size with the jobs as they are; {blocks if answer.has_intervals else few}"
-            )
-    return f"{what}{_warmed_up(answer.warm_up)}"
+            blocks = "; intervals are from blocks of consecutive jobs" if answer.has_intervals else ""
+            what = f"one run of each size with the jobs as they are{blocks}"
+    few = "" if answer.has_intervals else "; too few jobs for intervals: the answer is about these jobs alone"
+    return f"{what}{_warmed_up(answer.warm_up)}{few}"
 
 
 def _warmed_up(warm_up: WarmUp) -> str:
@@ -189,22 +187,33 @@ def cautions(answer: CapacityAnswer) -> Iterator[str]:
 
 
 def size_table(answer: CapacityAnswer) -> list[str]:
-    """A row for every size that was tried; a bar where there is one goal, with a mark at its limit."""
+    """A row for every size that was tried; a bar where there is one goal, with a mark at its limit.
+
+    Intervals are left out where they would make it too wide.
+    """
+    lines = _table(answer, with_intervals=answer.has_intervals)
+    if max(map(len, lines)) > WIDTH:
+        lines = _table(answer, with_intervals=False)
+    return lines
+
+
+def _table(answer: CapacityAnswer, *, with_intervals: bool) -> list[str]:
     busiest = busiest_resource(answer)
-    with_intervals = len(answer.goals) <= MOST_WITH_INTERVALS and answer.has_intervals
     heads = [answer.sizing.heading]
     for goal in answer.goals:
         heads += [goal.label, "interval"] if with_intervals else [goal.label]
     heads += [f"{busiest.rpartition('/')[2]} used"] if busiest else []
+    heads += ["", ""] if len(answer.goals) == 1 else [""]
+    width = len(str(answer.sizes[-1].value))
     rows = []
     for size in answer.sizes:
-        cells = [f"{size.value:>{len(str(answer.sizes[-1].value))}}"]
+        cells = [f"{size.value:>{width}}"]
         for figure in size.figures:
             cells += [figure.goal.spoken(figure.value)]
             cells += [interval_in_words(figure)] if with_intervals else []
         cells += [spoken_part(size.utilisation[busiest])] if busiest else []
         rows.append([*cells, judgement(size), *_bars(answer, size)])
-    return [line.rstrip() for line in aligned([*heads, "", *([""] * (len(answer.goals) == 1))], rows)]
+    return [line.rstrip() for line in aligned(heads, rows)]
 
 
 def busiest_resource(answer: CapacityAnswer) -> str:
