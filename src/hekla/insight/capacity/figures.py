@@ -29,6 +29,8 @@ from hekla.simulation.run import Floats
 
 MOST_BLOCKS = 20
 FEWEST_JOBS_OF_BLOCK = 5
+LARGEST_STEP = 0.5
+"""How far the square root of a reciprocal may go down by chance: its value could be four times as large."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,9 @@ class Observations:
         if self._are_blocks:
             error *= widening_for(neighbour_correlation(sums / self._sizes), count)
         half = t_quantile(self._certainty.confidence, count - 1) * error / mean / 2
-        return (1 + half) ** -2, (1 - half) ** -2 if half < 1 else math.inf
+        near = min(half, LARGEST_STEP)
+        # Beyond, where one part outweighs all of the rest, it goes on growing at the same rate.
+        return (1 + half) ** -2, (1 - near) ** -2 * math.exp((half - near) * 2 / (1 - near))
 
 
 def quantile(ordered: Floats, level: float) -> float:

@@ -189,21 +189,24 @@ def cautions(answer: CapacityAnswer) -> Iterator[str]:
 def size_table(answer: CapacityAnswer) -> list[str]:
     """A row for every size that was tried; a bar where there is one goal, with a mark at its limit.
 
-    Intervals are left out where they would make it too wide.
+    Where that is too wide it goes without the bar, and then without intervals.
     """
-    lines = _table(answer, with_intervals=answer.has_intervals)
-    if max(map(len, lines)) > WIDTH:
-        lines = _table(answer, with_intervals=False)
+    lines: list[str] = []
+    for with_intervals, with_bars in ((True, True), (True, False), (False, False)):
+        lines = _table(answer, with_intervals=with_intervals, with_bars=with_bars)
+        if max(map(len, lines)) <= WIDTH:
+            break
     return lines
 
 
-def _table(answer: CapacityAnswer, *, with_intervals: bool) -> list[str]:
+def _table(answer: CapacityAnswer, *, with_intervals: bool, with_bars: bool) -> list[str]:
     busiest = busiest_resource(answer)
+    with_intervals, with_bars = with_intervals and answer.has_intervals, with_bars and len(answer.goals) == 1
     heads = [answer.sizing.heading]
     for goal in answer.goals:
         heads += [goal.label, "interval"] if with_intervals else [goal.label]
     heads += [f"{busiest.rpartition('/')[2]} used"] if busiest else []
-    heads += ["", ""] if len(answer.goals) == 1 else [""]
+    heads += ["", ""] if with_bars else [""]
     width = len(str(answer.sizes[-1].value))
     rows = []
     for size in answer.sizes:
@@ -212,7 +215,7 @@ def _table(answer: CapacityAnswer, *, with_intervals: bool) -> list[str]:
             cells += [figure.goal.spoken(figure.value)]
             cells += [interval_in_words(figure)] if with_intervals else []
         cells += [spoken_part(size.utilisation[busiest])] if busiest else []
-        rows.append([*cells, judgement(size), *_bars(answer, size)])
+        rows.append([*cells, judgement(size), *([_bar(answer, size)] if with_bars else [])])
     return [line.rstrip() for line in aligned(heads, rows)]
 
 
@@ -240,11 +243,9 @@ def judgement(size: SizeFigures) -> str:
     return "missed " if verdict.is_surely_missed or verdict.is_met else "missed?"
 
 
-def _bars(answer: CapacityAnswer, size: SizeFigures) -> list[str]:
-    if len(answer.goals) != 1:
-        return []
+def _bar(answer: CapacityAnswer, size: SizeFigures) -> str:
     scale = scale_of(answer.goals[0], [each.figures[0] for each in answer.sizes])
     filled = round(scale.part(size.figures[0].value) * BAR)
     mark = min(round(scale.part(answer.goals[0].limit) * BAR), BAR - 1)
     bar = "█" * filled + " " * (BAR - filled)
-    return [f"{bar[:mark]}│{bar[mark + 1 :]}"]
+    return f"{bar[:mark]}│{bar[mark + 1 :]}"
