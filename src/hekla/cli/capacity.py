@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 
 from hekla.cli.compare import WorkloadFile, chosen_arrivals, is_for_machines, readable_again
+from hekla.cli.interrupt import INTERRUPTED, interruptible
 from hekla.cli.options import (
     POSITIVE_SPAN,
     SPAN,
@@ -27,11 +26,10 @@ from hekla.cli.options import (
 )
 from hekla.cli.output import Style, echo, echo_data, output_option, require_writable, warn
 from hekla.cli.simulate import (
-    INTERRUPTED,
     REFRESH_SECONDS,
     chosen_nodes,
     chosen_options,
-    interruptible,
+    job_bars,
     stage_options,
     tell_account,
 )
@@ -148,10 +146,6 @@ def capacity(  # noqa: PLR0917 - one parameter per option
     Every size is simulated under the same arrivals; the sizes looked at are found by halving. The answer
     comes with an interval over seeds, and with the reason where no size helps (exit code 4). Ctrl-C stops
     and tells what is known so far.
-
-    \b
-        hekla capacity day.yaml --nodes "4..64 x cpu=32,memory=128Gi" --goal "wait.p95 < 10m"
-        hekla capacity day.yaml --quota "research capability gpu=8..64" --goal "research: wait.mean < 1h"
     """
 
     for plot in plots:
@@ -229,13 +223,7 @@ def watched_sizes(sizing: Sizing, runs: int, *, quiet: bool) -> Iterator[tuple[O
         if quiet or not sys.stderr.isatty():
             yield (lambda _value, _number, _progress: None), is_stopped
             return
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}"),
-        )
-        with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        with job_bars() as bars:
             yield SizeBar(bars, sizing, runs).show, is_stopped
 
 

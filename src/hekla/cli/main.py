@@ -68,7 +68,7 @@ SUMMARIES = {
 }
 GROUPS = {
     "Decide and run": ("decide", "explain", "run", "demo"),
-    "What if": ("plan", "forecast", "simulate", "compare", "workload", "history"),
+    "What if": ("plan", "forecast", "simulate", "compare", "capacity", "workload", "history"),
     "Clusters": ("install", "serve", "shadow", "snapshot", "replay", "job", "queue", "node"),
     "Configuration": ("conf", "plugins", "actions"),
 }

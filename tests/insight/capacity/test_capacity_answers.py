@@ -9,7 +9,7 @@ import pytest
 from hekla.api import conf_of
 from hekla.errors import InputError
 from hekla.insight.capacity import (
-    Binding,
+    BindingLimit,
     CapacityAnswer,
     Sizing,
     WarmUp,
@@ -123,7 +123,7 @@ def test_no_number_of_nodes_helps_where_a_queue_may_not_have_more() -> None:
     answer = answered(given, nodes("1..20 x cpu=1"), "wait.longest < 30s")
     assert answer.smallest is None
     assert answer.held_back is not None
-    assert (answer.held_back.binding, answer.held_back.queues) == (Binding.CAPABILITY, ("research",))
+    assert (answer.held_back.binding, answer.held_back.queues) == (BindingLimit.CAPABILITY, ("research",))
     assert headline(answer) == (
         "no number of nodes helps: queue research's capability (cpu=4) holds it back; "
         "without it wait.longest < 30s is met with 20 nodes"
@@ -133,7 +133,7 @@ def test_no_number_of_nodes_helps_where_a_queue_may_not_have_more() -> None:
 def test_too_few_nodes_are_told_from_a_quota_that_is_too_small() -> None:
     answer = answered(workload(at_once(12)), nodes("1..6 x cpu=1"), "wait.longest < 30s")
     assert answer.held_back is not None
-    assert answer.held_back.binding is Binding.NODES
+    assert answer.held_back.binding is BindingLimit.NODES
     assert headline(answer) == (
         "6 nodes are too few for wait.longest < 30s; 2 times as many meet it: widen the range"
     )
@@ -153,13 +153,13 @@ def test_nodes_and_a_capability_may_both_be_too_little() -> None:
     given = workload(at_once(12, queue="research"), queue("research", capability={"cpu": 2}))
     answer = answered(given, nodes("1..6 x cpu=1"), "wait.longest < 30s")
     assert answer.held_back is not None
-    assert answer.held_back.binding is Binding.BOTH
+    assert answer.held_back.binding is BindingLimit.BOTH
 
 
 def test_a_pod_that_is_larger_than_any_node_is_no_matter_of_their_number() -> None:
     answer = answered(workload([job("large", 0.0, 10.0, cpu=4)]), nodes("1..6 x cpu=2"), "wait.mean < 30s")
     assert answer.held_back is not None
-    assert answer.held_back.binding is Binding.NEITHER
+    assert answer.held_back.binding is BindingLimit.NEITHER
     said = headline(answer)
     assert said.startswith("no number of nodes helps: wait.mean is never with")
     assert "still waiting at the end: " in said

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from cli.calling import Told, called
-from hekla.cli.simulate import INTERRUPTED
+from hekla.cli.interrupt import INTERRUPTED
 
 DAY = """
 nodes: 4 x cpu=8

@@ -17,14 +17,14 @@ from hekla.insight.capacity.capacity import CapacityAnswer, SizeFigures, capacit
 from hekla.insight.capacity.curve import curve_svg, form_of_curve, write_curve
 from hekla.insight.capacity.figures import GoalFigure
 from hekla.insight.capacity.goals import Goal, read_goal
-from hekla.insight.capacity.held_back import Binding, HeldBack
+from hekla.insight.capacity.held_back import BindingLimit, HeldBack
 from hekla.insight.capacity.observed import WarmUp
 from hekla.insight.capacity.records import answer_data, size_rows
 from hekla.insight.capacity.sizing import NodeSizing, QuotaSizing, Sizing, read_nodes, read_quota
 from hekla.insight.capacity.verdict import answer_lines, headline
 
 __all__ = [
-    "Binding",
+    "BindingLimit",
     "CapacityAnswer",
     "Goal",
     "GoalFigure",

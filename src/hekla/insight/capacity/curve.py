@@ -34,23 +34,28 @@ LEFT, RIGHT, TOP, BOTTOM = 84, 24, 44, 58
 NEAR = 4
 """Pixels between a label and what it labels."""
 MOST_SIZE_TICKS = 10
+NAMESPACE = "http://www.w3.org/2000/svg"
 
 STYLE = """
-  .page { fill: #ffffff } text { fill: #24292f; font: 13px system-ui, sans-serif }
-  .title { font-weight: 600 } .tick { fill: #57606a }
-  .grid { stroke: #d8dee4; stroke-width: 1 } .axis { stroke: #57606a; stroke-width: 1 }
-  .interval { fill: #0969da; fill-opacity: 0.15 } .likely { fill: #8c959f; fill-opacity: 0.2 }
-  .line { stroke: #0969da; stroke-width: 2; fill: none } .met { fill: #0969da }
-  .missed { fill: #ffffff; stroke: #0969da; stroke-width: 2 }
-  .limit { stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 6 4 } .limit-text { fill: #cf222e }
+  .capacity .page { fill: #ffffff }
+  .capacity text { fill: #24292f; font: 13px system-ui, sans-serif }
+  .capacity .title { font-weight: 600 } .capacity .tick { fill: #57606a }
+  .capacity .grid { stroke: #d8dee4; stroke-width: 1 } .capacity .axis { stroke: #57606a; stroke-width: 1 }
+  .capacity .interval { fill: #0969da; fill-opacity: 0.15 }
+  .capacity .likely { fill: #8c959f; fill-opacity: 0.2 }
+  .capacity .line { stroke: #0969da; stroke-width: 2; fill: none } .capacity .met { fill: #0969da }
+  .capacity .missed { fill: #ffffff; stroke: #0969da; stroke-width: 2 }
+  .capacity .limit { stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 6 4 }
+  .capacity .limit-text { fill: #cf222e }
   @media (prefers-color-scheme: dark) {
-    .page { fill: #0d1117 } text { fill: #e6edf3 } .tick { fill: #9198a1 }
-    .grid { stroke: #2b3138 } .axis { stroke: #9198a1 }
-    .interval { fill: #58a6ff } .line { stroke: #58a6ff } .met { fill: #58a6ff }
-    .missed { fill: #0d1117; stroke: #58a6ff }
-    .limit { stroke: #ff7b72 } .limit-text { fill: #ff7b72 }
+    .capacity .page { fill: #0d1117 } .capacity text { fill: #e6edf3 } .capacity .tick { fill: #9198a1 }
+    .capacity .grid { stroke: #2b3138 } .capacity .axis { stroke: #9198a1 }
+    .capacity .interval { fill: #58a6ff } .capacity .line { stroke: #58a6ff }
+    .capacity .met { fill: #58a6ff } .capacity .missed { fill: #0d1117; stroke: #58a6ff }
+    .capacity .limit { stroke: #ff7b72 } .capacity .limit-text { fill: #ff7b72 }
   }
 """
+"""A picture may stand in a page of something else, such as a notebook, where it must not style the rest."""
 PAGE_STYLE = """
   :root { color-scheme: light dark }
   body { font: 15px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
@@ -151,7 +156,7 @@ def _picture(answer: CapacityAnswer, style: str = "") -> str:
     title = f"{headline(answer)}; {goals_in_words(answer)} over {answer.sizing.subject}"
     return "\n".join(
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+            f'<svg class="capacity" role="img" viewBox="0 0 {WIDTH} {height}" xmlns="{NAMESPACE}">',
             f"<title>{escape(title)}</title>",
             *([style] if style else []),
             f'<rect class="page" width="{WIDTH}" height="{height}" rx="6"/>',

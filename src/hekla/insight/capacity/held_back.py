@@ -18,7 +18,7 @@ COPIES = (2, 4, 8, 16)
 STILL_WAITING = "still waiting at the end"
 
 
-class Binding(Enum):
+class BindingLimit(Enum):
     """What the goals fail for."""
 
     NODES = "nodes"
@@ -34,7 +34,7 @@ class Binding(Enum):
 class HeldBack:
     """What keeps the goals from being met."""
 
-    binding: Binding
+    binding: BindingLimit
     copies: int
     """So many times as many nodes were tried, or were enough."""
     queues: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ def held_back(goals: Sequence[Goal], attempt: Attempt) -> HeldBack:
     plain = attempt(AS_IT_IS)
     copies, ample = _more_nodes(goals, attempt, plain)
     if _are_met(goals, ample):
-        return HeldBack(Binding.NODES, copies, figures=_figures(goals, ample))
+        return HeldBack(BindingLimit.NODES, copies, figures=_figures(goals, ample))
     if plain.capabilities:
-        for binding, times in ((Binding.CAPABILITY, 1), (Binding.BOTH, copies)):
+        for binding, times in ((BindingLimit.CAPABILITY, 1), (BindingLimit.BOTH, copies)):
             freed = attempt(Easing(times, has_capabilities=False))
             if _are_met(goals, freed):
                 queues = _queues_to_blame(goals, attempt, times, [*plain.capabilities])
@@ -72,7 +72,7 @@ def held_back(goals: Sequence[Goal], attempt: Attempt) -> HeldBack:
                 return HeldBack(binding, times, queues, named, _figures(goals, freed))
         ample = freed
     waiting = tuple(note for note in ample.notes if STILL_WAITING in note)
-    return HeldBack(Binding.NEITHER, copies, figures=_figures(goals, ample), notes=waiting)
+    return HeldBack(BindingLimit.NEITHER, copies, figures=_figures(goals, ample), notes=waiting)
 
 
 def _more_nodes(goals: Sequence[Goal], attempt: Attempt, plain: SizeOutcome) -> tuple[int, SizeOutcome]:

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 
 from hekla.insight.capacity.figures import GoalFigure
 from hekla.insight.capacity.goals import PARTS, SECONDS, Goal
+from hekla.simulation.report.svg import TIME_STEPS
 
 DEPTH = 1000.0
 """What is less than this part of the limit is drawn as nothing."""
-_TIMES = (
-    *(1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 18_000.0, 43_200.0),
-    *(86_400.0, 172_800.0, 432_000.0, 864_000.0, 2_592_000.0, 8_640_000.0, 31_536_000.0),
-)
 _STEPS = (1, 2, 5)
 MOST_TICKS = 7
 
@@ -46,7 +43,7 @@ class GoalScale:
         if self.is_even:
             return [self.low + (self.high - self.low) * step / 4 for step in range(5)]
         if self.goal.measure in SECONDS:
-            known = [time for time in (0.01, 0.1, *_TIMES) if self.low <= time <= self.high]
+            known = [time for time in TIME_STEPS if self.low <= time <= self.high]
         else:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             found = [step * 10.0**decade for decade in decades for step in _STEPS]

@@ -12,7 +12,7 @@ from hekla.engine.model.resources import MEMORY, PODS
 from hekla.insight.capacity.capacity import CapacityAnswer, SizeFigures
 from hekla.insight.capacity.figures import GoalFigure
 from hekla.insight.capacity.goals import UTILISATION
-from hekla.insight.capacity.held_back import Binding, HeldBack
+from hekla.insight.capacity.held_back import BindingLimit, HeldBack
 from hekla.insight.capacity.observed import WarmUp
 from hekla.insight.capacity.scale import scale_of
 from hekla.insight.capacity.sizing import QuotaSizing
@@ -101,13 +101,13 @@ def _why_none(answer: CapacityAnswer) -> str:
     largest, no_size = sizing.spoken(sizing.values[-1]), f"no {sizing.subject} helps"
     goals = goals_in_words(answer)
     match held.binding:
-        case Binding.NODES if sizing.counts_nodes:
+        case BindingLimit.NODES if sizing.counts_nodes:
             return f"{largest} are too few for {goals}; {held.copies} times as many meet it: widen the range"
-        case Binding.NODES:
+        case BindingLimit.NODES:
             return f"{no_size}: there are too few nodes; {held.copies} times as many meet {goals}"
-        case Binding.CAPABILITY:
+        case BindingLimit.CAPABILITY:
             return f"{no_size}: {_limits(held)}; without it {goals} is met with {largest}"
-        case Binding.BOTH:
+        case BindingLimit.BOTH:
             return (
                 f"{no_size}: {_limits(held)}, and there are too few nodes; without it and with {held.copies} "
                 f"times as many nodes {goals} is met"
