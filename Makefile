@@ -30,8 +30,8 @@ demo: $(READY) ## Watch the six actions at work on an in-process cluster
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto
 
-LAWS = $(shell grep -rlE "^@given" tests/engine/state tests/properties tests/simulation)
-laws: $(READY) ## Search with thousands of examples for one that breaks a law of the engine (an hour)
+LAWS = $(shell grep -rlE "^@given" tests/engine/state tests/properties tests/simulation) tests/insight/capacity/test_known_capacity.py
+laws: $(READY) ## Search with thousands of examples for one that breaks a law of the engine, and size twenty clusters (an hour)
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto $(LAWS)
 
 e2e: $(READY) ## Run the tests against a real API server (built with Go on first use)

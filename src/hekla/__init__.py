@@ -49,6 +49,7 @@ _HOME = {
     "Workload": "hekla.simulation.workloads",
     "answers": "hekla.engine.framework.points",
     "argument": "hekla.conf",
+    "capacity": "hekla.api",
     "compare": "hekla.api",
     "explain": "hekla.engine.framework.explain",
     "forecast": "hekla.api",

@@ -1,4 +1,4 @@
-"""The functions for scripts and notebooks: simulate, compare, plan, forecast, replay.
+"""The functions for scripts and notebooks: simulate, compare, capacity, plan, forecast, replay.
 
 Each takes what is at hand, be it a path, a text or an object, and gives back typed results, which `rows` and
 `frame` turn into plain records and data frames.
@@ -9,12 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from hekla.conf import BUILT_IN_DEFAULT, PRESETS, Conf, read_conf, require
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
+from hekla.insight.capacity import CapacityAnswer, Sizing, read_goal, read_nodes, read_quota, size_rows
+from hekla.insight.capacity import capacity as capacity_of
+from hekla.insight.capacity.sizing import with_default_queue
 from hekla.insight.compare import ComparedConf, Comparison, names_of, numbered
 from hekla.insight.compare import compare as compare_confs
 from hekla.insight.forecast import Forecast, Past, Sampling
@@ -119,6 +123,38 @@ def compare(
     )
 
 
+def capacity(
+    workload: AnyWorkload,
+    goals: str | Sequence[str],
+    conf: AnyConf = None,
+    *,
+    nodes: AnyNodes = (),
+    quota: str = "",
+    plugins: Plugins = (),
+    seeds: int = 5,
+    processes: int = 1,
+    **options: Any,
+) -> CapacityAnswer:
+    """The smallest number of nodes, or quota of a queue, with which the workload meets its goals.
+
+    `nodes` holds the range ("4..64 x cpu=32,memory=128Gi"), or `quota` ("research capability gpu=8..64").
+    """
+    registry = registry_with(plugins)
+    counted = None if quota else read_nodes([nodes] if isinstance(nodes, str | Path) else [])
+    there = [] if counted else _nodes(nodes)
+    workload_of = partial(_workload, workload, there)
+    return capacity_of(
+        workload_of,
+        counted or _quota(quota, workload_of(0), there),
+        [read_goal(text) for text in ([goals] if isinstance(goals, str) else goals)],
+        conf_of(conf, registry),
+        registry=registry,
+        seeds=range(seeds),
+        processes=processes,
+        **options,
+    )
+
+
 def plan(
     job: AnyObjects, state: AnyObjects, conf: AnyConf = None, *, plugins: Plugins = (), **options: Any
 ) -> list[Plan]:
@@ -165,8 +201,10 @@ def replay(file: str | Path, conf: AnyConf = None, *, plugins: Plugins = ()) -> 
     return list(replay_recording(Recording(Path(file)), registry, other))
 
 
-def rows(result: Run | Comparison | Forecast | Sequence[Plan], of: str = "") -> list[dict[str, Any]]:
-    """The result as plain records: one per job, difference, pending job or plan.
+def rows(
+    result: Run | Comparison | CapacityAnswer | Forecast | Sequence[Plan], of: str = ""
+) -> list[dict[str, Any]]:
+    """The result as plain records: one per job, difference, size, pending job or plan.
 
     Of a run there is more, `of` which is one of "jobs", "pod_runs" (each time that a pod spent on a node),
     "queues", "series" (jobs and shares over time, by queue) and "use" (resources over time, by queue).
@@ -176,6 +214,8 @@ def rows(result: Run | Comparison | Forecast | Sequence[Plan], of: str = "") -> 
     if of:
         raise InputError(f'only of a run there is more than one table; got of="{of}"')
     match result:
+        case CapacityAnswer():
+            return size_rows(result)
         case Comparison():
             return [
                 {"configuration": against.name, **difference.as_data()}
@@ -187,7 +227,9 @@ def rows(result: Run | Comparison | Forecast | Sequence[Plan], of: str = "") -> 
     return [one.as_data() for one in result]
 
 
-def frame(result: Run | Comparison | Forecast | Sequence[Plan], of: str = "") -> pl.DataFrame:
+def frame(
+    result: Run | Comparison | CapacityAnswer | Forecast | Sequence[Plan], of: str = ""
+) -> pl.DataFrame:
     """The same as a data frame."""
     return frame_of_columns(_columns(result, of)) if isinstance(result, Run) else frame_of(rows(result, of))
 
@@ -269,6 +311,12 @@ def _workload(workload: AnyWorkload, nodes: Sequence[Node], seed: int) -> Worklo
     if isinstance(workload, Settings):
         return generate(workload, seed, nodes)
     return read_workload(workload, nodes=nodes, seed=seed)
+
+
+def _quota(quota: str, workload: Workload, nodes: Sequence[Node]) -> Sizing:
+    if not quota:
+        raise InputError('say what to look for: nodes="4..64 x cpu=32", or quota="research weight 1..10"')
+    return read_quota(quota, with_default_queue(workload), nodes)
 
 
 def _limited(options: SimulationOptions, until: float) -> SimulationOptions:

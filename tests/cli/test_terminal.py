@@ -157,6 +157,8 @@ FILES = [
     "simulate FILE --until 20",
     "simulate WORK --report REPORT",
     "compare WORK --conf CONF --preset default --seeds 2",
+    "capacity WORK --nodes 2..3xcpu=4 --goal wait.mean<1h --processes 1",
+    "capacity WORK --nodes 2..3xcpu=4 --goal EVIL:wait.mean<1h --processes 1",
     "forecast FILE",
     "plan FILE --state FILE",
     "workload show WORK",

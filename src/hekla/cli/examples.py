@@ -14,6 +14,10 @@ EXAMPLES = {
         "hekla job list -A",
     ),
     "hekla actions": ("hekla actions", "hekla actions allocate"),
+    "hekla capacity": (
+        'hekla capacity week.yaml --nodes "4..64 x cpu=32,memory=128Gi" --goal "wait.p95 < 10m"',
+        'hekla capacity week.yaml --quota "research capability gpu=8..64" --goal "research: wait.mean < 1h"',
+    ),
     "hekla compare": (
         "hekla compare week.yaml --preset default --preset helm",
         "hekla compare week.yaml --preset helm --conf mine.conf --report both.html",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "actions": "hekla.cli.catalogue:actions",
+    "capacity": "hekla.cli.capacity:capacity",
     "compare": "hekla.cli.compare:compare",
     "conf": "hekla.cli.catalogue:conf",
     "decide": "hekla.cli.decide:decide",
@@ -43,6 +44,7 @@ COMMANDS = {
 }
 SUMMARIES = {
     "actions": "List the actions and their arguments.",
+    "capacity": "Tell how many nodes, or how much quota, a workload needs.",
     "compare": "Run a workload under several configurations and tell which is better.",
     "conf": "Check and show scheduler configurations.",
     "decide": "Run one scheduling cycle and print the decisions.",
@@ -66,7 +68,7 @@ SUMMARIES = {
 }
 GROUPS = {
     "Decide and run": ("decide", "explain", "run", "demo"),
-    "What if": ("plan", "forecast", "simulate", "compare", "workload", "history"),
+    "What if": ("plan", "forecast", "simulate", "compare", "capacity", "workload", "history"),
     "Clusters": ("install", "serve", "shadow", "snapshot", "replay", "job", "queue", "node"),
     "Configuration": ("conf", "plugins", "actions"),
 }

@@ -269,6 +269,17 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] 
         yield show
 
 
+def job_bars() -> Bars:
+    """On standard error, gone when all is done; each counts jobs."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[told]}"),
+    )
+    return Bars(*columns, console=Console(stderr=True), transient=True)
+
+
 Show = Callable[[int, Progress], None]
 
 
@@ -293,13 +304,7 @@ def progress_bars(names: Sequence[str], first_seed: int, *, quiet: bool = False)
         yield lambda _number, _progress: None
         return
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+    with job_bars() as bars:
         tasks: dict[int, TaskID] = {}
         shown: dict[int, float] = {}
 

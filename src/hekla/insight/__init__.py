@@ -1,5 +1,6 @@
 """Questions about a cluster and its scheduler, one package each.
 
+capacity     How many nodes, or how much of a quota, are enough?
 compare      Which configuration is better for a workload?
 forecast     When will the jobs that wait start?
 plan         Would a job start, and what would help?

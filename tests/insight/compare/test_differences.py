@@ -9,7 +9,7 @@ import pytest
 from fates import Fate, against, run_of
 
 from hekla.insight.compare import Against, Judgement, verdict_of
-from hekla.insight.compare.pairs import t_quantile
+from hekla.simulation.measures.intervals import t_quantile
 from hekla.simulation.run import Run
 
 QUEUES = ("prod", "research")

@@ -1,13 +1,10 @@
 """Comparison: the same arrivals under several configurations, and what the difference is worth.
 
 compare        every configuration with every seed: `compare`
-arrivals       other arrivals out of a trace: drawn anew in blocks, or shifted
 names          what configurations are called
-chance         what differs from seed to seed
-trials         one configuration with one seed; `workers` runs many at a time
-pairs          every job under two configurations
+trials         one configuration with one seed
+pairs          every job under two configurations, and how far from zero a difference may be by chance
 figures        what is held against each other
-intervals      how far from zero a difference may be by chance
 differences    each figure of a candidate against that of the base
 changes        a difference in a few characters
 verdict        in words; `basis` says what it rests on
@@ -18,7 +15,6 @@ docs/concepts/comparison.md says what the intervals mean.
 
 from __future__ import annotations
 
-from hekla.insight.compare.arrivals import Arrivals, AsTheyAre, Jittered, Resampled
 from hekla.insight.compare.compare import Against, Comparison, RunSummary, compare
 from hekla.insight.compare.differences import FigureDifference, Judgement
 from hekla.insight.compare.names import names_of, numbered
@@ -26,8 +22,9 @@ from hekla.insight.compare.page import write_comparison_report
 from hekla.insight.compare.pairs import Estimate
 from hekla.insight.compare.records import comparison_data, form_of, save_comparison
 from hekla.insight.compare.text import JudgedText, comparison_lines, judged_lines
-from hekla.insight.compare.trials import Chance, ComparedConf
+from hekla.insight.compare.trials import ComparedConf
 from hekla.insight.compare.verdict import ComparisonVerdict, VerdictKind, verdict_of
+from hekla.simulation.workloads.arrivals import Arrivals, AsTheyAre, Chance, Jittered, Resampled
 
 __all__ = [
     "Against",

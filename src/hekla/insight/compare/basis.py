@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hekla.insight.compare.arrivals import Jittered, Resampled
 from hekla.insight.compare.compare import Comparison
 from hekla.insight.compare.differences import Judgement
-from hekla.insight.compare.trials import Chance
 from hekla.insight.compare.verdict import considered
 from hekla.simulation.measures.words import spoken_seconds
+from hekla.simulation.workloads.arrivals import Chance, Jittered, Resampled
 from hekla.text import counted
 
 

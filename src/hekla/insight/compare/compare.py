@@ -8,29 +8,24 @@ from dataclasses import dataclass, field
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
 from hekla.errors import InputError
-from hekla.insight.compare.arrivals import Arrivals, AsTheyAre
 from hekla.insight.compare.differences import CandidateResults, FigureDifference
 from hekla.insight.compare.pairs import PairOutcome, paired
-from hekla.insight.compare.trials import (
-    Chance,
-    ComparedConf,
-    ComparedTrial,
-    ListedWorkload,
-    OnProgress,
-    Setup,
-    TrialResult,
-    WorkloadOf,
-    chance_of,
-    in_processes,
-    in_turn,
-    trials_of,
-)
+from hekla.insight.compare.trials import ComparedConf, ComparedTrial, Setup, TrialResult, play, trials_of
 from hekla.objects import Node
 from hekla.scheduler.builtin import BUILTIN
 from hekla.simulation.measures import Summary
 from hekla.simulation.options import SimulationOptions
 from hekla.simulation.run import Run
+from hekla.simulation.trials import OnProgress, player
 from hekla.simulation.workloads import Account, Workload
+from hekla.simulation.workloads.arrivals import (
+    Arrivals,
+    AsTheyAre,
+    Chance,
+    WorkloadOf,
+    chance_of,
+    sendable,
+)
 
 
 @dataclass(frozen=True)
@@ -186,7 +181,7 @@ def compare(
     by their modules, and `plugins` are references (`file.py:Class`) that they load first.
     """
     compared_confs = _compared_confs(confs, registry)
-    workload_of = _workload_of(workload, processes)
+    workload_of = sendable(workload, processes)
     chance = chance_of(workload_of, arrivals, _checked_seeds(seeds))
     needed = tuple(seeds[:1] if chance is Chance.NONE else seeds)
     setup = Setup(
@@ -195,13 +190,17 @@ def compare(
     trials = trials_of(compared_confs, needed)
     _check_confidence(confidence)
     collection = Collection(setup)
-    results = (
-        in_turn(setup, trials, on_progress, is_stopped)
-        if processes == 1
-        else in_processes(setup, trials, on_progress, is_stopped, processes=processes, plugins=plugins)
-    )
-    for result in results:
-        collection.add(result)
+    with player(
+        play,
+        setup,
+        most=len(trials),
+        on_progress=on_progress,
+        is_stopped=is_stopped,
+        processes=processes,
+        plugins=plugins,
+    ) as play_all:
+        for result in play_all(trials):
+            collection.add(result)
     _check_jobs(collection)
     return _concluded(collection, chance, confidence, needed)
 
@@ -243,14 +242,6 @@ def _compared_confs(
     if len(set(names)) < len(names):
         raise InputError(f'two configurations of one name: "{max(names, key=names.count)}"; rename one')
     return compared_confs
-
-
-def _workload_of(workload: Workload | WorkloadOf, processes: int) -> WorkloadOf:
-    if not isinstance(workload, Workload):
-        return workload
-    if processes > 1:
-        return ListedWorkload.of(workload)
-    return lambda _seed: workload
 
 
 def _checked_seeds(seeds: Sequence[int]) -> Sequence[int]:

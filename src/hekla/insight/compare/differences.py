@@ -20,16 +20,8 @@ from hekla.insight.compare.figures import (
     run_figures,
     wanted_resources,
 )
-from hekla.insight.compare.pairs import (
-    FEWEST_BLOCKS,
-    Estimate,
-    Pair,
-    PairOutcome,
-    neighbour_correlation,
-    over_blocks,
-    over_seeds,
-    widening_for,
-)
+from hekla.insight.compare.pairs import Estimate, Pair, PairOutcome, over_blocks, over_seeds
+from hekla.simulation.measures.intervals import FEWEST_BLOCKS, neighbour_correlation, widening_for
 from hekla.simulation.measures.spans import Rows, totals
 from hekla.simulation.measures.summary import Summary
 from hekla.simulation.measures.words import PARTS, number

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from hekla.errors import InputError
-from hekla.insight.compare.arrivals import Jittered, Resampled
 from hekla.insight.compare.basis import cautions, interval_words
 from hekla.insight.compare.compare import Comparison, RunSummary
 from hekla.insight.compare.verdict import verdict_of
@@ -17,6 +16,7 @@ from hekla.simulation.measures.files import TABLE_FORMS, save_table
 from hekla.simulation.measures.records import Column, Columns
 from hekla.simulation.measures.waits import JobGroup
 from hekla.simulation.measures.words import MILLISECONDS, PARTS, number
+from hekla.simulation.workloads.arrivals import Jittered, Resampled
 
 COUNTS = ("jobs", "completed", "failed", "running", "waiting", "refused", "never_started", "evictions")
 SPREADS = ("wait", "response", "slowdown")

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from hekla.errors import InputError
-from hekla.insight.compare import Jittered, Resampled
-from hekla.insight.compare.arrivals import AsTheyAre
-from hekla.insight.compare.trials import Chance, chance_of
 from hekla.objects.batch import PodTemplate
 from hekla.simulation.workloads import Hazards, Role, Submission, Workload
+from hekla.simulation.workloads.arrivals import AsTheyAre, Chance, Jittered, Resampled, chance_of
 
 ROLES = (Role("worker", 1, PodTemplate()),)
 

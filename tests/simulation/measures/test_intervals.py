@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hekla.insight.compare.pairs import (
-    neighbour_correlation,
-    over_blocks,
-    over_seeds,
-    t_quantile,
-    t_within,
-    widening_for,
-)
+from hekla.insight.compare.pairs import over_blocks, over_seeds
+from hekla.simulation.measures.intervals import neighbour_correlation, t_quantile, t_within, widening_for
 
 NAN = float("nan")
 

@@ -1,16 +1,24 @@
-"""Arrivals: other ones out of a trace, where a trace is all there is. Same seed, same arrivals."""
+"""Arrivals: other ones out of a trace, where a trace is all there is, and what differs from seed to seed.
+
+Same seed, same arrivals.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import zip_longest
 
 import numpy as np
 
 from hekla.errors import InputError
-from hekla.simulation.workloads import Account, Submission, Workload
+from hekla.simulation.workloads.model import Account, Submission, Workload
+
+WorkloadOf = Callable[[int], Workload]
+"""The workload for a seed."""
 
 _OF_BLOCKS, _OF_SHIFTS = range(2)
 
@@ -130,3 +138,67 @@ def _without_zeros(counts: Counter[str]) -> None:
     told: Mapping[str, int] = +counts
     counts.clear()
     counts.update(told)
+
+
+@dataclass(frozen=True)
+class ListedWorkload:
+    """A workload with all its jobs at hand, the same for every seed: it can be sent to another process."""
+
+    workload: Workload
+    submissions: tuple[Submission, ...]
+    account: Account = field(default_factory=Account)
+
+    @staticmethod
+    def of(workload: Workload) -> ListedWorkload:
+        submissions = tuple(workload.jobs())
+        return ListedWorkload(replace(workload, jobs=_none, account=Account()), submissions, workload.account)
+
+    def __call__(self, seed: int) -> Workload:  # noqa: ARG002 - a workload of its own has none
+        def jobs() -> Iterator[Submission]:
+            return iter(self.submissions)
+
+        return replace(self.workload, jobs=jobs, count=len(self.submissions), account=self.account)
+
+
+def sendable(workload: Workload | WorkloadOf, processes: int) -> WorkloadOf:
+    """The workload for every seed; where there are several processes, one that can be sent to them."""
+    if not isinstance(workload, Workload):
+        return workload
+    if processes > 1:
+        return ListedWorkload.of(workload)
+    return lambda _seed: workload
+
+
+def _none() -> Iterator[Submission]:
+    return iter(())
+
+
+class Chance(Enum):
+    ARRIVALS = "arrivals"
+    """Every seed brings other jobs."""
+    FAILURES = "failures"
+    """The same jobs with every seed, but other nodes and pods fail."""
+    RESAMPLED = "resampled"
+    """Every seed draws anew from one trace."""
+    JITTERED = "jittered"
+    """Every seed shifts the arrivals of one trace."""
+    NONE = "none"
+    """A seed changes nothing: one run tells all."""
+
+
+def chance_of(workload_of: WorkloadOf, arrivals: Arrivals, seeds: Sequence[int]) -> Chance:
+    """Found out by looking at the jobs of the first two seeds."""
+    if isinstance(arrivals, Resampled):
+        return Chance.RESAMPLED
+    if isinstance(arrivals, Jittered):
+        return Chance.JITTERED
+    first = workload_of(seeds[0])
+    if len(seeds) > 1 and _differ(first, workload_of(seeds[1])):
+        return Chance.ARRIVALS
+    hazards = first.hazards
+    is_risky = hazards.node_failure_seconds is not None or hazards.pod_failure_seconds is not None
+    return Chance.FAILURES if is_risky else Chance.NONE
+
+
+def _differ(one: Workload, other: Workload) -> bool:
+    return any(mine != its for mine, its in zip_longest(one.jobs(), other.jobs()))
