@@ -222,5 +222,7 @@ def as_mapping(explanation: Explanation) -> Mapping[str, object]:
         "queue": explanation.queue,
         "phase": explanation.phase,
         "headline": explanation.headline,
+        "code": explanation.code,
+        "verdict": explanation.verdict,
         "reasons": list(explanation.reasons),
     }

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
+from hekla.engine.framework.findings import findings, lacks_pods, waits
 from hekla.engine.framework.messages import counts_by_status, gated_tasks, gates_of, waits_for_admission
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.trace import Note
 from hekla.engine.model.benefit import BENEFICIARY
-from hekla.engine.model.job import INQUEUE, Job
+from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
+from hekla.engine.model.wait_reason import Verdict, WaitReason, in_order
 
 NAMES_SHOWN = 3
 
@@ -27,26 +29,19 @@ class Explanation:
     phase: str
     headline: str
     reasons: tuple[str, ...]
+    code: WaitReason | None = None
+    """What binds; None where nothing of the job waits."""
+    verdict: Verdict | None = None
+    """Whether that passes."""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.job}: {self.headline}", *(f"  - {reason}" for reason in self.reasons)])
 
 
-def waits(job: Job) -> bool:
-    """Whether some task of the job still waits for a place, or the job for admission."""
-    waiting = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
-    return job.is_pending or lacks_pods(job) or job.roster.count(waiting) > 0
-
-
-def lacks_pods(job: Job) -> bool:
-    """Admitted, and its controller has not made its pods yet."""
-    return job.phase == INQUEUE and len(job.roster) < job.minimum
-
-
 def explain(session: Session, job: Job) -> Explanation:
     if not job.is_pending and lacks_pods(job):
         missing = f"pods: {len(job.roster)} of {job.minimum} exist; a job's pods are made once it is admitted"
-        return Explanation(f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), (missing,))
+        return _explanation(session, job, (missing,))
     reasons = [
         *_admission(session, job),
         *_gates(job),
@@ -56,8 +51,20 @@ def explain(session: Session, job: Job) -> Explanation:
         *_tasks(session, job),
         *_queue(session, job),
     ]
+    return _explanation(session, job, tuple(dict.fromkeys(reasons)))
+
+
+def _explanation(session: Session, job: Job, reasons: tuple[str, ...]) -> Explanation:
+    found = in_order(findings(session, job)) if waits(job) else []
+    binding = found[0] if found else None
     return Explanation(
-        f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), tuple(dict.fromkeys(reasons))
+        f"{job.namespace}/{job.title}",
+        job.queue,
+        job.phase,
+        _headline(job),
+        reasons,
+        binding.code if binding else None,
+        binding.verdict if binding else None,
     )
 
 

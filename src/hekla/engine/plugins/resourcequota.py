@@ -11,6 +11,7 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, answers
 from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.objects import ResourceQuota
 from hekla.objects.meta import ResourceList
 from hekla.objects.quantity import exact
@@ -37,7 +38,10 @@ class ResourceQuotas(Plugin):
             beyond = exceeded(quota, self.promised[job.namespace], minimum or {})
             if beyond:
                 self.session.trace.of_job(
-                    job.uid, f'quota "{quota.key}" would be exceeded: {beyond}', speaker=self.name
+                    job.uid,
+                    f'quota "{quota.key}" would be exceeded: {beyond}',
+                    speaker=self.name,
+                    code=WaitReason.ADMISSION_LIMIT,
                 )
                 return Vote.REJECT
         return Vote.PERMIT

@@ -33,6 +33,7 @@ from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.plugins.capacity.entitlements import Claim, Excess, flat_entitlements, tree_entitlements
 from hekla.engine.plugins.queues import (
     capability_of,
@@ -84,7 +85,7 @@ class Capacity(Plugin):
         self._open_books()
         if self.fault:
             for name in session.queues:
-                session.trace.of_queue(name, self._broken(), speaker=self.name)
+                session.trace.of_queue(name, self._broken(), speaker=self.name, code=WaitReason.QUEUE)
 
     def _open_books(self) -> None:
         shape = (len(self.tree), len(self.session.axis))
@@ -183,8 +184,11 @@ class Capacity(Plugin):
         self.inqueue[path] += less_gated(self.session, job, minimum_of(self.session, job))
 
     def _agrees(self, job: str, objection: str) -> bool:
-        if objection:
-            self.session.trace.of_job(job, objection, speaker=self.name)
+        if objection and not self.session.is_quiet:
+            queue = self.session.queues[self.session.jobs[job].queue]
+            takes_jobs = not (closed(queue) or self._no_place_in(queue))
+            code = WaitReason.QUEUE_SHARE if takes_jobs else WaitReason.QUEUE
+            self.session.trace.of_job(job, objection, speaker=self.name, code=code)
         return not objection
 
     def _broken(self) -> str:
