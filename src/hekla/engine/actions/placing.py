@@ -61,9 +61,9 @@ class Placer:
         self._try_tasks(statement, tasks)
         if session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job):
             return True
-        if statement.operations:
-            where = "" if self._domain.name == TOP else f' in domain "{self._domain.name}"'
-            session.trace.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum) + where)
+        if statement.operations and self._domain.name != TOP:
+            fit = partial_fit(len(statement), sub_job.roster.minimum, self._domain.name)
+            session.trace.of_job(job.uid, fit)
         return False
 
     def _try_tasks(self, statement: Statement, tasks: OrderedTasks) -> None:
@@ -106,7 +106,7 @@ class Placer:
         session, nodes = self._session, self._domain.nodes
         objection = session.objection_to(task)
         if objection is not None:
-            session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+            session.refuse(task, refused_everywhere(objection, len(session.nodes)))
             return None
         count = self._how_many(task, tasks)
         if count > 1 and (rows := self._finder.find_run(task, nodes, count)):
@@ -168,9 +168,9 @@ class Placer:
             self._near = domains.common(closest, self._near)
 
 
-def partial_fit(placed: int, minimum: int) -> str:
-    """What is told of a gang of which only a part found room."""
-    return f"gang not complete: {counted(placed, 'task')} found a place, {minimum} are needed together"
+def partial_fit(placed: int, minimum: int, domain: str) -> str:
+    """What is told of a gang of which only a part found room in a domain."""
+    return f'domain "{domain}" has room for {placed} of the {counted(minimum, "task")} that start together'
 
 
 def is_plain(task: Task) -> bool:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hekla.engine.framework.findings import findings, lacks_pods, waits
-from hekla.engine.framework.messages import counts_by_status, gated_tasks, gates_of, waits_for_admission
+from hekla.engine.framework.findings import Findings, lacks_pods, waits
+from hekla.engine.framework.messages import (
+    counts_by_status,
+    furthest,
+    gated_tasks,
+    gates_of,
+    waits_for_admission,
+)
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.trace import Note
 from hekla.engine.model.benefit import BENEFICIARY
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
-from hekla.engine.model.wait_reason import Verdict, WaitReason, in_order
+from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
 
 NAMES_SHOWN = 3
-
-_SHORTAGE = re.compile(r"not enough \S+")
+SHORT_CODES = (
+    WaitReason.ADMISSION_LIMIT,
+    WaitReason.QUEUE_SHARE,
+    WaitReason.NO_ROOM,
+    WaitReason.FRAGMENTATION,
+)
+"""What is said of them begins with the reason, and goes on with amounts after a colon."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +44,50 @@ class Explanation:
     """What binds; None where nothing of the job waits."""
     verdict: Verdict | None = None
     """Whether that passes."""
+    findings: tuple[Finding, ...] = ()
+    """All that keeps the job from starting; what binds comes first."""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.job}: {self.headline}", *(f"  - {reason}" for reason in self.reasons)])
 
+    @property
+    def why(self) -> str:
+        """What binds, in a sentence; empty where nothing waits."""
+        return self.findings[0].text if self.findings else ""
+
 
 def explain(session: Session, job: Job) -> Explanation:
+    return explain_all(session, [job])[0]
+
+
+def explain_all(session: Session, jobs: Iterable[Job]) -> list[Explanation]:
+    """Of jobs of one session; those that ask for the same share what is found."""
+    findings = Findings(session)
+    return [explanation_of(session, job, findings.of(job) if waits(job) else []) for job in jobs]
+
+
+def explanation_of(session: Session, job: Job, found: Sequence[Finding]) -> Explanation:
+    """What does not pass, then what plugins and actions said; admission says nothing of hopeless jobs."""
+    lasting = [one for one in found if one.verdict in (Verdict.HELD, Verdict.NEVER)]
+    reasons = [f"{one.verdict}: {one.text}" for one in lasting]
+    if not (job.is_pending and any(one.verdict is Verdict.NEVER for one in lasting)):
+        reasons += _said(session, job)
+    return Explanation(
+        f"{job.namespace}/{job.title}",
+        job.queue,
+        job.phase,
+        _headline(job),
+        tuple(dict.fromkeys(reasons)),
+        found[0].code if found else None,
+        found[0].verdict if found else None,
+        tuple(found),
+    )
+
+
+def _said(session: Session, job: Job) -> list[str]:
     if not job.is_pending and lacks_pods(job):
-        missing = f"pods: {len(job.roster)} of {job.minimum} exist; a job's pods are made once it is admitted"
-        return _explanation(session, job, (missing,))
-    reasons = [
+        return [f"pods: {len(job.roster)} of {job.minimum} exist; a job's pods are made once it is admitted"]
+    return [
         *_admission(session, job),
         *_gates(job),
         *_gang(job),
@@ -51,32 +96,13 @@ def explain(session: Session, job: Job) -> Explanation:
         *_tasks(session, job),
         *_queue(session, job),
     ]
-    return _explanation(session, job, tuple(dict.fromkeys(reasons)))
-
-
-def _explanation(session: Session, job: Job, reasons: tuple[str, ...]) -> Explanation:
-    found = in_order(findings(session, job)) if waits(job) else []
-    binding = found[0] if found else None
-    return Explanation(
-        f"{job.namespace}/{job.title}",
-        job.queue,
-        job.phase,
-        _headline(job),
-        reasons,
-        binding.code if binding else None,
-        binding.verdict if binding else None,
-    )
 
 
 def in_short(explanation: Explanation) -> str:
-    """The most telling reason: which resource is short, else the first that is not the gang's."""
-    for reason in explanation.reasons:
-        if found := _SHORTAGE.search(reason):
-            return found[0]
-    others = [reason for reason in explanation.reasons if not reason.startswith("gang:")]
-    said = (others or list(explanation.reasons) or [""])[0]
-    without_speaker = said.partition(": ")[2] or said
-    return without_speaker.partition(": ")[0]
+    """What binds, in a few words."""
+    if explanation.verdict is Verdict.NOT_YET and explanation.code in SHORT_CODES:
+        return explanation.why.partition(": ")[0]
+    return explanation.why
 
 
 def _headline(job: Job) -> str:
@@ -112,6 +138,13 @@ def _gang(job: Job) -> list[str]:
         return [
             f"gang: complete once released resources are free ({roster.waiting} of {job.minimum} tasks wait)"
         ]
+    # How far an attempt that was undone had come: none of these tasks has a place.
+    nearly = sum(furthest(task) is Status.ALLOCATED for task in roster.having(Status.PENDING).values())
+    if job.is_bounded and not have:
+        return [f"gang: no network domain has room for the {job.minimum} tasks that start together"]
+    if nearly and have + nearly < job.minimum:
+        fit = f"room for {have + nearly} of the {job.minimum} tasks that start together"
+        return [f"gang: {fit}, short by {job.minimum - have - nearly}"]
     return [
         f"gang: {have} of {job.minimum} tasks that start together have a place, short by {job.minimum - have}"
     ]

@@ -1,15 +1,24 @@
-"""Findings: all that keeps a job from starting as a session leaves it, each with its reason and its verdict."""
+"""Findings: what keeps a job from starting as a session leaves it, each with its reason and verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hekla.engine.framework import points
+from hekla.engine.framework.left_to_place import is_held_back, left_to_place
+from hekla.engine.framework.messages import gates_of
+from hekla.engine.framework.present_check import PresentCheck
 from hekla.engine.framework.session import Session
+from hekla.engine.framework.shortfalls import Gang
+from hekla.engine.framework.start_check import StartCheck
+from hekla.engine.framework.trace import Note
+from hekla.engine.model.diagnosis import INSUFFICIENT, Diagnosis
 from hekla.engine.model.job import INQUEUE, Job
 from hekla.engine.model.status import Status
-from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
+from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason, in_order
 
-HOLDING = (WaitReason.STOPPED, WaitReason.QUEUE, WaitReason.GATE)
+VERDICT_OF = {WaitReason.QUEUE: Verdict.HELD, WaitReason.GATE: Verdict.HELD}
+"""Of what plugins and actions say; all else passes as other work ends."""
 
 
 def waits(job: Job) -> bool:
@@ -23,34 +32,117 @@ def lacks_pods(job: Job) -> bool:
     return job.phase == INQUEUE and len(job.roster) < job.minimum
 
 
-def findings(session: Session, job: Job) -> Iterator[Finding]:
-    """In no order; one at least of a job that waits."""
-    yield from _of_pods(job)
-    yield from _of_promises(job)
-    said = [*_said(session, job)]
-    yield from said
-    if job.is_pending and not said:
-        yield Finding(WaitReason.ORDER, Verdict.NOT_YET, "not considered in this cycle")
-    if not job.is_pending:
-        yield Finding(WaitReason.NO_ROOM, Verdict.NOT_YET, "not enough room")
+class Findings:
+    """Of the jobs of one session, as it leaves them."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._start = StartCheck(session)
+        self._present = PresentCheck(session)
+
+    def of(self, job: Job) -> list[Finding]:
+        """What keeps a job that waits from starting, at least one thing; what binds comes first."""
+        gang = left_to_place(self._session, job)
+        found = [*self._holding(job, gang), *self._start.lasting(job, gang), *self._passing(job)]
+        if all(one.verdict is Verdict.NOT_YET for one in found) and not job.is_pending:
+            found += self._placing(job, gang)
+        if not found:
+            found.append(Finding(WaitReason.ORDER, Verdict.NOT_YET, "not its turn in this cycle"))
+        return in_order(dict.fromkeys(found))
+
+    # What waits for a person or another object, or is promised
+
+    def _holding(self, job: Job, gang: Gang) -> Iterator[Finding]:
+        session = self._session
+        if job.is_leaving:
+            yield Finding(WaitReason.STOPPED, Verdict.HELD, "its PodGroup is being deleted")
+        if not session.queues[job.queue].is_open and session.has_answer(points.ALLOCATABLE):
+            yield Finding(WaitReason.QUEUE, Verdict.HELD, f'queue "{job.queue}" is not open')
+        yield from self._gates(job)
+        yield from self._objections(gang)
+        if job.has_topology and not session.domains.is_ready:
+            fault = f"the network topology cannot be used: {session.domains.complaints[0]}"
+            yield Finding(WaitReason.TOPOLOGY, Verdict.HELD, fault)
+        yield from self._promises(job)
+
+    def _gates(self, job: Job) -> Iterator[Finding]:
+        gated = [task for task in job.roster.having(Status.PENDING).values() if is_held_back(task)]
+        others = len(job.roster.having(Status.PENDING)) - len(gated)
+        if gated and (not others or others + job.roster.ready + job.roster.waiting < job.minimum):
+            names = ", ".join(gates_of(gated))
+            text = f"{len(gated)} of {len(job.roster)} pods are held back by {names}"
+            yield Finding(WaitReason.GATE, Verdict.HELD, text)
+        if not job.is_pending and (missing := pods_missing(self._session, job)) is not None:
+            yield missing
+
+    def _objections(self, gang: Gang) -> Iterator[Finding]:
+        """What plugins have against a task whatever the node."""
+        asked = self._session.dispatch.handlers(points.PRE_PREDICATE)
+        if any(handler.plugin.asks_outside for handler in asked):
+            return
+        for kind in gang.kinds:
+            objection = self._session.objection_to(kind.task) if gang.needs(kind) else None
+            if objection is not None:
+                code = WaitReason.GATE if objection.verdict is Verdict.HELD else WaitReason.FILTERS
+                yield Finding(
+                    code, objection.verdict, objection.plain or objection.message or objection.reason
+                )
+
+    def _promises(self, job: Job) -> Iterator[Finding]:
+        roster, beneficiaries = job.roster, self._session.beneficiaries
+        if job.is_pending or roster.has_places:
+            return
+        if roster.is_pipelined and roster.waiting:
+            text = f"{roster.waiting} of {job.minimum} tasks have a node once pods there have left"
+            yield Finding(WaitReason.RELEASE, Verdict.BOOKED, text)
+        elif beneficiaries is not None and job.uid in beneficiaries.reserved:
+            yield Finding(WaitReason.RELEASE, Verdict.BOOKED, "room that evictions free is kept for it")
+
+    # What passes as other work ends
+
+    def _passing(self, job: Job) -> Iterator[Finding]:
+        """What plugins and actions said of the job and of its queue."""
+        trace, default = self._session.trace, WaitReason.ADMISSION_LIMIT if job.is_pending else None
+        for note in trace.notes_of(job.uid):
+            yield from _finding_of(note, note.code or default)
+        for note in trace.queues.get(job.queue, ()):
+            if note.code is WaitReason.QUEUE or not job.is_pending:
+                yield from _finding_of(note, note.code)
+
+    def _placing(self, job: Job, gang: Gang) -> Iterator[Finding]:
+        if not gang.kinds or not job.roster:
+            return
+        short = self._present.shortfall(job, gang)
+        if short is not None:
+            yield short
+        else:
+            diagnosis = next(
+                (note.diagnosis for note in self._session.trace.notes_of(job.uid) if note.diagnosis), None
+            )
+            if diagnosis is not None:
+                yield Finding(code_of(diagnosis), Verdict.NOT_YET, diagnosis.plainly())
 
 
-def _of_pods(job: Job) -> Iterator[Finding]:
-    gated = [task for task in job.roster.having(Status.PENDING).values() if task.is_gated]
-    if gated and len(job.roster) - len(gated) < job.minimum:
-        yield Finding(WaitReason.GATE, Verdict.HELD, "scheduling gates")
-    if lacks_pods(job):
-        yield Finding(WaitReason.GATE, Verdict.NOT_YET, "pods are still to be made")
+def _finding_of(note: Note, code: WaitReason | None) -> Iterator[Finding]:
+    if code is not None and note.diagnosis is None:
+        verdict = note.verdict or VERDICT_OF.get(code, Verdict.NOT_YET)
+        yield Finding(code, verdict, note.text)
 
 
-def _of_promises(job: Job) -> Iterator[Finding]:
-    if not job.is_pending and job.roster.is_pipelined and job.roster.waiting:
-        yield Finding(WaitReason.RELEASE, Verdict.BOOKED, "complete once released resources are free")
+def pods_missing(session: Session, job: Job) -> Finding | None:
+    """That fewer pods exist than start together, or too few of them are of use."""
+    exist = len(job.roster)
+    if exist < job.minimum:
+        text = f"{exist} of {job.minimum} pods exist"
+        is_made = job.title != job.name
+        return Finding(WaitReason.GATE, Verdict.NOT_YET if is_made else Verdict.HELD, text)
+    objection = session.dispatch[points.JOB_VALID](job)
+    if objection is None:
+        return None
+    return Finding(WaitReason.GATE, Verdict.HELD, objection.message or objection.reason)
 
 
-def _said(session: Session, job: Job) -> Iterator[Finding]:
-    """What plugins said of the job and of its queue."""
-    for note in (*session.trace.notes_of(job.uid), *session.trace.queues.get(job.queue, ())):
-        code = note.code or (WaitReason.ADMISSION_LIMIT if job.is_pending else None)
-        if code is not None:
-            yield Finding(code, Verdict.HELD if code in HOLDING else Verdict.NOT_YET, note.text)
+def code_of(diagnosis: Diagnosis) -> WaitReason:
+    """What the refusals of a task come to where room alone does not explain them."""
+    is_room = all(reason.text.startswith(INSUFFICIENT) for reason in diagnosis.reasons)
+    return WaitReason.FRAGMENTATION if is_room and diagnosis.reasons else WaitReason.FILTERS

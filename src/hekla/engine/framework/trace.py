@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hekla.engine.model.diagnosis import Diagnosis
-from hekla.engine.model.wait_reason import WaitReason
+from hekla.engine.model.wait_reason import Verdict, WaitReason
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Note:
     diagnosis: Diagnosis | None = None
     code: WaitReason | None = None
     """What it comes to, where the speaker says so."""
+    verdict: Verdict | None = None
+    """Whether that passes, where the code alone does not say it."""
 
     def __str__(self) -> str:
         subject = f"{self.task}: " if self.task else ""
@@ -40,8 +42,16 @@ class CycleTrace:
         self.speaker = ""
         """The action that is running."""
 
-    def of_job(self, job: str, text: str, *, speaker: str = "", code: WaitReason | None = None) -> None:
-        _append(self.jobs[job], Note(speaker or self.speaker, text, code=code))
+    def of_job(
+        self,
+        job: str,
+        text: str,
+        *,
+        speaker: str = "",
+        code: WaitReason | None = None,
+        verdict: Verdict | None = None,
+    ) -> None:
+        _append(self.jobs[job], Note(speaker or self.speaker, text, code=code, verdict=verdict))
 
     def of_queue(self, queue: str, text: str, *, speaker: str = "", code: WaitReason | None = None) -> None:
         _append(self.queues[queue], Note(speaker or self.speaker, text, code=code))
@@ -65,7 +75,15 @@ class CycleTrace:
 class NullTrace(CycleTrace):
     """For cycles whose reasons are not read: nothing is kept."""
 
-    def of_job(self, job: str, text: str, *, speaker: str = "", code: WaitReason | None = None) -> None:
+    def of_job(
+        self,
+        job: str,
+        text: str,
+        *,
+        speaker: str = "",
+        code: WaitReason | None = None,
+        verdict: Verdict | None = None,
+    ) -> None:
         pass
 
     def of_queue(self, queue: str, text: str, *, speaker: str = "", code: WaitReason | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Why a job waits, in one word, and what can be hoped for: the words that explanations and simulations share."""
+"""Why a job waits, in one word, and what it has to hope for."""
 
 from __future__ import annotations
 

@@ -155,12 +155,14 @@ class Capacity(Plugin):
         asked: Amounts = np.asarray(sum(task.vector for task in tasks))
         row = self.tree.row_of[queue.name]
         objection = (
-            self._broken()
-            or closed(queue)
-            or self._beyond_limit([row], self.allocated[[row]] + asked, asked)
-            or self._owed_nothing(row, asked)
+            self._broken() or closed(queue) or self._beyond_limit([row], self.allocated[[row]] + asked, asked)
         )
-        return self._agrees(tasks[0].job, objection)
+        if not self._agrees(tasks[0].job, objection):
+            return False
+        # No reason to wait by itself: a queue that is owed nothing may still borrow what is free.
+        if unowed := self._owed_nothing(row, asked):
+            self.session.trace.of_job(tasks[0].job, unowed, speaker=self.name)
+        return not unowed
 
     @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def fits_its_limit(self, job: Job) -> Vote:

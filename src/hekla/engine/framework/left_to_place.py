@@ -1,0 +1,69 @@
+"""What is left to place of a job, by kind of task; pods to come are read off the Job's templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.shortfalls import Gang, TaskKind, gang_of_kinds
+from hekla.engine.ledger.demand import minimum_of
+from hekla.engine.model.job import Job
+from hekla.engine.model.status import Status
+from hekla.engine.model.task import RequestShape, Task, task_of
+from hekla.objects import ObjectMeta, Pod, VolcanoJob
+from hekla.objects.batch import TaskSpec
+from hekla.objects.keys import GROUP_NAME, TASK_SPEC
+
+
+def left_to_place(session: Session, job: Job) -> Gang:
+    """Without tasks behind gates; where no pod is known, what the PodGroup asks for as a whole."""
+    roster = job.roster
+    waiting = [task for task in roster.having(Status.PENDING).values() if not is_held_back(task)]
+    kinds = by_kind(session, waiting) if roster else list(_kinds_to_come(session, job))
+    if not kinds:
+        return Gang((), 1, np.array(minimum_of(session, job), dtype=np.int64))
+    missing = job.minimum - roster.ready - roster.waiting
+    count = min(max(missing, 1), sum(kind.count for kind in kinds))
+    return gang_of_kinds(kinds, count, len(session.axis))
+
+
+def is_held_back(task: Task) -> bool:
+    """By a gate that the scheduler does not take off by itself."""
+    return task.is_gated and not (task.has_only_queue_gate and task.opens_queue_gate)
+
+
+def by_kind(session: Session, tasks: Iterable[Task]) -> list[TaskKind]:
+    alike: dict[int, list[Task]] = {}
+    for task in tasks:
+        alike.setdefault(session.scoring.key_of(task), []).append(task)
+    return [TaskKind(of_kind[0], len(of_kind), key) for key, of_kind in alike.items()]
+
+
+def _kinds_to_come(session: Session, job: Job) -> Iterator[TaskKind]:
+    manifest = session.snapshot.state.all_manifests.find(VolcanoJob, f"{job.namespace}/{job.title}")
+    if manifest is not None and job.title != job.name:
+        for spec in manifest.spec.tasks:
+            if spec.replicas > 0:
+                task = _task_to_come(session, job, spec)
+                yield TaskKind(task, spec.replicas, task.uid)
+
+
+def _task_to_come(session: Session, job: Job, spec: TaskSpec) -> Task:
+    """A task of the template; resources that nothing in the cluster speaks of are left out of its vector."""
+    template, axis = spec.template, session.axis
+    notes = {**template.metadata.annotations, GROUP_NAME: job.name, TASK_SPEC: spec.name}
+    name = f"{job.title}-{spec.name}"
+    meta = ObjectMeta(
+        name=name,
+        namespace=job.namespace,
+        uid=f"{job.uid}/{name}",
+        labels=template.metadata.labels,
+        annotations=notes,
+    )
+    task = task_of(Pod(metadata=meta, spec=template.spec))
+    known = {resource: wanted for resource, wanted in task.request.items() if resource in axis.column_of}
+    task.vector, task.asked = axis.vector(known), axis.compared(known)
+    task.shape = RequestShape(task.vector, task.nonzero, task.asked, axis.pods, task.nonzero_on_node)
+    return task

@@ -1,0 +1,58 @@
+"""Queue limits: what a queue, and the queues above it, may hold whatever else runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hekla.engine.framework import points
+from hekla.engine.framework.figures import QueueFigures
+from hekla.engine.framework.session import Session
+from hekla.engine.framework.shortfalls import Gang, amount
+from hekla.engine.model.queue import ROOT
+from hekla.engine.model.resources import spelled
+from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
+from hekla.lazy import lazy
+
+
+class QueueLimits:
+    """Of the plugins that hold queues to limits."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @lazy
+    def _figures(self) -> list[tuple[bool, dict[str, QueueFigures]]]:
+        """Of each such plugin whether its queues form a tree, and its figures."""
+        asked = (points.ALLOCATABLE, points.JOB_ENQUEUEABLE)
+        handlers = (handler for point in asked for handler in self._session.dispatch.handlers(point))
+        plugins = dict.fromkeys(handler.plugin for handler in handlers)
+        return [(plugin.hierarchical, dict(plugin.queue_figures())) for plugin in plugins]
+
+    def beyond(self, queue: str, gang: Gang) -> Iterator[Finding]:
+        """That the gang asks for more than a queue may ever hold; nothing where it does not."""
+        axis, total = self._session.axis, self._session.nodes.total
+        for name, figures in self._above(queue):
+            for column, asked in enumerate(gang.least.tolist()):
+                limit = self._limit(name, figures, axis.names[column])
+                # What every queue is held to by the size of the cluster is told as lack of room.
+                if limit is None or not limit < asked or limit >= total[column]:
+                    continue
+                whose = f'queue "{name}"' + (f', above queue "{queue}",' if name != queue else "")
+                most = spelled(axis.names[column], limit)
+                text = f"{gang.needing} {amount(axis, column, asked)}, {whose} may hold {most} at most"
+                yield Finding(WaitReason.QUEUE_SHARE, Verdict.NEVER, text)
+                return
+
+    def _above(self, queue: str) -> Iterator[tuple[str, QueueFigures]]:
+        """The queue and, in a tree, those above it."""
+        for is_tree, figures in self._figures:
+            name, seen = queue, set[str]()
+            while name in figures and name not in seen:
+                yield name, figures[name]
+                seen.add(name)
+                name = self._session.queues[name].parent or ROOT if is_tree else ""
+
+    def _limit(self, queue: str, figures: QueueFigures, resource: str) -> float | None:
+        """Figures leave out what is 0, which a capability may well be."""
+        named = self._session.queues[queue].capability
+        return figures.real_capacity.get(resource, 0.0 if named.get(resource) == 0 else None)
