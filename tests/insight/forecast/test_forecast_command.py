@@ -52,7 +52,9 @@ def test_a_table_of_starts(snapshot: Path) -> None:
     assert lines[0] == "JOB QUEUE WAITED P50 P90 WAITS FOR"
     assert lines[1].startswith("default/b default 60 min in 60 s (01:01) in 60 s (01:01) ")
     assert lines[2].startswith("default/c default 60 min in 84 min (02:24) in 84 min (02:24) ")
-    assert lines[3].startswith("default/huge default 60 min never never does not fit an empty cluster")
+    assert lines[3].startswith(
+        "default/huge default 60 min never never 2 tasks that start together need 8 cpu"
+    )
     assert lines[-1] == "3 samples; run times: 4 stated; clock times are UTC"
 
 

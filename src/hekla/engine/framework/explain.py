@@ -22,13 +22,6 @@ from hekla.engine.model.status import Status
 from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
 
 NAMES_SHOWN = 3
-SHORT_CODES = (
-    WaitReason.ADMISSION_LIMIT,
-    WaitReason.QUEUE_SHARE,
-    WaitReason.NO_ROOM,
-    WaitReason.FRAGMENTATION,
-)
-"""What is said of them begins with the reason, and goes on with amounts after a colon."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,8 @@ def explanation_of(session: Session, job: Job, found: Sequence[Finding]) -> Expl
     lasting = [one for one in found if one.verdict in (Verdict.HELD, Verdict.NEVER)]
     reasons = [f"{one.verdict}: {one.text}" for one in lasting]
     if not (job.is_pending and any(one.verdict is Verdict.NEVER for one in lasting)):
-        reasons += _said(session, job)
+        known = {one.text for one in lasting}
+        reasons += [said for said in _said(session, job) if said.partition(": ")[2] not in known]
     return Explanation(
         f"{job.namespace}/{job.title}",
         job.queue,
@@ -99,10 +93,8 @@ def _said(session: Session, job: Job) -> list[str]:
 
 
 def in_short(explanation: Explanation) -> str:
-    """What binds, in a few words."""
-    if explanation.verdict is Verdict.NOT_YET and explanation.code in SHORT_CODES:
-        return explanation.why.partition(": ")[0]
-    return explanation.why
+    """What binds, in a few words; empty where nothing waits."""
+    return explanation.findings[0].in_short if explanation.findings else ""
 
 
 def _headline(job: Job) -> str:
@@ -138,6 +130,10 @@ def _gang(job: Job) -> list[str]:
         return [
             f"gang: complete once released resources are free ({roster.waiting} of {job.minimum} tasks wait)"
         ]
+    if roster.waiting and have + roster.waiting < job.minimum:
+        lacking = job.minimum - have - roster.waiting
+        promised = f"{have + roster.waiting} of {job.minimum} tasks that start together"
+        return [f"gang: {promised} have a place or are promised one, short by {lacking}"]
     # How far an attempt that was undone had come: none of these tasks has a place.
     nearly = sum(furthest(task) is Status.ALLOCATED for task in roster.having(Status.PENDING).values())
     if job.is_bounded and not have:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hekla.engine.framework import points
-from hekla.engine.framework.left_to_place import is_held_back, left_to_place
+from hekla.engine.framework.left_to_place import is_held_back, left_to_place, ungated
 from hekla.engine.framework.messages import gates_of
 from hekla.engine.framework.present_check import PresentCheck
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortfalls import Gang
+from hekla.engine.framework.spread_check import stuck_spread
 from hekla.engine.framework.start_check import StartCheck
 from hekla.engine.framework.trace import Note
 from hekla.engine.model.diagnosis import INSUFFICIENT, Diagnosis
@@ -43,9 +44,9 @@ class Findings:
     def of(self, job: Job) -> list[Finding]:
         """What keeps a job that waits from starting, at least one thing; what binds comes first."""
         gang = left_to_place(self._session, job)
-        found = [*self._holding(job, gang), *self._start.lasting(job, gang), *self._passing(job)]
+        found = [*self._holding(job, gang), *self._passing(job), *self._start.lasting(job, gang)]
         if all(one.verdict is Verdict.NOT_YET for one in found) and not job.is_pending:
-            found += self._placing(job, gang)
+            found += self._placing(job, ungated(self._session, job))
         if not found:
             found.append(Finding(WaitReason.ORDER, Verdict.NOT_YET, "not its turn in this cycle"))
         return in_order(dict.fromkeys(found))
@@ -54,8 +55,6 @@ class Findings:
 
     def _holding(self, job: Job, gang: Gang) -> Iterator[Finding]:
         session = self._session
-        if job.is_leaving:
-            yield Finding(WaitReason.STOPPED, Verdict.HELD, "its PodGroup is being deleted")
         if not session.queues[job.queue].is_open and session.has_answer(points.ALLOCATABLE):
             yield Finding(WaitReason.QUEUE, Verdict.HELD, f'queue "{job.queue}" is not open')
         yield from self._gates(job)
@@ -110,17 +109,31 @@ class Findings:
                 yield from _finding_of(note, note.code)
 
     def _placing(self, job: Job, gang: Gang) -> Iterator[Finding]:
-        if not gang.kinds or not job.roster:
+        if not gang.kinds:
             return
+        notes = self._session.trace.notes_of(job.uid)
+        diagnosis = next((note.diagnosis for note in notes if note.diagnosis), None)
+        if diagnosis is not None and (stuck := stuck_spread(self._session, gang, diagnosis)) is not None:
+            yield stuck
+            return
+        yield from self._beyond_share(job, gang)
         short = self._present.shortfall(job, gang)
         if short is not None:
             yield short
-        else:
-            diagnosis = next(
-                (note.diagnosis for note in self._session.trace.notes_of(job.uid) if note.diagnosis), None
-            )
-            if diagnosis is not None:
-                yield Finding(code_of(diagnosis), Verdict.NOT_YET, diagnosis.plainly())
+        elif diagnosis is not None:
+            yield Finding(code_of(diagnosis), Verdict.NOT_YET, diagnosis.plainly())
+
+    def _beyond_share(self, job: Job, gang: Gang) -> Iterator[Finding]:
+        """That the queue may not take as many of the tasks as start together."""
+        session = self._session
+        if not session.dispatch.who.tells_headroom:
+            return
+        for kind in filter(gang.needs, gang.kinds):
+            needed = gang.count - (gang.size - kind.count)
+            most = session.headroom(session.queues[job.queue], kind.task, needed)
+            if most < needed:
+                text = f'queue "{job.queue}" may take {most} of the {needed} tasks that start together'
+                yield Finding(WaitReason.QUEUE_SHARE, Verdict.NOT_YET, text)
 
 
 def _finding_of(note: Note, code: WaitReason | None) -> Iterator[Finding]:

@@ -18,15 +18,22 @@ from hekla.objects.keys import GROUP_NAME, TASK_SPEC
 
 
 def left_to_place(session: Session, job: Job) -> Gang:
-    """Without tasks behind gates; where no pod is known, what the PodGroup asks for as a whole."""
+    """Tasks behind gates included; where no pod is known, what the PodGroup asks for as a whole."""
     roster = job.roster
-    waiting = [task for task in roster.having(Status.PENDING).values() if not is_held_back(task)]
+    waiting = roster.having(Status.PENDING).values()
     kinds = by_kind(session, waiting) if roster else list(_kinds_to_come(session, job))
     if not kinds:
         return Gang((), 1, np.array(minimum_of(session, job), dtype=np.int64))
     missing = job.minimum - roster.ready - roster.waiting
     count = min(max(missing, 1), sum(kind.count for kind in kinds))
     return gang_of_kinds(kinds, count, len(session.axis))
+
+
+def ungated(session: Session, job: Job) -> Gang:
+    """Of the pods that exist, what may be placed now; no kinds where that is nothing."""
+    tasks = [task for task in job.roster.having(Status.PENDING).values() if not is_held_back(task)]
+    missing = job.minimum - job.roster.ready - job.roster.waiting
+    return gang_of_kinds(by_kind(session, tasks), min(max(missing, 1), len(tasks)), len(session.axis))
 
 
 def is_held_back(task: Task) -> bool:

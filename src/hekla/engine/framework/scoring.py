@@ -33,6 +33,7 @@ BYTES_PER_NODE = 32
 FEWEST_KEPT = 64
 FEW_RANKED = 4
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
+REFUSED_BEFORE = "node refused another task of the same role in this cycle"
 NOT_OURS = "outside this scheduler's shard"
 
 
@@ -233,7 +234,7 @@ class Scoring:
             for refusal in refusals:
                 judged &= ~refusal.nodes
         if left := int(np.count_nonzero(judged)):
-            reasons.append(Reason("node refused another task of the same role in this cycle", left))
+            reasons.append(Reason(REFUSED_BEFORE, left))
         return Diagnosis(int(np.count_nonzero(among)), tuple(reasons), unresolvable)
 
 

@@ -155,4 +155,4 @@ def lacking(axis: Axis, gang: Gang, supply: Supply, which: str) -> str:
     if (column := supply.first_short(gang)) is not None:
         has = spelled(axis.names[column], supply.usable[:, column].sum())
         return f"{gang.needing} {amount(axis, column, gang.least[column])}, {have} {has}"
-    return f"{gang.count} tasks start together, {have} room for {supply.placeable(gang)} even when empty"
+    return f"{gang.count} tasks start together, {have} room for {supply.placeable(gang)} when empty"

@@ -78,7 +78,7 @@ class StartCheck:
             return Finding(WaitReason.FILTERS, verdict, self._ruled_out(gang, permitted, refusals))
         tier = highest_tier(session, job)
         if tier is not None and (short := short_in_domains(session, gang, permitted, tier)):
-            return Finding(WaitReason.TOPOLOGY, verdict, f"{short} even when empty")
+            return Finding(WaitReason.TOPOLOGY, verdict, f"{short} when empty")
         return None
 
     def _ruled_out(self, gang: Gang, permitted: Supply, refusals: list[list[Refusal]]) -> str:

@@ -80,6 +80,8 @@ class Diagnosis:
     unresolvable: Mask | None = None
     summary: str = ""
     hypernode: str = ""
+    plain: str = ""
+    """What is said instead of counting nodes, where one reason holds of all of them."""
 
     def __str__(self) -> str:
         """The text Volcano writes into conditions."""
@@ -94,6 +96,8 @@ class Diagnosis:
 
     def plainly(self) -> str:
         """`0/8 nodes fit: 5 not enough cpu (asked 4, most free 2), 3 taint gpu not tolerated`."""
+        if self.plain:
+            return self.plain
         where = f' in domain "{self.hypernode}"' if self.hypernode else ""
         if not self.reasons:
             return self.summary or f"0/{self.nodes} nodes fit{where}"
@@ -105,8 +109,8 @@ class Diagnosis:
 def refused_everywhere(objection: Objection, nodes: int) -> Diagnosis:
     """One reason that holds on every node alike."""
     unresolvable = np.full(nodes, objection.code is Code.UNRESOLVABLE)
-    reason = Reason(objection.reason, nodes, objection.plain)
-    return Diagnosis(nodes, (reason,) if nodes else (), unresolvable)
+    reasons = (Reason(objection.reason, nodes, objection.plain),) if nodes else ()
+    return Diagnosis(nodes, reasons, unresolvable, plain=objection.plain)
 
 
 def count_reasons(refusals: Sequence[Refusal], among: Mask) -> tuple[Reason, ...]:

@@ -37,14 +37,23 @@ class WaitReason(StrEnum):
 class Verdict(StrEnum):
     """What a job that waits has to hope for; the first that is true of any of its reasons holds."""
 
-    HELD = "held"
-    """It waits for a person or another object: a gate, a queue, a claim, a job that it depends on."""
     NEVER = "never"
     """Whatever ends, it cannot start on this cluster, in this queue, in these network domains as they are."""
+    HELD = "held"
+    """It waits for a person or another object: a gate, a queue, a claim, a job that it depends on."""
     BOOKED = "booked"
     """Room is promised to it: it starts as soon as pods there have left."""
     NOT_YET = "not yet"
     """It starts as other work ends, or when its turn comes."""
+
+
+WITH_AMOUNTS = (
+    WaitReason.ADMISSION_LIMIT,
+    WaitReason.QUEUE_SHARE,
+    WaitReason.NO_ROOM,
+    WaitReason.FRAGMENTATION,
+)
+"""What is said of them begins with the reason, and goes on with amounts after a colon."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,12 @@ class Finding:
     code: WaitReason
     verdict: Verdict
     text: str
+
+    @property
+    def in_short(self) -> str:
+        """In a few words, without amounts that change all the time."""
+        has_amounts = self.verdict is Verdict.NOT_YET and self.code in WITH_AMOUNTS
+        return self.text.partition(": ")[0] if has_amounts else self.text
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
