@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -100,7 +101,7 @@ def spread(parts: tuple[Manifest | JobObjects, ...]) -> list[Manifest]:
 
 
 def full_admission(scene: Scene) -> Scene:
-    crowd = job("crowd", tasks=0, min_available=1, phase="Inqueue", min_resources={"cpu": 19})
+    crowd = job("crowd", cpu=1, gates=["example.com/wait"], min_resources={"cpu": 19})
     return scene.with_shape(phase="Pending", min_resources={"cpu": 8}).with_others(crowd)
 
 
@@ -255,3 +256,4 @@ EXCLUDED = {
     },
 }
 """Pairs of which only one can hold at a time, by their names, and why."""
+PAIRS = [pair for pair in combinations(PLANTS, 2) if frozenset(map(str, pair)) not in EXCLUDED]

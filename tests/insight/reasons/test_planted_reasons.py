@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
-from plants import EXCLUDED, PLANTS, Plant, Scene
+from plants import PAIRS, PLANTS, Plant, Scene
 
 from hekla.engine.framework.explain import Explanation, explain
 from hekla.engine.model.wait_reason import Finding, WaitReason, in_order
@@ -32,9 +30,6 @@ def test_a_planted_reason_is_told(plant: Plant) -> None:
 def test_every_reason_is_planted() -> None:
     # Of jobs that were stopped a session knows nothing: they are planted beside it.
     assert {plant.code for plant in PLANTS} == set(WaitReason) - {WaitReason.STOPPED}
-
-
-PAIRS = [pair for pair in combinations(PLANTS, 2) if frozenset(map(str, pair)) not in EXCLUDED]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: " and ".join(map(str, pair)))
