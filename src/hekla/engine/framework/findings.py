@@ -8,6 +8,7 @@ from hekla.engine.framework import points
 from hekla.engine.framework.left_to_place import is_held_back, left_to_place, ungated
 from hekla.engine.framework.messages import gates_of
 from hekla.engine.framework.present_check import PresentCheck
+from hekla.engine.framework.queue_limits import QueueLimits
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortfalls import Gang
 from hekla.engine.framework.spread_check import stuck_spread
@@ -38,7 +39,8 @@ class Findings:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._start = StartCheck(session)
+        self._limits = QueueLimits(session)
+        self._start = StartCheck(session, self._limits)
         self._present = PresentCheck(session)
 
     def of(self, job: Job) -> list[Finding]:
@@ -46,7 +48,9 @@ class Findings:
         gang = left_to_place(self._session, job)
         found = [*self._holding(job, gang), *self._passing(job), *self._start.lasting(job, gang)]
         if all(one.verdict is Verdict.NOT_YET for one in found) and not job.is_pending:
-            found += self._placing(job, ungated(self._session, job))
+            gang = ungated(self._session, job)
+            found += self._placing(job, gang)
+            found = self._without_own_share(job, gang, found)
         if not found:
             found.append(Finding(WaitReason.ORDER, Verdict.NOT_YET, "not its turn in this cycle"))
         return in_order(dict.fromkeys(found))
@@ -122,6 +126,15 @@ class Findings:
             yield short
         elif diagnosis is not None:
             yield Finding(code_of(diagnosis), Verdict.NOT_YET, diagnosis.plainly())
+
+    def _without_own_share(self, job: Job, gang: Gang, found: list[Finding]) -> list[Finding]:
+        """A queue that holds all there is has had its share because the cluster is full."""
+        if not any(one.code is WaitReason.NO_ROOM for one in found):
+            return found
+        column = self._present.short_column(gang)
+        if column is None or not self._limits.fills_cluster(job.queue, column):
+            return found
+        return [one for one in found if one.code is not WaitReason.QUEUE_SHARE]
 
     def _beyond_share(self, job: Job, gang: Gang) -> Iterator[Finding]:
         """That the queue may not take as many of the tasks as start together."""

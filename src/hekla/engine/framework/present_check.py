@@ -41,6 +41,10 @@ class PresentCheck:
             return Finding(WaitReason.TOPOLOGY, Verdict.NOT_YET, f"{short} now")
         return None
 
+    def short_column(self, gang: Gang) -> int | None:
+        """The column of the first resource of which too little is free in sum."""
+        return self._supply(self._free, gang).first_short(gang)
+
     def _supply(self, amounts: Amounts, gang: Gang) -> Supply:
         return Supply(amounts, [np.ones(len(amounts), dtype=np.bool_)] * len(gang.kinds))
 

@@ -31,17 +31,32 @@ class QueueLimits:
     def beyond(self, queue: str, gang: Gang) -> Iterator[Finding]:
         """That the gang asks for more than a queue may ever hold; nothing where it does not."""
         axis, total = self._session.axis, self._session.nodes.total
-        for name, figures in self._above(queue):
-            for column, asked in enumerate(gang.least.tolist()):
-                limit = self._limit(name, figures, axis.names[column])
-                # What every queue is held to by the size of the cluster is told as lack of room.
-                if limit is None or not limit < asked or limit >= total[column]:
-                    continue
+        above = [*self._above(queue)]
+        for column, asked in enumerate(gang.least.tolist()):
+            limits = [(name, self._limit(name, figures, axis.names[column])) for name, figures in above]
+            # What every queue is held to by the size of the cluster is told as lack of room.
+            short = [
+                (name, limit)
+                for name, limit in limits
+                if limit is not None and limit < asked and limit < total[column]
+            ]
+            if short:
+                # A queue without a limit of its own takes over that of the queue above it.
+                name, limit = next((one for one in short if self._is_own(*one, axis.names[column])), short[0])
                 whose = f'queue "{name}"' + (f', above queue "{queue}",' if name != queue else "")
                 most = spelled(axis.names[column], limit)
                 text = f"{gang.needing} {amount(axis, column, asked)}, {whose} may hold {most} at most"
                 yield Finding(WaitReason.QUEUE_SHARE, Verdict.NEVER, text)
                 return
+
+    def _is_own(self, queue: str, limit: float, resource: str) -> bool:
+        return self._session.queues[queue].capability.get(resource) == limit
+
+    def fills_cluster(self, queue: str, column: int) -> bool:
+        """Whether no other queue holds anything of the resource: its share is all that there is."""
+        name = self._session.axis.names[column]
+        held = [figures[queue].allocated.get(name, 0.0) for _, figures in self._figures if queue in figures]
+        return bool(held) and self._session.nodes.used_in_all[column] <= max(held)
 
     def _above(self, queue: str) -> Iterator[tuple[str, QueueFigures]]:
         """The queue and, in a tree, those above it."""

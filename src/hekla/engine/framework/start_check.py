@@ -27,9 +27,9 @@ FOR_NOW = tuple(Verdict)
 class StartCheck:
     """Of the jobs of one session; jobs that ask for the same share what is found."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, limits: QueueLimits) -> None:
         self._session = session
-        self._limits = QueueLimits(session)
+        self._limits = limits
         self._known: dict[Hashable, list[Finding]] = {}
 
     def lasting(self, job: Job, gang: Gang) -> list[Finding]:

@@ -154,11 +154,12 @@ class Proportion(Plugin):
         if within(wanted, limit, asked, self.pods):
             return Vote.PERMIT
         beyond = short_of(self.session, wanted, limit, asked)
+        is_own = ((wanted > limit) & (limit < self.session.total)).any()
         self.session.trace.of_job(
             job.uid,
             f'queue "{job.queue}" would go beyond its limit: {beyond}',
             speaker=self.name,
-            code=WaitReason.QUEUE_SHARE,
+            code=WaitReason.QUEUE_SHARE if is_own else WaitReason.ADMISSION_LIMIT,
         )
         return Vote.REJECT
 
