@@ -23,8 +23,7 @@ class QueueLimits:
     @lazy
     def _figures(self) -> list[tuple[bool, dict[str, QueueFigures]]]:
         """Of each such plugin whether its queues form a tree, and its figures."""
-        asked = (points.ALLOCATABLE, points.JOB_ENQUEUEABLE)
-        handlers = (handler for point in asked for handler in self._session.dispatch.handlers(point))
+        handlers = self._session.dispatch.handlers(points.ALLOCATABLE)
         plugins = dict.fromkeys(handler.plugin for handler in handlers)
         return [(plugin.hierarchical, dict(plugin.queue_figures())) for plugin in plugins]
 
@@ -33,6 +32,8 @@ class QueueLimits:
         axis, total = self._session.axis, self._session.nodes.total
         above = [*self._above(queue)]
         for column, asked in enumerate(gang.least.tolist()):
+            if column == axis.pods:
+                continue
             limits = [(name, self._limit(name, figures, axis.names[column])) for name, figures in above]
             # What every queue is held to by the size of the cluster is told as lack of room.
             short = [
