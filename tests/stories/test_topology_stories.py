@@ -207,8 +207,8 @@ def test_the_minimum_is_bound_first_and_the_rest_one_by_one() -> None:
 def test_domains_that_have_too_little_room_are_passed_over_and_named() -> None:
     story = Story("five", **SPINE, jobs=[job("a", tasks=5, cpu=1, topology=HARD)])
     assert explained(story) == (
-        'never: 5 tasks start together in one network domain of tier 1 or closer; the best, "s0", '
-        "has room for 4 even when empty",
+        'never: 5 tasks start together in one domain of tier 1 or closer; the best, "s0", '
+        "has room for 4 when empty",
         "gang: no network domain has room for the 5 tasks that start together",
         'allocate: domain "s0" has too little room for the gang',
         'allocate: domain "s1" has too little room for the gang',

@@ -144,8 +144,7 @@ HOPELESS = [
             tiers=["gang, predicates, network-topology-aware"],
         ),
         WaitReason.TOPOLOGY,
-        "3 tasks start together in one network domain of tier 1 or closer; "
-        'the best, "s0", has room for 2 when empty',
+        '3 tasks start together in one domain of tier 1 or closer; the best, "s0", has room for 2 when empty',
     ),
 ]
 

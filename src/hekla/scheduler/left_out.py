@@ -36,17 +36,24 @@ def left_out(
     session: Session, manifests: Iterable[Manifest] = (), complaints: Iterable[Complaint] = ()
 ) -> list[Explanation]:
     """Of every job that waits; `manifests` may hold what was refused, of which `complaints` tell."""
-    reader = _Reader(session, manifests, complaints)
-    return [told for _, told in reader.all() if told.verdict not in (None, Verdict.NEVER)]
+    told = left_out_by_key(session, manifests, complaints).values()
+    return [each for each in told if each.verdict not in (None, Verdict.NEVER)]
 
 
 def explain_left_out(
     session: Session, name: str, manifests: Iterable[Manifest] = (), complaints: Iterable[Complaint] = ()
 ) -> Explanation | None:
     """Of one job, be it that it has ended; None where there is none of that name, or several."""
-    reader = _Reader(session, manifests, complaints)
-    found = [told for key, told in reader.all() if name in (key, told.job, told.job.partition("/")[2])]
+    told = left_out_by_key(session, manifests, complaints).items()
+    found = [each for key, each in told if name in (key, each.job, each.job.partition("/")[2])]
     return found[0] if len(found) == 1 else None
+
+
+def left_out_by_key(
+    session: Session, manifests: Iterable[Manifest] = (), complaints: Iterable[Complaint] = ()
+) -> dict[str, Explanation]:
+    """By the key of the PodGroup, else of the Job or the pod, all that are left out, ended ones included."""
+    return dict(_Reader(session, [*manifests], complaints).all())
 
 
 class _Reader:

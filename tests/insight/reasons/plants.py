@@ -221,9 +221,7 @@ PLANTS = [
     ),
     Plant(W.FRAGMENTATION, V.NEVER, coarse_tasks, "all nodes together have room for 3 when empty"),
     Plant(W.FILTERS, V.NEVER, wrong_selector, "no node has label disk=ssd"),
-    Plant(
-        W.TOPOLOGY, V.NEVER, small_racks, "4 tasks start together in one network domain of tier 1 or closer"
-    ),
+    Plant(W.TOPOLOGY, V.NEVER, small_racks, "4 tasks start together in one domain of tier 1 or closer"),
     Plant(W.QUEUE, V.HELD, closed_queue, 'queue "research" is not open'),
     Plant(W.GATE, V.HELD, gates, "4 of 4 pods are held back by example.com/wait"),
     Plant(W.FILTERS, V.HELD, cordons, "all nodes are cordoned"),
@@ -234,9 +232,7 @@ PLANTS = [
     Plant(W.NO_ROOM, V.NOT_YET, no_room, "not enough cpu: asked 8, free 4 of 16"),
     Plant(W.FRAGMENTATION, V.NOT_YET, crumbs, "room for 2 of the 4 tasks that start together"),
     Plant(W.FILTERS, V.NOT_YET, chosen_nodes_full, "not chosen by the node selector or affinity"),
-    Plant(
-        W.TOPOLOGY, V.NOT_YET, racks_full, "4 tasks start together in one network domain of tier 1 or closer"
-    ),
+    Plant(W.TOPOLOGY, V.NOT_YET, racks_full, "4 tasks start together in one domain of tier 1 or closer"),
     Plant(W.ORDER, V.NOT_YET, no_turn, "not its turn in this cycle"),
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -19,21 +19,27 @@ from hekla.objects.keys import GROUP_NAME, TASK_SPEC
 
 def left_to_place(session: Session, job: Job) -> Gang:
     """Tasks behind gates included; where no pod is known, what the PodGroup asks for as a whole."""
-    roster = job.roster
-    waiting = roster.having(Status.PENDING).values()
-    kinds = by_kind(session, waiting) if roster else list(_kinds_to_come(session, job))
+    if job.roster:
+        return _gang_of(session, job, job.roster.having(Status.PENDING).values())
+    kinds = list(_kinds_to_come(session, job))
     if not kinds:
         return Gang((), 1, np.array(minimum_of(session, job), dtype=np.int64))
-    missing = job.minimum - roster.ready - roster.waiting
-    count = min(max(missing, 1), sum(kind.count for kind in kinds))
+    count = min(max(job.minimum, 1), sum(kind.count for kind in kinds))
     return gang_of_kinds(kinds, count, len(session.axis))
 
 
 def ungated(session: Session, job: Job) -> Gang:
     """Of the pods that exist, what may be placed now; no kinds where that is nothing."""
-    tasks = [task for task in job.roster.having(Status.PENDING).values() if not is_held_back(task)]
-    missing = job.minimum - job.roster.ready - job.roster.waiting
-    return gang_of_kinds(by_kind(session, tasks), min(max(missing, 1), len(tasks)), len(session.axis))
+    pending = job.roster.having(Status.PENDING).values()
+    return _gang_of(session, job, [task for task in pending if not is_held_back(task)])
+
+
+def _gang_of(session: Session, job: Job, waiting: Collection[Task]) -> Gang:
+    """Tasks that ask for nothing count towards the minimum while they wait, and are placed one by one."""
+    asking = [task for task in waiting if not task.is_best_effort]
+    missing = job.roster.missing - job.roster.waiting if asking else 1
+    kinds = by_kind(session, asking or waiting)
+    return gang_of_kinds(kinds, min(max(missing, 1), len(asking or waiting)), len(session.axis))
 
 
 def is_held_back(task: Task) -> bool:

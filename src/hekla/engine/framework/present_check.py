@@ -36,7 +36,7 @@ class PresentCheck:
         permitted = Supply(self._free, [self._session.scoring.open_nodes(kind.task) for kind in gang.kinds])
         if not permitted.fits(gang):
             return Finding(WaitReason.FILTERS, Verdict.NOT_YET, self._ruled_out(gang, permitted))
-        tier = highest_tier(self._session, job)
+        tier = highest_tier(self._session, job, gang)
         if tier is not None and (short := short_in_domains(self._session, gang, permitted, tier)):
             return Finding(WaitReason.TOPOLOGY, Verdict.NOT_YET, f"{short} now")
         return None

@@ -35,7 +35,7 @@ class StartCheck:
     def lasting(self, job: Job, gang: Gang) -> list[Finding]:
         """What would keep the job from starting if nothing else ran."""
         kinds = tuple((kind.key, kind.count) for kind in gang.kinds)
-        key = (kinds, gang.count, gang.least.tobytes(), job.queue, highest_tier(self._session, job))
+        key = (kinds, gang.count, gang.least.tobytes(), job.queue, highest_tier(self._session, job, gang))
         if key not in self._known:
             self._known[key] = [*self._limits.beyond(job.queue, gang), *self._too_much_for_nodes(job, gang)]
         return self._known[key]
@@ -76,7 +76,7 @@ class StartCheck:
         verdict = mildest(refusals)
         if not permitted.fits(gang):
             return Finding(WaitReason.FILTERS, verdict, self._ruled_out(gang, permitted, refusals))
-        tier = highest_tier(session, job)
+        tier = highest_tier(session, job, gang)
         if tier is not None and (short := short_in_domains(session, gang, permitted, tier)):
             return Finding(WaitReason.TOPOLOGY, verdict, f"{short} when empty")
         return None
@@ -114,11 +114,13 @@ def mildest(refusals: Collection[Collection[Refusal]]) -> Verdict:
     return Verdict.NEVER
 
 
-def highest_tier(session: Session, job: Job) -> int | None:
-    """The highest tier of a domain that may hold the whole job; None where it is not bound to one."""
+def highest_tier(session: Session, job: Job, gang: Gang) -> int | None:
+    """The highest tier of a domain that may hold the gang; None where it is not bound to one."""
     if not job.is_bounded or job.topology is None or not session.domains.is_ready:
         return None
-    return job.topology.highest_tier_allowed
+    # Tasks that ask for nothing are placed without regard to domains.
+    asks = any(not kind.task.is_best_effort for kind in gang.kinds)
+    return job.topology.highest_tier_allowed if asks else None
 
 
 def short_in_domains(session: Session, gang: Gang, supply: Supply, tier: int) -> str:
@@ -126,7 +128,7 @@ def short_in_domains(session: Session, gang: Gang, supply: Supply, tier: int) ->
     tree = session.domains.tree
     allowed = np.flatnonzero(tree.tier_of <= tier)
     if not len(allowed):
-        return f"no network domain is of tier {tier} or closer"
+        return f"no domain is of tier {tier} or closer"
     capacities = tree.sums(supply.capacities(gang))[allowed]
     if gang.fits(tree.sums(supply.usable)[allowed], capacities).any():
         return ""
@@ -134,5 +136,5 @@ def short_in_domains(session: Session, gang: Gang, supply: Supply, tier: int) ->
     best = int(placeable.argmax())
     # Where the tasks would have places one by one, it is the sum that is short.
     most, name = min(int(placeable[best]), gang.count - 1), tree.all[int(allowed[best])].name
-    where = f"one network domain of tier {tier} or closer"
+    where = f"one domain of tier {tier} or closer"
     return f'{gang.count} tasks start together in {where}; the best, "{name}", has room for {most}'

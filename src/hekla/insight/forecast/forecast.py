@@ -35,7 +35,7 @@ from hekla.insight.forecast.samples import (
 from hekla.objects import Manifest, Node, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
-from hekla.scheduler.left_out import explain_left_out
+from hekla.scheduler.left_out import left_out_by_key
 from hekla.simulation.measures.words import number
 from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats
@@ -54,8 +54,8 @@ def reasons_for(
     session, wanted = report.session, list(keys)
     known = [key for key in wanted if key in session.jobs]
     told = [*zip(known, explain_all(session, [session.jobs[key] for key in known]), strict=True)]
-    left_out = ((key, explain_left_out(session, key)) for key in wanted if key not in session.jobs)
-    told += [(key, each) for key, each in left_out if each is not None]
+    beside = left_out_by_key(session) if len(known) < len(wanted) else {}
+    told += [(key, beside[key]) for key in wanted if key in beside]
     return {key: each.findings[0] for key, each in told if each.findings}
 
 
