@@ -145,7 +145,8 @@ class Findings:
             needed = gang.count - (gang.size - kind.count)
             most = session.headroom(session.queues[job.queue], kind.task, needed)
             if most < needed:
-                text = f'queue "{job.queue}" may take {most} of the {needed} tasks that start together'
+                together = f"{most} of the {needed} tasks that start together" if needed > 1 else "no more"
+                text = f'queue "{job.queue}" may take {together}'
                 yield Finding(WaitReason.QUEUE_SHARE, Verdict.NOT_YET, text)
 
 

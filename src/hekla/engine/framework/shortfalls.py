@@ -67,6 +67,10 @@ class Gang:
         return np.asarray(has_enough & (self.placeable(capacities) >= self.count))
 
     @property
+    def starting(self) -> str:
+        return f"{self.count} tasks start together" if self.count > 1 else "it has to lie"
+
+    @property
     def needing(self) -> str:
         return f"{self.count} tasks that start together need" if self.count > 1 else "needs"
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Hashable, Iterator
 
 import numpy as np
 
+from hekla.engine.framework import points
 from hekla.engine.framework.queue_limits import QueueLimits
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.shortfalls import Gang, Supply, lacking
@@ -116,7 +117,9 @@ def mildest(refusals: Collection[Collection[Refusal]]) -> Verdict:
 
 def highest_tier(session: Session, job: Job, gang: Gang) -> int | None:
     """The highest tier of a domain that may hold the gang; None where it is not bound to one."""
-    if not job.is_bounded or job.topology is None or not session.domains.is_ready:
+    # Without a plugin that names domains to try, all of the cluster is tried.
+    is_heeded = session.domains.is_ready and session.has_answer(points.HYPERNODE_GRADIENT)
+    if not job.is_bounded or job.topology is None or not is_heeded:
         return None
     # Tasks that ask for nothing are placed without regard to domains.
     asks = any(not kind.task.is_best_effort for kind in gang.kinds)
@@ -137,4 +140,4 @@ def short_in_domains(session: Session, gang: Gang, supply: Supply, tier: int) ->
     # Where the tasks would have places one by one, it is the sum that is short.
     most, name = min(int(placeable[best]), gang.count - 1), tree.all[int(allowed[best])].name
     where = f"one domain of tier {tier} or closer"
-    return f'{gang.count} tasks start together in {where}; the best, "{name}", has room for {most}'
+    return f'{gang.starting} in {where}; the best, "{name}", has room for {most}'
