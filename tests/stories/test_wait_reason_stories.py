@@ -9,7 +9,7 @@ from hekla.engine.framework.decisions import Bind, Tell
 from hekla.engine.framework.explain import Explanation, explain, in_short
 from hekla.engine.model.wait_reason import Verdict, WaitReason
 from hekla.objects import LabelSelector, VolcanoJob
-from hekla.objects.batch import JobSpec, PodTemplate, TaskSpec
+from hekla.objects.batch import DependsOn, JobSpec, PodTemplate, TaskSpec
 from hekla.objects.meta import ObjectMeta, OwnerReference
 from hekla.objects.pod import Container, PodSpec, ResourceRequirements, TopologySpreadConstraint
 from hekla.testing import JobObjects, PodRole, Story, job, node, plugin, queue, racks
@@ -197,6 +197,19 @@ def test_a_job_without_pods_that_could_start_waits_for_them() -> None:
     manifest, group = submitted("a", asking())
     told = explained(of("", GPUS, [group], objects=[manifest]), "default/a-a")
     assert (told.code, told.verdict) == (WaitReason.GATE, Verdict.NOT_YET)
+
+
+def test_pods_that_are_made_once_others_run_are_waited_for() -> None:
+    manifest, group = submitted("a", asking(), replicas=2)
+    later = TaskSpec(name="late", replicas=1, depends_on=DependsOn(name=("w",)), template=PodTemplate())
+    spec = msgspec.structs.replace(manifest.spec, tasks=(*manifest.spec.tasks, later))
+    status = msgspec.structs.replace(group.pod_group.status, phase="Inqueue")
+    admitted = JobObjects(msgspec.structs.replace(group.pod_group, status=status), ())
+    told = explained(
+        of("", GPUS, [admitted], objects=[msgspec.structs.replace(manifest, spec=spec)]), "default/a-a"
+    )
+    assert (told.code, told.verdict) == (WaitReason.GATE, Verdict.HELD)
+    assert told.why == 'pods of "late" are made once those of "w" run'
 
 
 def test_a_pod_group_that_nothing_makes_pods_for_is_held() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from hekla.engine.framework import points
 from hekla.engine.framework.findings import Findings, lacks_pods, waits
 from hekla.engine.framework.messages import (
     counts_by_status,
@@ -84,7 +85,7 @@ def _said(session: Session, job: Job) -> list[str]:
     return [
         *_admission(session, job),
         *_gates(job),
-        *_gang(job),
+        *_gang(session, job),
         *_nominations(job),
         *_evictions(session, job),
         *_tasks(session, job),
@@ -121,7 +122,7 @@ def _gates(job: Job) -> list[str]:
     return [f"gates: {_some([task.name for task in gated])}held back by {names}"] if gated else []
 
 
-def _gang(job: Job) -> list[str]:
+def _gang(session: Session, job: Job) -> list[str]:
     roster, have = job.roster, job.roster.ready
     if job.is_pending or roster.has_places:
         return []
@@ -136,7 +137,7 @@ def _gang(job: Job) -> list[str]:
         return [f"gang: {promised} have a place or are promised one, short by {lacking}"]
     # How far an attempt that was undone had come: none of these tasks has a place.
     nearly = sum(furthest(task) is Status.ALLOCATED for task in roster.having(Status.PENDING).values())
-    if job.is_bounded and not have:
+    if job.is_bounded and not have and session.has_answer(points.HYPERNODE_GRADIENT):
         return [f"gang: no network domain has room for the {job.minimum} tasks that start together"]
     if nearly and have + nearly < job.minimum:
         fit = f"room for {have + nearly} of the {job.minimum} tasks that start together"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hekla.engine.framework import points
-from hekla.engine.framework.left_to_place import is_held_back, left_to_place, ungated
+from hekla.engine.framework.left_to_place import is_held_back, left_to_place, specs_of, ungated
 from hekla.engine.framework.messages import gates_of
 from hekla.engine.framework.present_check import PresentCheck
 from hekla.engine.framework.queue_limits import QueueLimits
@@ -18,6 +18,7 @@ from hekla.engine.model.diagnosis import INSUFFICIENT, Diagnosis
 from hekla.engine.model.job import INQUEUE, Job
 from hekla.engine.model.status import Status
 from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason, in_order
+from hekla.objects.complaint import quoted
 
 VERDICT_OF = {WaitReason.QUEUE: Verdict.HELD, WaitReason.GATE: Verdict.HELD}
 """Of what plugins and actions say; all else passes as other work ends."""
@@ -160,6 +161,12 @@ def pods_missing(session: Session, job: Job) -> Finding | None:
     """That fewer pods exist than start together, or too few of them are of use."""
     exist = len(job.roster)
     if exist < job.minimum:
+        made = {task.role for task in job.tasks.values()}
+        for spec in specs_of(session, job):
+            if spec.name not in made and spec.depends_on is not None and spec.depends_on.name:
+                others = " and ".join(map(quoted, spec.depends_on.name))
+                text = f"pods of {quoted(spec.name)} are made once those of {others} run"
+                return Finding(WaitReason.GATE, Verdict.HELD, text)
         text = f"{exist} of {job.minimum} pods exist"
         is_made = job.title != job.name
         return Finding(WaitReason.GATE, Verdict.NOT_YET if is_made else Verdict.HELD, text)

@@ -55,12 +55,16 @@ def by_kind(session: Session, tasks: Iterable[Task]) -> list[TaskKind]:
 
 
 def _kinds_to_come(session: Session, job: Job) -> Iterator[TaskKind]:
+    for spec in specs_of(session, job):
+        if spec.replicas > 0:
+            task = _task_to_come(session, job, spec)
+            yield TaskKind(task, spec.replicas, task.uid)
+
+
+def specs_of(session: Session, job: Job) -> tuple[TaskSpec, ...]:
+    """What the Job behind the PodGroup says of its tasks; nothing where no Job is known."""
     manifest = session.snapshot.state.all_manifests.find(VolcanoJob, f"{job.namespace}/{job.title}")
-    if manifest is not None and job.title != job.name:
-        for spec in manifest.spec.tasks:
-            if spec.replicas > 0:
-                task = _task_to_come(session, job, spec)
-                yield TaskKind(task, spec.replicas, task.uid)
+    return () if manifest is None or job.title == job.name else manifest.spec.tasks
 
 
 def _task_to_come(session: Session, job: Job, spec: TaskSpec) -> Task:

@@ -11,6 +11,7 @@ from hekla.engine.ledger.arrays import Amounts, Mask
 from hekla.engine.model.job import Job
 from hekla.engine.model.resources import spelled
 from hekla.engine.model.status import Status
+from hekla.engine.model.task import Task
 from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
 from hekla.lazy import lazy
 from hekla.text import some_of
@@ -60,13 +61,19 @@ class PresentCheck:
     def _kept_for_others(self, job: Job) -> tuple[Amounts, list[str]]:
         """Per node what is promised to other jobs or held for them, not used yet; and for which jobs."""
         kept, keepers = np.zeros_like(self._free), []
-        for other in self._session.attention.active.values():
-            places = [*other.roster.among((Status.PIPELINED, Status.ALLOCATED))]
-            if places and other is not job:
-                keepers.append(f"{other.namespace}/{other.title}")
+        for keeper, places in self._keepers:
+            if keeper is not job:
+                keepers.append(f"{keeper.namespace}/{keeper.title}")
                 for task in places:
                     kept[task.node] += task.vector
         return kept, keepers
+
+    @lazy
+    def _keepers(self) -> list[tuple[Job, list[Task]]]:
+        """The jobs that have places which are not used yet, and these."""
+        jobs = self._session.attention.active.values()
+        placed = ((job, [*job.roster.among((Status.PIPELINED, Status.ALLOCATED))]) for job in jobs)
+        return [(job, places) for job, places in placed if places]
 
     def _short(self, gang: Gang, free: Supply) -> str:
         axis = self._session.axis
