@@ -250,6 +250,19 @@ def test_room_that_is_kept_for_another_job_is_a_matter_of_order() -> None:
     assert (told.code, told.why) == (WaitReason.ORDER, "room for it is kept for default/first")
 
 
+def test_an_elastic_job_that_runs_is_booked_where_all_that_waits_of_it_is_promised() -> None:
+    leaving = job("old", cpu=4, releasing={"n1": 1})
+    told = explained(
+        of(
+            "",
+            [node("n1"), node("n2")],
+            [leaving, job("a", tasks=2, min_available=1, cpu=4, running={"n2": 1})],
+        )
+    )
+    assert (told.code, told.verdict) == (WaitReason.RELEASE, Verdict.BOOKED)
+    assert told.why == "1 of 2 tasks have a node once pods there have left"
+
+
 # Objects that are missing, and nodes that come back
 
 

@@ -92,15 +92,14 @@ class Findings:
                     code, objection.verdict, objection.plain or objection.message or objection.reason
                 )
 
-    def _promises(self, job: Job) -> Iterator[Finding]:
-        roster, beneficiaries = job.roster, self._session.beneficiaries
-        if job.is_pending or roster.has_places:
-            return
-        if roster.is_pipelined and roster.waiting:
-            text = f"{roster.waiting} of {job.minimum} tasks have a node once pods there have left"
+    @staticmethod
+    def _promises(job: Job) -> Iterator[Finding]:
+        roster = job.roster
+        # Of a gang that has started, what waits may be promised nodes only in part.
+        is_promised = not roster.having(Status.PENDING) if roster.has_places else roster.is_pipelined
+        if not job.is_pending and roster.waiting and is_promised:
+            text = f"{roster.waiting} of {len(roster)} tasks have a node once pods there have left"
             yield Finding(WaitReason.RELEASE, Verdict.BOOKED, text)
-        elif beneficiaries is not None and job.uid in beneficiaries.reserved:
-            yield Finding(WaitReason.RELEASE, Verdict.BOOKED, "room that evictions free is kept for it")
 
     # What passes as other work ends
 
