@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from hekla.engine.actions.placing import is_plain
+from hekla.engine.actions.placing import is_plain, partial_fit
 from hekla.engine.framework.orders import OrderedTasks
 from hekla.engine.framework.session import Session
 from hekla.engine.model.diagnosis import Diagnosis
@@ -64,6 +64,8 @@ class FailedAttempts:
         for task, nearly in zip(waiting, failed.nearly, strict=False):
             task.last = nearly
         self._session.refuse(waiting[len(failed.nearly)], failed.diagnosis)
+        if failed.nearly:
+            self._session.trace.of_job(job.uid, partial_fit(len(failed.nearly), job.roster.minimum))
         return True
 
     def remember(self, job: Job, tasks: Sequence[Task], placed: int) -> None:

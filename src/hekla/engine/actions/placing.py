@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from hekla.engine.framework.decisions import OpenGate
 from hekla.engine.framework.finder import NodeFinder
+from hekla.engine.framework.messages import ROOM_FOR_A_PART
 from hekla.engine.framework.orders import OrderedTasks
 from hekla.engine.framework.scoring import Choice
 from hekla.engine.framework.session import Session
@@ -61,9 +62,9 @@ class Placer:
         self._try_tasks(statement, tasks)
         if session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job):
             return True
-        if statement.operations and self._domain.name != TOP:
-            fit = partial_fit(len(statement), sub_job.roster.minimum, self._domain.name)
-            session.trace.of_job(job.uid, fit)
+        if statement.operations:
+            domain = "" if self._domain.name == TOP else self._domain.name
+            session.trace.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum, domain))
         return False
 
     def _try_tasks(self, statement: Statement, tasks: OrderedTasks) -> None:
@@ -168,9 +169,10 @@ class Placer:
             self._near = domains.common(closest, self._near)
 
 
-def partial_fit(placed: int, minimum: int, domain: str) -> str:
-    """What is told of a gang of which only a part found room in a domain."""
-    return f'domain "{domain}" has room for {placed} of the {counted(minimum, "task")} that start together'
+def partial_fit(placed: int, minimum: int, domain: str = "") -> str:
+    """What is told of a gang of which only a part found room, in a domain or in the whole cluster."""
+    where = f'domain "{domain}" has ' if domain else ""
+    return f"{where}{ROOM_FOR_A_PART} {placed} of the {counted(minimum, 'task')} that start together"
 
 
 def is_plain(task: Task) -> bool:

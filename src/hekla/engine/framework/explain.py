@@ -9,6 +9,7 @@ from itertools import groupby
 from hekla.engine.framework import points
 from hekla.engine.framework.findings import Findings, lacks_pods, waits
 from hekla.engine.framework.messages import (
+    ROOM_FOR_A_PART,
     counts_by_status,
     furthest,
     gated_tasks,
@@ -166,7 +167,9 @@ def _tasks(session: Session, job: Job) -> list[str]:
     if job.is_pending:
         return []
     lines = []
-    for said, notes in groupby(session.trace.notes_of(job.uid), key=_essence):
+    # How much of the gang found room anywhere is told of the gang, once.
+    told = [note for note in session.trace.notes_of(job.uid) if not note.text.startswith(ROOM_FOR_A_PART)]
+    for said, notes in groupby(told, key=_essence):
         names = [note.task for note in notes if note.task]
         lines.append(f"{said[0]}: {_some(names)}{said[1]}")
     return lines
