@@ -74,6 +74,7 @@ from hekla.engine.model.job import Job, SubJob
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import ALLOCATED_SET, Status
 from hekla.engine.model.task import Task
+from hekla.engine.model.wait_reason import Verdict, WaitReason
 
 if TYPE_CHECKING:
     from hekla.testing import Story, check_plugin, job, node, plugin, pod, queue, session_of
@@ -168,7 +169,9 @@ __all__ = [
     "Story",
     "SubJob",
     "Task",
+    "Verdict",
     "Vote",
+    "WaitReason",
     "answers",
     "argument",
     "arguments_by_prefix",

@@ -74,4 +74,4 @@ def test_the_search_for_wrong_plurals_finds_them() -> None:
 def test_counts_have_the_plural_of_their_word() -> None:
     assert [counted(number, "try", "tries") for number in (0, 1, 2)] == ["0 tries", "1 try", "2 tries"]
     assert [counted(number, "pod") for number in (0, 1, 1000)] == ["0 pods", "1 pod", "1,000 pods"]
-    assert partial_fit(1, 2) == "gang not complete: 1 task found a place, 2 are needed together"
+    assert partial_fit(1, 2, "s0") == 'domain "s0" has room for 1 of the 2 tasks that start together'

@@ -207,7 +207,9 @@ def test_the_minimum_is_bound_first_and_the_rest_one_by_one() -> None:
 def test_domains_that_have_too_little_room_are_passed_over_and_named() -> None:
     story = Story("five", **SPINE, jobs=[job("a", tasks=5, cpu=1, topology=HARD)])
     assert explained(story) == (
-        "gang: 0 of 5 tasks that start together have a place, short by 5",
+        'never: 5 tasks start together in one domain of tier 1 or closer; the best, "s0", '
+        "has room for 4 when empty",
+        "gang: no network domain has room for the 5 tasks that start together",
         'allocate: domain "s0" has too little room for the gang',
         'allocate: domain "s1" has too little room for the gang',
     )
@@ -233,9 +235,7 @@ def test_the_message_on_a_pod_names_the_domain() -> None:
 
 def test_explain_names_the_domain() -> None:
     reasons = explained(CRUMBS)
-    assert (
-        'allocate: gang not complete: 2 tasks found a place, 3 are needed together in domain "s0"' in reasons
-    )
+    assert 'allocate: domain "s0" has room for 2 of the 3 tasks that start together' in reasons
 
 
 def test_explain_names_the_domain_of_each_refusal() -> None:
@@ -254,7 +254,7 @@ def test_many_domains_without_room_are_told_together() -> None:
     tree = racks(**{f"s{at}": [name] for at, name in enumerate(names)})
     wide = job("a", tasks=3, cpu=1, topology=HARD)
     reasons = explained(Story("ten racks", machines(*names), [wide], objects=tree, tiers=TIERS))
-    assert len(reasons) == 9
+    assert len(reasons) == 10
     assert reasons[-2:] == (
         'allocate: domain "s6" has too little room for the gang',
         "allocate: 3 more have too little room for the gang",

@@ -222,5 +222,7 @@ def as_mapping(explanation: Explanation) -> Mapping[str, object]:
         "queue": explanation.queue,
         "phase": explanation.phase,
         "headline": explanation.headline,
+        "code": None if explanation.code is None else explanation.code.value,
+        "verdict": None if explanation.verdict is None else explanation.verdict.value,
         "reasons": list(explanation.reasons),
     }

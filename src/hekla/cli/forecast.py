@@ -34,6 +34,7 @@ from hekla.cli.simulate import chosen_nodes, default_nodes, tell_account
 from hekla.clock import WallClock
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry
+from hekla.engine.model.wait_reason import Verdict
 from hekla.errors import InputError
 from hekla.insight.forecast import (
     Arrivals,
@@ -354,7 +355,10 @@ def echo_forecast(found: Forecast, starts: Sequence[Start], output: Style | None
 def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
     waited = "-" if start.waited is None else spoken_seconds(start.waited)
     if not start.is_possible:
-        return start.job, start.queue, waited, "never", "never", "does not fit an empty cluster"
+        # What waits for a person or another object cannot be told.
+        is_held = start.binding is not None and start.binding.verdict is Verdict.HELD
+        when = "held" if is_held else "never"
+        return start.job, start.queue, waited, when, when, start.why or "-"
     band = (spoken_start(value, found) for value in (start.p50, start.p90))
     return start.job, start.queue, waited, *band, start.why or "-"
 

@@ -18,6 +18,7 @@ from hekla.cli.output import Style, echo, echo_data, output_option, warn
 from hekla.clock import WallClock
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.node import Shard
+from hekla.engine.model.wait_reason import Verdict
 from hekla.errors import InputError
 from hekla.insight.plan import Delay, Loser, Plan, PlannedStart, Planner, Suggestion, admitted_state
 from hekla.insight.plan.search import OnTry
@@ -60,7 +61,7 @@ def wrapped(text: str, indent: str) -> str:
 def answer(plan: Plan) -> str:
     """The first line: yes or no, when and where."""
     if plan.start is PlannedStart.NOT:
-        return f"would not start: {gist(plan)}"
+        return f"would {'never' if plan.verdict is Verdict.NEVER else 'not'} start: {gist(plan)}"
     when = {PlannedStart.NOW: "would start now", PlannedStart.LATER: f"would start {_after(plan)}"}[
         plan.start
     ]
@@ -71,10 +72,8 @@ def answer(plan: Plan) -> str:
 
 
 def gist(plan: Plan) -> str:
-    """The one reason that says most: how far the gang came, else whatever is said first."""
-    counts = [reason for reason in plan.reasons if "found a place" in reason]
-    reason = next(iter((*counts, *plan.reasons, plan.headline)))
-    return reason.partition(": ")[2] if counts else reason
+    """What binds."""
+    return plan.why or plan.headline
 
 
 def _after(plan: Plan) -> str:

@@ -73,5 +73,11 @@ def known_ones(word: str, known: Iterable[str], things: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, if one is near."""
+    near = nearest(word, known)
+    return f"; did you mean {quoted(near)}?" if near else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that may be meant; empty where none is near."""
     near = get_close_matches(word, sorted(known), n=1) if len(word) <= LONGEST_QUOTE else []
-    return f"; did you mean {quoted(near[0])}?" if near else ""
+    return near[0] if near else ""

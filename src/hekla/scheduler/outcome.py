@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.engine.framework.explain import Explanation, explain, waits
+from hekla.engine.framework.explain import Explanation, explain_all
+from hekla.engine.framework.findings import waits
 from hekla.engine.framework.profile import Line
 from hekla.engine.model.status import Status
 from hekla.scheduler.cycle import CycleReport
@@ -55,4 +56,4 @@ def outcome_of(name: str, report: CycleReport, *, load_seconds: float = 0.0) -> 
 def explanations(report: CycleReport) -> list[Explanation]:
     """Why each job that still waits does so, in the order the jobs were created."""
     jobs = sorted(report.session.jobs.values(), key=lambda job: (job.created, job.uid))
-    return [explain(report.session, job) for job in jobs if waits(job)]
+    return explain_all(report.session, [job for job in jobs if waits(job)])

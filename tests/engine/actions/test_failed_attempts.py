@@ -83,7 +83,7 @@ def test_every_failed_gang_says_how_much_of_it_found_room() -> None:
     told = outcome([job(name, tasks=5, cpu=2) for name in "ab"])[2]
     assert isinstance(told, list)
     assert len(told) == 2
-    assert all("3 tasks found a place, 5 are needed together" in text for text in told)
+    assert all("room for 3 of the 5 tasks that start together" in text for text in told)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def test_conditions(built: JobObjects, expected: str | None) -> None:
 
 def test_what_is_told_of_a_best_effort_job_that_fits_nowhere_promises_nothing() -> None:
     session = alone(job("a", tasks=0, best_effort=1)).cycle().session
-    gang, backfill = explain(session, session.jobs["default/a"]).reasons
+    never, gang, backfill = explain(session, session.jobs["default/a"]).reasons
+    assert never == "never: it tolerates no node's taints: taint gpu=yes"
     assert gang == "gang: 0 of 1 tasks that start together have a place, short by 1"
     assert backfill.startswith("backfill: a-0: 0/1 nodes fit")
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.engine.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons, refused_everywhere
+from hekla.engine.model.diagnosis import (
+    Code,
+    Diagnosis,
+    Objection,
+    Reason,
+    Refusal,
+    count_reasons,
+    refused_everywhere,
+)
 from hekla.engine.model.job import Job, fnv32a
 from hekla.engine.model.status import Status
 from hekla.engine.state.snapshot import take_snapshot
@@ -252,7 +260,7 @@ class TestDiagnosis:
         ("code", "expected"), [(Code.UNSCHEDULABLE, False), (Code.ERROR, False), (Code.UNRESOLVABLE, True)]
     )
     def test_one_reason_for_all_nodes(self, code: Code, expected: bool) -> None:
-        told = refused_everywhere("no claim", 2, code)
+        told = refused_everywhere(Objection("no claim", code=code), 2)
         assert str(told) == "0/2 nodes are unavailable: 2 no claim."
         assert told.unresolvable is not None
         assert told.unresolvable.tolist() == [expected] * 2

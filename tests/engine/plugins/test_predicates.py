@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from plugin_stage import FITS, REQUIRED, UU, Stage, U, apart, in_zone, near, node, pod, read, spread, term
 
-from hekla.engine.framework.plugin import Objection
 from hekla.engine.model.status import Status
+from hekla.engine.model.wait_reason import Verdict
 from hekla.objects import Manifest, Namespace
 
 
@@ -396,8 +396,10 @@ def test_predicates(story: Story) -> None:
 def test_names_that_exclude_each_other_are_objected_to_before_any_node_is_looked_at() -> None:
     fields = [expression("metadata.name", "In", "n1"), expression("metadata.name", "In", "n2")]
     stage = Stage(*ZONES, pod("new", affinity=chosen_by({"matchFields": fields})))
-    expected = Objection("plugin NodeAffinity pre-predicates failed pod affinity terms conflict")
-    assert stage.session.objection_to(stage.task("new")) == expected
+    objection = stage.session.objection_to(stage.task("new"))
+    assert objection is not None
+    assert objection.reason == "plugin NodeAffinity pre-predicates failed pod affinity terms conflict"
+    assert objection.verdict is Verdict.NEVER
 
 
 def test_a_pod_placed_in_this_session_repels_no_task_where_no_such_pod_was_before() -> None:

@@ -52,8 +52,28 @@ def test_a_table_of_starts(snapshot: Path) -> None:
     assert lines[0] == "JOB QUEUE WAITED P50 P90 WAITS FOR"
     assert lines[1].startswith("default/b default 60 min in 60 s (01:01) in 60 s (01:01) ")
     assert lines[2].startswith("default/c default 60 min in 84 min (02:24) in 84 min (02:24) ")
-    assert lines[3].startswith("default/huge default 60 min never never does not fit an empty cluster")
+    assert lines[3].startswith(
+        "default/huge default 60 min never never 2 tasks that start together need 8 cpu"
+    )
     assert lines[-1] == "3 samples; run times: 4 stated; clock times are UTC"
+
+
+def test_what_waits_for_a_person_is_held_and_told_the_reason(tmp_path: Path) -> None:
+    gated = runs("gated", 30, gates=["example.com/wait"])
+    chooser = runs("chooser", 30, node_selector={"disk": "ssd"})
+    path = tmp_path / "state.json"
+    path.write_bytes(listed(map(as_data, state(node("n1"), gated, chooser))))
+
+    lines = [" ".join(line.split()) for line in hekla(path, "--now", AT, "--samples", 2).stdout.splitlines()]
+    assert lines[1].endswith("held held 1 of 1 pods are held back by example.com/wait")
+    assert lines[2].endswith("never never no node has label disk=ssd")
+
+    told = json.loads(hekla(path, "--now", AT, "--samples", 2, "-o", "json").stdout)["jobs"]
+    assert [(job["reason"], job["verdict"], job["isPossible"]) for job in told] == [
+        ("gate", "held", False),
+        ("filters", "never", False),
+    ]
+    assert told[0]["waitsFor"] == "1 of 1 pods are held back by example.com/wait"
 
 
 def test_data_for_machines(snapshot: Path) -> None:

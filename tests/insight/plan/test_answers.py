@@ -50,7 +50,7 @@ def test_a_gang_that_is_one_core_short_does_not_start_and_the_short_resource_is_
     answer = planned(cluster, job("train", tasks=4, cpu=1), conf=conf_of(tiers=("gang", "predicates")))
     assert answer.start is PlannedStart.NOT
     assert answer.placements == {}
-    assert "allocate: gang not complete: 3 tasks found a place, 4 are needed together" in answer.reasons
+    assert "gang: room for 3 of the 4 tasks that start together, short by 1" in answer.reasons
     [shortage] = answer.shortages
     assert shortage.reason.startswith("not enough cpu")
     assert (shortage.nodes, shortage.of) == (2, 2)

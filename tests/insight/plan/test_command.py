@@ -61,7 +61,7 @@ def test_yes_is_the_first_line_and_exits_with_0(tmp_path: Path, state: Path) -> 
 def test_no_is_the_first_line_with_reasons_and_changes_and_exits_with_4(tmp_path: Path, state: Path) -> None:
     told = hekla("plan", job(tmp_path, 8), "--state", state)
     assert (told.returncode, told.stderr) == (4, "")
-    assert told.stdout.startswith("job default/train: would not start: ")
+    assert told.stdout.startswith("job default/train: would never start: 8 tasks that start together need")
     assert "what holds it back: " in told.stdout
     assert "  2. spec.tasks[0].replicas: 6 (was 8)\n" in told.stdout
     assert all(len(line) <= 100 for line in told.stdout.splitlines())

@@ -152,7 +152,7 @@ def test_half_a_gang_is_bound_where_we_would_have_waited() -> None:
     stage.bind("gang-0", "n1")
     (finding,) = stage.step()
     assert finding.kind is FindingKind.WAITS
-    assert "2 tasks found a place, 3 are needed together" in finding.reason
+    assert "room for 2 of the 3 tasks that start together" in finding.reason
     assert stage.shadow.counts["current"].as_data()["byQueue"] == {"default": {"would wait": 1}}
 
 

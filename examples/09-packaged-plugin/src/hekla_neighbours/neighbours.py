@@ -17,6 +17,7 @@ from hekla.plugin import (
     Refusal,
     Scope,
     Task,
+    Verdict,
     answers,
     argument,
 )
@@ -49,7 +50,8 @@ class Neighbours(Plugin):
     @answers(PREDICATE, Scope.CLASS)
     def refuse_nodes_in_maintenance(self, _task: Task) -> list[Refusal]:
         reason = "node(s) were in maintenance"
-        return [Refusal(reason, self.in_maintenance, Code.UNRESOLVABLE, plain="in maintenance")]
+        told = {"plain": "in maintenance", "verdict": Verdict.HELD}
+        return [Refusal(reason, self.in_maintenance, Code.UNRESOLVABLE, **told)]
 
     @answers(NODE_ORDER)
     def prefer_the_racks_of_its_job(self, task: Task, _candidates: Mask) -> Floats:

@@ -16,6 +16,7 @@ from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Amounts, Floats
 from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.state.attention import WaitingRules
 from hekla.text import counted
 
@@ -61,7 +62,8 @@ class Enqueue(Action):
     def consider(self, session: Session, job: Job, agenda: JobsToAdmit) -> None:
         """Admit the job, unless a check that was asked for finds it incomplete."""
         if self.arguments.checks_members and job.roster.valid < job.minimum:
-            session.trace.of_job(job.uid, f"{job.roster.valid} of {counted(job.minimum, 'pod')} exist")
+            said = f"{job.roster.valid} of {counted(job.minimum, 'pod')} exist"
+            session.trace.of_job(job.uid, said, code=WaitReason.GATE)
         else:
             agenda.consider(job)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from hekla.engine.framework.decisions import OpenGate
 from hekla.engine.framework.finder import NodeFinder
+from hekla.engine.framework.messages import ROOM_FOR_A_PART
 from hekla.engine.framework.orders import OrderedTasks
 from hekla.engine.framework.scoring import Choice
 from hekla.engine.framework.session import Session
@@ -62,8 +63,8 @@ class Placer:
         if session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job):
             return True
         if statement.operations:
-            where = "" if self._domain.name == TOP else f' in domain "{self._domain.name}"'
-            session.trace.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum) + where)
+            domain = "" if self._domain.name == TOP else self._domain.name
+            session.trace.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum, domain))
         return False
 
     def _try_tasks(self, statement: Statement, tasks: OrderedTasks) -> None:
@@ -106,7 +107,7 @@ class Placer:
         session, nodes = self._session, self._domain.nodes
         objection = session.objection_to(task)
         if objection is not None:
-            session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+            session.refuse(task, refused_everywhere(objection, len(session.nodes)))
             return None
         count = self._how_many(task, tasks)
         if count > 1 and (rows := self._finder.find_run(task, nodes, count)):
@@ -168,9 +169,10 @@ class Placer:
             self._near = domains.common(closest, self._near)
 
 
-def partial_fit(placed: int, minimum: int) -> str:
-    """What is told of a gang of which only a part found room."""
-    return f"gang not complete: {counted(placed, 'task')} found a place, {minimum} are needed together"
+def partial_fit(placed: int, minimum: int, domain: str = "") -> str:
+    """What is told of a gang of which only a part found room, in a domain or in the whole cluster."""
+    where = f'domain "{domain}" has ' if domain else ""
+    return f"{where}{ROOM_FOR_A_PART} {placed} of the {counted(minimum, 'task')} that start together"
 
 
 def is_plain(task: Task) -> bool:

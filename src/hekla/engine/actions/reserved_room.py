@@ -119,7 +119,7 @@ def is_refused_everywhere(session: Session, task: Task) -> bool:
     """Whether a plugin keeps the task off all nodes, which is then remembered."""
     objection = session.objection_to(task)
     if objection is not None:
-        session.refuse(task, refused_everywhere(objection.reason, len(session.nodes), objection.code))
+        session.refuse(task, refused_everywhere(objection, len(session.nodes)))
     return objection is not None
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hekla.engine.framework.messages import counts_by_status, gated_tasks, gates_of, waits_for_admission
+from hekla.engine.framework import points
+from hekla.engine.framework.findings import Findings, lacks_pods, waits
+from hekla.engine.framework.messages import (
+    ROOM_FOR_A_PART,
+    counts_by_status,
+    furthest,
+    gated_tasks,
+    gates_of,
+    waits_for_admission,
+)
 from hekla.engine.framework.session import Session
 from hekla.engine.framework.trace import Note
 from hekla.engine.model.benefit import BENEFICIARY
-from hekla.engine.model.job import INQUEUE, Job
+from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
+from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
 
 NAMES_SHOWN = 3
-
-_SHORTAGE = re.compile(r"not enough \S+")
 
 
 @dataclass(frozen=True)
@@ -27,49 +35,68 @@ class Explanation:
     phase: str
     headline: str
     reasons: tuple[str, ...]
+    code: WaitReason | None = None
+    """What binds; None where nothing of the job waits."""
+    verdict: Verdict | None = None
+    """Whether that passes."""
+    findings: tuple[Finding, ...] = ()
+    """All that keeps the job from starting; what binds comes first."""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.job}: {self.headline}", *(f"  - {reason}" for reason in self.reasons)])
 
-
-def waits(job: Job) -> bool:
-    """Whether some task of the job still waits for a place, or the job for admission."""
-    waiting = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
-    return job.is_pending or lacks_pods(job) or job.roster.count(waiting) > 0
-
-
-def lacks_pods(job: Job) -> bool:
-    """Admitted, and its controller has not made its pods yet."""
-    return job.phase == INQUEUE and len(job.roster) < job.minimum
+    @property
+    def why(self) -> str:
+        """What binds, in a sentence; empty where nothing waits."""
+        return self.findings[0].text if self.findings else ""
 
 
 def explain(session: Session, job: Job) -> Explanation:
+    return explain_all(session, [job])[0]
+
+
+def explain_all(session: Session, jobs: Iterable[Job]) -> list[Explanation]:
+    """Of jobs of one session; those that ask for the same share what is found."""
+    findings = Findings(session)
+    return [explanation_of(session, job, findings.of(job) if waits(job) else []) for job in jobs]
+
+
+def explanation_of(session: Session, job: Job, found: Sequence[Finding]) -> Explanation:
+    """What does not pass, then what plugins and actions said; admission says nothing of hopeless jobs."""
+    lasting = [one for one in found if one.verdict in (Verdict.HELD, Verdict.NEVER)]
+    reasons = [f"{one.verdict}: {one.text}" for one in lasting]
+    if not (job.is_pending and any(one.verdict is Verdict.NEVER for one in lasting)):
+        known = {one.text for one in lasting}
+        reasons += [said for said in _said(session, job) if said.partition(": ")[2] not in known]
+    return Explanation(
+        f"{job.namespace}/{job.title}",
+        job.queue,
+        job.phase,
+        _headline(job),
+        tuple(dict.fromkeys(reasons)),
+        found[0].code if found else None,
+        found[0].verdict if found else None,
+        tuple(found),
+    )
+
+
+def _said(session: Session, job: Job) -> list[str]:
     if not job.is_pending and lacks_pods(job):
-        missing = f"pods: {len(job.roster)} of {job.minimum} exist; a job's pods are made once it is admitted"
-        return Explanation(f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), (missing,))
-    reasons = [
+        return [f"pods: {len(job.roster)} of {job.minimum} exist; a job's pods are made once it is admitted"]
+    return [
         *_admission(session, job),
         *_gates(job),
-        *_gang(job),
+        *_gang(session, job),
         *_nominations(job),
         *_evictions(session, job),
         *_tasks(session, job),
         *_queue(session, job),
     ]
-    return Explanation(
-        f"{job.namespace}/{job.title}", job.queue, job.phase, _headline(job), tuple(dict.fromkeys(reasons))
-    )
 
 
 def in_short(explanation: Explanation) -> str:
-    """The most telling reason: which resource is short, else the first that is not the gang's."""
-    for reason in explanation.reasons:
-        if found := _SHORTAGE.search(reason):
-            return found[0]
-    others = [reason for reason in explanation.reasons if not reason.startswith("gang:")]
-    said = (others or list(explanation.reasons) or [""])[0]
-    without_speaker = said.partition(": ")[2] or said
-    return without_speaker.partition(": ")[0]
+    """What binds, in a few words; empty where nothing waits."""
+    return explanation.findings[0].in_short if explanation.findings else ""
 
 
 def _headline(job: Job) -> str:
@@ -96,7 +123,7 @@ def _gates(job: Job) -> list[str]:
     return [f"gates: {_some([task.name for task in gated])}held back by {names}"] if gated else []
 
 
-def _gang(job: Job) -> list[str]:
+def _gang(session: Session, job: Job) -> list[str]:
     roster, have = job.roster, job.roster.ready
     if job.is_pending or roster.has_places:
         return []
@@ -105,6 +132,17 @@ def _gang(job: Job) -> list[str]:
         return [
             f"gang: complete once released resources are free ({roster.waiting} of {job.minimum} tasks wait)"
         ]
+    if roster.waiting and have + roster.waiting < job.minimum:
+        lacking = job.minimum - have - roster.waiting
+        promised = f"{have + roster.waiting} of {job.minimum} tasks that start together"
+        return [f"gang: {promised} have a place or are promised one, short by {lacking}"]
+    # How far an attempt that was undone had come: none of these tasks has a place.
+    nearly = sum(furthest(task) is Status.ALLOCATED for task in roster.having(Status.PENDING).values())
+    if job.is_bounded and not have and session.has_answer(points.HYPERNODE_GRADIENT):
+        return [f"gang: no network domain has room for the {job.minimum} tasks that start together"]
+    if nearly and have + nearly < job.minimum:
+        fit = f"room for {have + nearly} of the {job.minimum} tasks that start together"
+        return [f"gang: {fit}, short by {job.minimum - have - nearly}"]
     return [
         f"gang: {have} of {job.minimum} tasks that start together have a place, short by {job.minimum - have}"
     ]
@@ -129,7 +167,9 @@ def _tasks(session: Session, job: Job) -> list[str]:
     if job.is_pending:
         return []
     lines = []
-    for said, notes in groupby(session.trace.notes_of(job.uid), key=_essence):
+    # How much of the gang found room anywhere is told of the gang, once.
+    told = [note for note in session.trace.notes_of(job.uid) if not note.text.startswith(ROOM_FOR_A_PART)]
+    for said, notes in groupby(told, key=_essence):
         names = [note.task for note in notes if note.task]
         lines.append(f"{said[0]}: {_some(names)}{said[1]}")
     return lines

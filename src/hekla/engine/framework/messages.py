@@ -13,6 +13,8 @@ from hekla.objects import Condition
 
 SCHEDULABLE = "Schedulable"
 UNSCHEDULABLE = "Unschedulable"
+ROOM_FOR_A_PART = "room for"
+"""How it begins that only a part of a gang found places."""
 SPOKEN = tuple(status.name.capitalize() for status in Status)
 """How a status is called in messages."""
 

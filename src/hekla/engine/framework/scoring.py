@@ -15,11 +15,11 @@ import numpy as np
 from hekla.engine.framework.class_keys import ClassKeys, selected_labels
 from hekla.engine.framework.dispatch import Handler
 from hekla.engine.framework.node_answers import NodeAnswers
-from hekla.engine.framework.points import ABOUT_NODES, BEST_NODE, NODE_ORDER_REDUCE
+from hekla.engine.framework.points import ABOUT_NODES, BEST_NODE, NODE_ORDER_REDUCE, PREDICATE, Scope
 from hekla.engine.framework.task_class import TaskClass
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.states import NodeStates
-from hekla.engine.model.diagnosis import Code, Diagnosis, Reason, Refusal, count_reasons
+from hekla.engine.model.diagnosis import INSUFFICIENT, Code, Diagnosis, Reason, Refusal, count_reasons
 from hekla.engine.model.resources import spelled
 from hekla.engine.model.task import Task
 from hekla.lazy import lazy
@@ -33,6 +33,8 @@ BYTES_PER_NODE = 32
 FEWEST_KEPT = 64
 FEW_RANKED = 4
 NOT_IN_SHARD = "node is not in the scheduler's node shard"
+REFUSED_BEFORE = "node refused another task of the same role in this cycle"
+NOT_OURS = "outside this scheduler's shard"
 
 
 class Choice(NamedTuple):
@@ -128,6 +130,17 @@ class Scoring:
         shard = self._session.hard_shard
         return nodes if shard is None else nodes & shard
 
+    def lasting_refusals(self, task: Task) -> list[Refusal]:
+        """What is said of nodes for tasks like this one, whatever runs on them."""
+        found: list[Refusal] = []
+        if (shard := self._session.hard_shard) is not None:
+            found.append(Refusal(NOT_IN_SHARD, ~shard, Code.UNRESOLVABLE, NOT_OURS))
+        for one in self._session.dispatch.handlers(PREDICATE):
+            is_concerned = one.concerns is None or one.concerns(one.plugin, task)
+            if one.scope is Scope.CLASS and is_concerned:
+                found += one.answer(task) or ()
+        return [refusal for refusal in found if refusal.nodes.any()]
+
     # The best of them
 
     def choose(self, task: Task, feasible: Mask) -> Choice | None:
@@ -210,7 +223,7 @@ class Scoring:
         unresolvable = np.zeros(len(judged), dtype=np.bool_)
         shard = self._session.hard_shard
         if shard is not None and (outside := int(np.count_nonzero(judged & ~shard))):
-            reasons.append(Reason(NOT_IN_SHARD, outside, "outside this scheduler's shard"))
+            reasons.append(Reason(NOT_IN_SHARD, outside, NOT_OURS))
             judged &= shard
         lacking = shortages(self._session, task, judged) if with_room else []
         for refusals in (lacking, *self._class_as_it_was(task).refusals(task)):
@@ -221,7 +234,7 @@ class Scoring:
             for refusal in refusals:
                 judged &= ~refusal.nodes
         if left := int(np.count_nonzero(judged)):
-            reasons.append(Reason("node refused another task of the same role in this cycle", left))
+            reasons.append(Reason(REFUSED_BEFORE, left))
         return Diagnosis(int(np.count_nonzero(among)), tuple(reasons), unresolvable)
 
 
@@ -236,5 +249,5 @@ def shortages(session: Session, task: Task, among: Mask) -> Sequence[Refusal]:
             counted |= short
             asked, most = spelled(name, task.vector[column]), spelled(name, free[short].max())
             plain = f"not enough {name} (asked {asked}, most free {most})"
-            refusals.append(Refusal(f"Insufficient {name}", short, plain=plain))
+            refusals.append(Refusal(f"{INSUFFICIENT}{name}", short, plain=plain))
     return refusals

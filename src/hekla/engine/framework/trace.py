@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hekla.engine.model.diagnosis import Diagnosis
+from hekla.engine.model.wait_reason import Verdict, WaitReason
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,10 @@ class Note:
     text: str
     task: str = ""
     diagnosis: Diagnosis | None = None
+    code: WaitReason | None = None
+    """What it comes to, where the speaker says so."""
+    verdict: Verdict | None = None
+    """Whether that passes, where the code alone does not say it."""
 
     def __str__(self) -> str:
         subject = f"{self.task}: " if self.task else ""
@@ -37,11 +42,19 @@ class CycleTrace:
         self.speaker = ""
         """The action that is running."""
 
-    def of_job(self, job: str, text: str, *, speaker: str = "") -> None:
-        _append(self.jobs[job], Note(speaker or self.speaker, text))
+    def of_job(
+        self,
+        job: str,
+        text: str,
+        *,
+        speaker: str = "",
+        code: WaitReason | None = None,
+        verdict: Verdict | None = None,
+    ) -> None:
+        _append(self.jobs[job], Note(speaker or self.speaker, text, code=code, verdict=verdict))
 
-    def of_queue(self, queue: str, text: str, *, speaker: str = "") -> None:
-        _append(self.queues[queue], Note(speaker or self.speaker, text))
+    def of_queue(self, queue: str, text: str, *, speaker: str = "", code: WaitReason | None = None) -> None:
+        _append(self.queues[queue], Note(speaker or self.speaker, text, code=code))
 
     def notes_of(self, job: str) -> list[Note]:
         """What is to be said of the job."""
@@ -62,10 +75,18 @@ class CycleTrace:
 class NullTrace(CycleTrace):
     """For cycles whose reasons are not read: nothing is kept."""
 
-    def of_job(self, job: str, text: str, *, speaker: str = "") -> None:
+    def of_job(
+        self,
+        job: str,
+        text: str,
+        *,
+        speaker: str = "",
+        code: WaitReason | None = None,
+        verdict: Verdict | None = None,
+    ) -> None:
         pass
 
-    def of_queue(self, queue: str, text: str, *, speaker: str = "") -> None:
+    def of_queue(self, queue: str, text: str, *, speaker: str = "", code: WaitReason | None = None) -> None:
         pass
 
     def refused(self, job: str, task: str, diagnosis: Diagnosis) -> None:

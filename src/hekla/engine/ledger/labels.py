@@ -92,6 +92,10 @@ class NodeLabels:
             self._columns[key] = LabelColumn([labels.get(key) for labels in self._labels])
         return self._columns[key]
 
+    def keys(self) -> set[str]:
+        """The keys of all labels that any node carries."""
+        return {key for labels in self._labels for key in labels}
+
     def node_names(self) -> LabelColumn:
         """The field `metadata.name`, which affinity terms may also select by."""
         key = "metadata.name="  # no label can be named so

@@ -9,9 +9,13 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from hekla.engine.model.wait_reason import Verdict
 from hekla.lazy import lazy
 
 Mask = npt.NDArray[np.bool_]
+
+INSUFFICIENT = "Insufficient "
+"""How reasons begin that speak of a lack of room."""
 
 
 class Code(IntEnum):
@@ -29,6 +33,10 @@ class Objection:
     reason: str
     message: str = ""
     code: Code = Code.UNRESOLVABLE
+    plain: str = ""
+    """What `hekla explain` says of it."""
+    verdict: Verdict = Verdict.NOT_YET
+    """Whether that passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,12 @@ class Refusal:
     nodes: Mask
     code: Code = Code.UNSCHEDULABLE
     plain: str = ""
+    verdict: Verdict = Verdict.NEVER
+    """Of a refusal that nothing which runs can change: whether it passes all the same."""
+    permits: str = ""
+    """What lets the other nodes through: `its selector permits`."""
+    if_all: str = ""
+    """What is said where it speaks for all nodes: `no node has label disk=ssd`."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +80,8 @@ class Diagnosis:
     unresolvable: Mask | None = None
     summary: str = ""
     hypernode: str = ""
+    plain: str = ""
+    """What is said instead of counting nodes, where one reason holds of all of them."""
 
     def __str__(self) -> str:
         """The text Volcano writes into conditions."""
@@ -80,6 +96,8 @@ class Diagnosis:
 
     def plainly(self) -> str:
         """`0/8 nodes fit: 5 not enough cpu (asked 4, most free 2), 3 taint gpu not tolerated`."""
+        if self.plain:
+            return self.plain
         where = f' in domain "{self.hypernode}"' if self.hypernode else ""
         if not self.reasons:
             return self.summary or f"0/{self.nodes} nodes fit{where}"
@@ -88,10 +106,11 @@ class Diagnosis:
         return f"0/{self.nodes} nodes fit{where}: {said}"
 
 
-def refused_everywhere(reason: str, nodes: int, code: Code) -> Diagnosis:
+def refused_everywhere(objection: Objection, nodes: int) -> Diagnosis:
     """One reason that holds on every node alike."""
-    unresolvable = np.full(nodes, code is Code.UNRESOLVABLE)
-    return Diagnosis(nodes, (Reason(reason, nodes),) if nodes else (), unresolvable)
+    unresolvable = np.full(nodes, objection.code is Code.UNRESOLVABLE)
+    reasons = (Reason(objection.reason, nodes, objection.plain),) if nodes else ()
+    return Diagnosis(nodes, reasons, unresolvable, plain=objection.plain)
 
 
 def count_reasons(refusals: Sequence[Refusal], among: Mask) -> tuple[Reason, ...]:

@@ -118,7 +118,10 @@ class NodeGroup(Plugin):
         else:
             welcome = self._groups.where_value({group: wishes.admit(group) for group in self._groups.code_of})
         plain = f'not in a node group of queue "{queue}"'
-        return None if welcome.all() else [Refusal(NOT_IN_GROUP, ~welcome, Code.UNRESOLVABLE, plain)]
+        if welcome.all():
+            return None
+        permits = f'queue "{queue}" may use'
+        return [Refusal(NOT_IN_GROUP, ~welcome, Code.UNRESOLVABLE, plain, permits=permits)]
 
     @answers(PREDICATE)
     def refuse_groups_at_their_limit(self, task: Task) -> list[Refusal] | None:

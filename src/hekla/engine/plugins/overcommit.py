@@ -14,6 +14,7 @@ from hekla.engine.ledger.arrays import Floats
 from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.plugins.queues import short_of, within
 
 
@@ -49,7 +50,10 @@ class Overcommit(Plugin):
             return Vote.PERMIT
         beyond = short_of(self.session, wanted + self.stretched - self.idle, self.stretched, asked)
         self.session.trace.of_job(
-            job.uid, f"the cluster cannot take in more waiting work: {beyond}", speaker=self.name
+            job.uid,
+            f"the cluster cannot take in more waiting work: {beyond}",
+            speaker=self.name,
+            code=WaitReason.ADMISSION_LIMIT,
         )
         return Vote.REJECT
 

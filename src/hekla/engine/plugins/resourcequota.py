@@ -11,6 +11,7 @@ from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import JOB_ENQUEUEABLE, JOB_ENQUEUED, answers
 from hekla.engine.framework.rules import Vote
 from hekla.engine.model.job import Job
+from hekla.engine.model.wait_reason import Verdict, WaitReason
 from hekla.objects import ResourceQuota
 from hekla.objects.meta import ResourceList
 from hekla.objects.quantity import exact
@@ -37,7 +38,11 @@ class ResourceQuotas(Plugin):
             beyond = exceeded(quota, self.promised[job.namespace], minimum or {})
             if beyond:
                 self.session.trace.of_job(
-                    job.uid, f'quota "{quota.key}" would be exceeded: {beyond}', speaker=self.name
+                    job.uid,
+                    f'quota "{quota.key}" would be exceeded: {beyond}',
+                    speaker=self.name,
+                    code=WaitReason.ADMISSION_LIMIT,
+                    verdict=Verdict.NEVER if is_too_small(quota, minimum or {}) else None,
                 )
                 return Vote.REJECT
         return Vote.PERMIT
@@ -62,6 +67,12 @@ def exceeded(quota: ResourceQuota, promised: Mapping[str, Decimal], minimum: Res
         for name, amount in left.items()
         if exact(minimum[name]) > amount
     )
+
+
+def is_too_small(quota: ResourceQuota, minimum: ResourceList) -> bool:
+    """Whether the quota would not suffice for a job with this minimum even if nothing else used it."""
+    hard = quota.status.hard
+    return any(exact(minimum[name]) > exact(hard[name]) for name in minimum if name in hard)
 
 
 def spelled(amount: Decimal) -> str:

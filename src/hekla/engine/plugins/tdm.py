@@ -33,6 +33,7 @@ from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import NOWHERE, Task, parse_bool
+from hekla.engine.model.wait_reason import Verdict
 from hekla.objects.keys import BUDGET_MAX_UNAVAILABLE, BUDGET_MIN_AVAILABLE, REVOCABLE_ZONE
 from hekla.objects.keys import PREEMPTABLE as PREEMPTABLE_NOTE
 from hekla.objects.quantity import read_seconds
@@ -82,7 +83,13 @@ class Tdm(Plugin):
     @answers(PREDICATE, Scope.CLASS)
     def refuse_revocable_nodes(self, task: Task) -> list[Refusal] | None:
         refusals = [
-            Refusal(CLOSED, self._revocable & ~self._usable, Code.UNRESOLVABLE, "revocable zone not active")
+            Refusal(
+                CLOSED,
+                self._revocable & ~self._usable,
+                Code.UNRESOLVABLE,
+                "revocable zone not active",
+                Verdict.NOT_YET,
+            )
         ]
         if not accepts_revocable(task):
             plain = "revocable, which the task does not accept"

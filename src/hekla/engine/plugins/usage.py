@@ -21,6 +21,7 @@ from hekla.engine.model.requests import request_of
 from hekla.engine.model.resources import CPU, MEMORY, Resources, read_resources
 from hekla.engine.model.status import Status
 from hekla.engine.model.task import NOWHERE, Task
+from hekla.engine.model.wait_reason import Verdict
 from hekla.errors import InputError
 from hekla.objects import Pod, seconds
 from hekla.objects.pod import Container, PodStatus, ResourceRequirements
@@ -100,6 +101,7 @@ class Usage(Plugin):
                 self._is_known & (self._percent[:, place] > limit),
                 Code.UNRESOLVABLE,
                 plain=f"{(CPU, MEMORY)[place]} busier than {limit}%",
+                verdict=Verdict.NOT_YET,
             )
             for place, (reason, limit) in enumerate(zip((CPU_BUSY, MEMORY_BUSY), limits, strict=True))
         ]

@@ -13,8 +13,9 @@ import numpy as np
 
 from hekla.cluster.admission import admitted_queues
 from hekla.conf import Conf
-from hekla.engine.framework.explain import explain, in_short
+from hekla.engine.framework.explain import explain_all
 from hekla.engine.framework.registry import Registry
+from hekla.engine.model.wait_reason import Finding, Verdict
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.errors import InputError
 from hekla.insight.forecast.history import Past, Question, RunTimes, RunTimeSource, ended_in
@@ -34,6 +35,7 @@ from hekla.insight.forecast.samples import (
 from hekla.objects import Manifest, Node, Queue, seconds
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import run_cycle
+from hekla.scheduler.left_out import left_out_by_key
 from hekla.simulation.measures.words import number
 from hekla.simulation.options import START, SimulationOptions
 from hekla.simulation.run import Floats
@@ -43,14 +45,18 @@ from hekla.text import counted
 
 def reasons_for(
     objects: Sequence[Manifest], keys: Iterable[str], conf: Conf, registry: Registry
-) -> dict[str, str]:
-    """By PodGroup, of those that are asked for."""
+) -> dict[str, Finding]:
+    """By PodGroup, of those that are asked for, what binds them now."""
     queues = [each for each in objects if isinstance(each, Queue)]
     others = [each for each in objects if not isinstance(each, Queue)]
     there = admitted_queues(queues, {}, is_strict=True).queues
     report = run_cycle(take_snapshot([*there, *others]), conf, registry=registry, now=START)
-    jobs = report.session.jobs
-    return {key: in_short(explain(report.session, jobs[key])) for key in keys if key in jobs}
+    session, wanted = report.session, list(keys)
+    known = [key for key in wanted if key in session.jobs]
+    told = [*zip(known, explain_all(session, [session.jobs[key] for key in known]), strict=True)]
+    beside = left_out_by_key(session) if len(known) < len(wanted) else {}
+    told += [(key, beside[key]) for key in wanted if key in beside]
+    return {key: each.findings[0] for key, each in told if each.findings}
 
 
 DAY = 86_400.0
@@ -116,8 +122,13 @@ class Start:
     """In how many samples it did not start within the horizon."""
     is_possible: bool
     """It would start if nothing else were there."""
-    why: str
-    """What it waits for now, in a few words; empty where it starts at once."""
+    binding: Finding | None
+    """What it waits for now; None where it starts at once."""
+
+    @property
+    def why(self) -> str:
+        """The same in a few words; empty where it starts at once."""
+        return "" if self.binding is None else self.binding.in_short
 
     def as_data(self, now: float) -> dict[str, object]:
         band = {name: getattr(self, name) for name in ("p10", "p50", "p90")}
@@ -132,6 +143,8 @@ class Start:
             "rollsWithoutStart": self.missed,
             "isPossible": self.is_possible,
             "waitsFor": self.why,
+            "reason": None if self.binding is None else self.binding.code.value,
+            "verdict": None if self.binding is None else self.binding.verdict.value,
         }
 
 
@@ -237,13 +250,21 @@ def checked_moment(moment: float) -> float:
     return moment
 
 
-def _reasons(setting: SampleSetting, hopeless: Iterable[str]) -> dict[str, str]:
+def _reasons(setting: SampleSetting, hopeless: Iterable[str]) -> dict[str, Finding]:
     """What each job waits for now; of those that never start, what is missing even where nothing else is."""
     state, conf, registry = setting.initial_state, setting.conf, setting.registry
     reasons = reasons_for(state.objects, (job.key for job in state.waiting), conf, registry)
     for key in hopeless:
-        reasons |= reasons_for(list(alone(state, key)), [key], conf, registry)
+        found = reasons_for(list(alone(state, key)), [key], conf, registry)
+        reasons |= {key: _for_ever(found[key])} if key in found else {}
     return reasons
+
+
+def _for_ever(finding: Finding) -> Finding:
+    """Of a job that does not start on an empty cluster: what would pass elsewhere does not pass."""
+    if finding.verdict in (Verdict.HELD, Verdict.NEVER):
+        return finding
+    return Finding(finding.code, Verdict.NEVER, f"{finding.in_short}, even if nothing else ran")
 
 
 def _arrivals(
@@ -266,10 +287,10 @@ def _told(
     *,
     starts: Floats,
     hopeless: frozenset[str],
-    reasons: Mapping[str, str],
+    reasons: Mapping[str, Finding],
 ) -> Forecast:
     told = [
-        _start(job, starts[:, place], now, job.key not in hopeless, reasons.get(job.key, ""))
+        _start(job, starts[:, place], now, job.key not in hopeless, reasons.get(job.key))
         for place, job in enumerate(setting.waiting)
     ]
     sources = Counter(prospect.source for prospect in setting.prospects.values())
@@ -288,7 +309,7 @@ def _told(
     )
 
 
-def _start(job: InitialJob, starts: Floats, now: float, is_possible: bool, why: str) -> Start:
+def _start(job: InitialJob, starts: Floats, now: float, is_possible: bool, binding: Finding | None) -> Start:
     # Of the values themselves: between a start and none there is nothing to interpolate.
     p10, p50, p90 = np.quantile(starts, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
     return Start(
@@ -302,7 +323,7 @@ def _start(job: InitialJob, starts: Floats, now: float, is_possible: bool, why: 
         p90=p90,
         missed=int(np.isinf(starts).sum()),
         is_possible=is_possible,
-        why=why if p50 > 0 else "",
+        binding=binding if p50 > 0 else None,
     )
 
 

@@ -13,6 +13,7 @@ from hekla.conf import Conf
 from hekla.controllers import loaded_queue
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.node import Shard
+from hekla.engine.model.wait_reason import Verdict, WaitReason
 from hekla.insight.plan.intake import SCHEDULER_NAMES, PlanIntake, moment_after
 from hekla.insight.plan.request import PlanRequest, pods_of_request
 from hekla.insight.plan.search import Found, OnTry, Search
@@ -83,6 +84,12 @@ class Plan:
     delays: tuple[Delay, ...]
     headline: str
     reasons: tuple[str, ...]
+    code: WaitReason | None
+    """What keeps it, or the rest of it, from starting now; None where nothing does."""
+    verdict: Verdict | None
+    """Whether that passes."""
+    why: str
+    """The same in a sentence."""
     shortages: tuple[Shortage, ...]
     suggestions: tuple[Suggestion, ...] = ()
     tries: int = 0
@@ -116,6 +123,9 @@ class Plan:
             "delays": [delay.as_data() for delay in self.delays],
             "headline": self.headline,
             "reasons": list(self.reasons),
+            "code": None if self.code is None else self.code.value,
+            "verdict": None if self.verdict is None else self.verdict.value,
+            "why": self.why,
             "shortages": [shortage.as_data() for shortage in self.shortages],
             "suggestions": [suggestion.as_data() for suggestion in self.suggestions],
             "tries": self.tries,
@@ -183,6 +193,7 @@ class Planner:
     def _planned(self, intake: PlanIntake, request: PlanRequest, search: Search, *, together: bool) -> Plan:
         objects, uid = intake.objects_of(request)
         trial = try_out(self._cluster, objects, uid)
+        told = trial.explanation
         found = [] if trial.starts else search.smallest(request)
         delays = self._delays(trial) if trial.starts else ()
         if together:
@@ -198,8 +209,11 @@ class Planner:
             losers=trial.losers,
             leaving=trial.leaving,
             delays=delays,
-            headline=trial.headline,
-            reasons=trial.reasons,
+            headline=told.headline,
+            reasons=told.reasons,
+            code=told.code,
+            verdict=told.verdict,
+            why=told.why,
             shortages=trial.shortages,
             suggestions=tuple(map(_suggestion, found)),
             tries=search.tries,

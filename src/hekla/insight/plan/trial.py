@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.engine.framework.explain import explain
+from hekla.engine.framework.explain import Explanation, explain
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import READY_SET
 from hekla.insight.plan.whatif import WhatIfCluster
 from hekla.objects import Manifest
 from hekla.scheduler.cycle import CycleReport
+from hekla.scheduler.left_out import explain_left_out
 
 MOST_CYCLES = 50
 """More than any plan needs; jobs that evict each other in turns end sooner, when no new pod is evicted."""
@@ -81,11 +82,11 @@ class Trial:
     cycles: int
     placements: Mapping[str, str]
     """Node by pod."""
+    explanation: Explanation
+    """Of the job as the last cycle left it."""
     losers: tuple[Loser, ...] = ()
     leaving: int = 0
     """How many pods were on their way out already."""
-    headline: str = ""
-    reasons: tuple[str, ...] = ()
     shortages: tuple[Shortage, ...] = ()
     bound_of_others: Mapping[str, int] = field(default_factory=dict)
     """How many pods of each other job were bound meanwhile."""
@@ -192,29 +193,27 @@ class _Run:
         started = self._has_started()
         others = {uid: count for uid, count in self._bound.items() if uid != self._uid}
         start = (PlannedStart.NOW if cycles == 1 else PlannedStart.LATER) if started else PlannedStart.NOT
-        headline, reasons, shortages = self._why()
+        explanation, shortages = self._why()
         return Trial(
             start,
             cycles,
             dict(sorted(self._placements.items())),
+            explanation,
             self._losers(),
             self._leaving,
-            headline,
-            reasons,
             shortages,
             others,
         )
 
-    def _why(self) -> tuple[str, tuple[str, ...], tuple[Shortage, ...]]:
+    def _why(self) -> tuple[Explanation, tuple[Shortage, ...]]:
         session, job = self.last.session, self._job
         if job is None:
-            group = f"podgroup {self._uid}"
-            told = [c.message for c in session.snapshot.complaints if c.subject == group]
-            return "cannot be used as it is", tuple(told), ()
-        explanation = explain(session, job)
+            told = explain_left_out(session, self._uid)
+            assert told is not None, f"{self._uid} is in the cluster"
+            return told, ()
         notes = session.trace.notes_of(job.uid)
         diagnoses = [note.diagnosis for note in notes if note.diagnosis is not None]
-        return explanation.headline, explanation.reasons, shortages_in(diagnoses)
+        return explain(session, job), shortages_in(diagnoses)
 
     def _losers(self) -> tuple[Loser, ...]:
         pods: dict[tuple[str, str], list[str]] = {}

@@ -15,7 +15,8 @@ from typing import Protocol
 
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind
-from hekla.engine.framework.explain import explain, waits
+from hekla.engine.framework.explain import explain
+from hekla.engine.framework.findings import waits
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.model.requests import demand_of

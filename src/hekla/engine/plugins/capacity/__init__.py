@@ -33,6 +33,7 @@ from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.plugins.capacity.entitlements import Claim, Excess, flat_entitlements, tree_entitlements
 from hekla.engine.plugins.queues import (
     capability_of,
@@ -84,7 +85,7 @@ class Capacity(Plugin):
         self._open_books()
         if self.fault:
             for name in session.queues:
-                session.trace.of_queue(name, self._broken(), speaker=self.name)
+                session.trace.of_queue(name, self._broken(), speaker=self.name, code=WaitReason.QUEUE)
 
     def _open_books(self) -> None:
         shape = (len(self.tree), len(self.session.axis))
@@ -154,12 +155,14 @@ class Capacity(Plugin):
         asked: Amounts = np.asarray(sum(task.vector for task in tasks))
         row = self.tree.row_of[queue.name]
         objection = (
-            self._broken()
-            or closed(queue)
-            or self._beyond_limit([row], self.allocated[[row]] + asked, asked)
-            or self._owed_nothing(row, asked)
+            self._broken() or closed(queue) or self._beyond_limit([row], self.allocated[[row]] + asked, asked)
         )
-        return self._agrees(tasks[0].job, objection)
+        if not self._agrees(tasks[0].job, objection):
+            return False
+        # No reason to wait by itself: a queue that is owed nothing may still borrow what is free.
+        if unowed := self._owed_nothing(row, asked):
+            self.session.trace.of_job(tasks[0].job, unowed, speaker=self.name)
+        return not unowed
 
     @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def fits_its_limit(self, job: Job) -> Vote:
@@ -183,8 +186,11 @@ class Capacity(Plugin):
         self.inqueue[path] += less_gated(self.session, job, minimum_of(self.session, job))
 
     def _agrees(self, job: str, objection: str) -> bool:
-        if objection:
-            self.session.trace.of_job(job, objection, speaker=self.name)
+        if objection and not self.session.is_quiet:
+            queue = self.session.queues[self.session.jobs[job].queue]
+            takes_jobs = not (closed(queue) or self._no_place_in(queue))
+            code = WaitReason.QUEUE_SHARE if takes_jobs else WaitReason.QUEUE
+            self.session.trace.of_job(job, objection, speaker=self.name, code=code)
         return not objection
 
     def _broken(self) -> str:

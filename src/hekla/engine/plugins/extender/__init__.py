@@ -37,6 +37,7 @@ from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.plugins.extender.messages import (
     CallFailed,
     Document,
@@ -235,7 +236,9 @@ class Extender(Plugin):
         usual = Voted(Vote.PERMIT if self.arguments.ignorable else Vote.REJECT)
         said = self._call_or(self.arguments.enqueueable, question, usual).status
         if said < 0:
-            self.session.trace.of_job(job.uid, "the service does not admit it", speaker=self.name)
+            self.session.trace.of_job(
+                job.uid, "the service does not admit it", speaker=self.name, code=WaitReason.ADMISSION_LIMIT
+            )
         return Vote.PERMIT if said > 0 else Vote.REJECT if said < 0 else Vote.ABSTAIN
 
     @answers(points.JOB_ENQUEUED)

@@ -11,6 +11,7 @@ from hekla.engine.ledger.labels import LabelColumn, NodeLabels
 from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.task import Task
 from hekla.lazy import lazy
+from hekla.objects.complaint import nearest
 from hekla.objects.node import Taint
 from hekla.objects.pod import (
     NodeSelector,
@@ -46,6 +47,33 @@ def chosen_nodes(spec: PodSpec, labels: NodeLabels) -> Mask | None:
 def required_selector(spec: PodSpec) -> NodeSelector | None:
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     return affinity.required if affinity is not None else None
+
+
+def why_none_is_chosen(spec: PodSpec, labels: NodeLabels) -> str:
+    """Which label no node carries, of those that the pod asks for, and which one may be meant."""
+    for key, value in spec.node_selector.items():
+        if not labels.column(key).equals(value).any():
+            return _no_node_with(key, (value,), labels)
+    required = required_selector(spec)
+    if required is None:
+        asked = ", ".join(f"{key}={value}" for key, value in spec.node_selector.items())
+        return f"no node has all labels at once: {asked}"
+    for term in required.node_selector_terms:
+        for one in term.match_expressions:
+            met = meeting(one, labels.column(one.key))
+            if one.operator in ("In", "Exists") and met is not None and not met.any():
+                return _no_node_with(one.key, one.values, labels)
+    return "no node is chosen by its node selector and affinity"
+
+
+def _no_node_with(key: str, values: Sequence[str], labels: NodeLabels) -> str:
+    known = labels.column(key).code_of
+    wanted = " or ".join(f"{key}={value}" for value in values) or key
+    if not known:
+        near = nearest(key, labels.keys())
+    else:
+        near = next((f"{key}={found}" for value in values if (found := nearest(value, known))), "")
+    return f"no node has label {wanted}" + (f" (did you mean {near}?)" if near else "")
 
 
 def carrying(wanted: Mapping[str, str], labels: NodeLabels) -> Mask:

@@ -27,6 +27,7 @@ from hekla.engine.ledger.arrays import Rows, any_of
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.task import NOWHERE, Task
+from hekla.engine.model.wait_reason import Verdict
 from hekla.engine.plugins.class_memory import ClassMemory
 from hekla.engine.plugins.kubernetes.nodes import (
     CORDON,
@@ -35,6 +36,7 @@ from hekla.engine.plugins.kubernetes.nodes import (
     is_tolerated,
     names_conflict,
     spelled,
+    why_none_is_chosen,
 )
 from hekla.engine.plugins.kubernetes.pod_affinity import PodAffinityFilter, has_pod_affinity
 from hekla.engine.plugins.kubernetes.pods import clashes, host_ports
@@ -51,6 +53,8 @@ TOO_MANY_PODS = "node(s) pod number exceeded"
 CORDONED = "node(s) were unschedulable"
 NOT_CHOSEN = "node(s) didn't match Pod's node affinity/selector"
 TAINTED = "node(s) had untolerated taint(s)"
+OF_NODE_CONDITIONS = "node.kubernetes.io/"
+"""Keys of taints that come and go with what a node reports."""
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 NAMES_CONFLICT = "pod affinity terms conflict"
 NOT_PREPARED = (
@@ -120,7 +124,16 @@ class Predicates(Plugin):
     def on_open(self) -> None:
         session, tasks, told = self.session, self.session.tasks, self.arguments
         self._taints = session.nodes.derived(NodeTaints)
-        self._cordoned = [Refusal(CORDONED, self._taints.cordoned, Code.UNRESOLVABLE, plain="cordoned")]
+        self._cordoned = [
+            Refusal(
+                CORDONED,
+                self._taints.cordoned,
+                Code.UNRESOLVABLE,
+                plain="cordoned",
+                verdict=Verdict.HELD,
+                if_all="all nodes are cordoned",
+            )
+        ]
         self._kept: dict[Hashable, Refusals] = {}
         self._storage = Storage(session.snapshot)
         any_volumes = tasks.some(has_volumes)
@@ -190,13 +203,14 @@ class Predicates(Plugin):
     def object_to_hopeless_tasks(self, task: Task) -> Objection | None:
         spec = task.pod.spec
         if spec.affinity is not None and self.arguments.node_affinity and names_conflict(spec):
-            return _objection("NodeAffinity", NAMES_CONFLICT)
+            plain = "its node affinity names nodes that exclude each other"
+            return _objection("NodeAffinity", NAMES_CONFLICT, plain, Verdict.NEVER)
         if self._affinity is not None:
             self._affinity.prepare(task)
-        if self._zones is not None and spec.volumes and (said := self._zones.objection(task)):
-            return _objection("VolumeZone", said)
-        if self._binding is not None and spec.volumes and (said := self._binding.objection(task)):
-            return _objection("VolumeBinding", said)
+        if self._zones is not None and spec.volumes and (found := self._zones.objection(task)):
+            return _objection("VolumeZone", *found)
+        if self._binding is not None and spec.volumes and (found := self._binding.objection(task)):
+            return _objection("VolumeBinding", *found)
         return None
 
     # Filters
@@ -223,8 +237,16 @@ class Predicates(Plugin):
         chosen = chosen_nodes(spec, self.session.nodes.labels)
         if chosen is None or chosen.all():
             return None
-        plain = "not chosen by the node selector or affinity"
-        return [Refusal(NOT_CHOSEN, ~chosen, Code.UNRESOLVABLE, plain=plain)]
+        return [
+            Refusal(
+                NOT_CHOSEN,
+                ~chosen,
+                Code.UNRESOLVABLE,
+                plain="not chosen by the node selector or affinity",
+                permits="its selector permits",
+                if_all="" if chosen.any() else why_none_is_chosen(spec, self.session.nodes.labels),
+            )
+        ]
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_tainted_nodes(self, task: Task) -> Refusals:
@@ -235,9 +257,19 @@ class Predicates(Plugin):
         refused, taints = self._taints.refusing(spec.tolerations)
         if not taints:
             return None
-        names = ", ".join(spelled(taint) for taint in taints)
-        plain = f"{'taint' if len(taints) == 1 else 'taints'} {names} not tolerated"
-        return [Refusal(TAINTED, refused, Code.UNRESOLVABLE, plain=plain)]
+        names = f"{'taint' if len(taints) == 1 else 'taints'} {', '.join(map(spelled, taints))}"
+        passes = any(taint.key.startswith(OF_NODE_CONDITIONS) for taint in taints)
+        return [
+            Refusal(
+                TAINTED,
+                refused,
+                Code.UNRESOLVABLE,
+                plain=f"{names} not tolerated",
+                verdict=Verdict.HELD if passes else Verdict.NEVER,
+                permits="its tolerations permit",
+                if_all=f"it tolerates no node's taints: {names}",
+            )
+        ]
 
     def _once(self, refuse: Callable[[PodSpec], Refusals], spec: PodSpec, heeded: Hashable) -> Refusals:
         """Many kinds of tasks have few selectors and tolerations: what these come to is kept.
@@ -300,5 +332,6 @@ class Predicates(Plugin):
         return self._binding.refusals(task) if self._binding is not None else None
 
 
-def _objection(filter_name: str, said: str) -> Objection:
-    return Objection(f"plugin {filter_name} pre-predicates failed {said}")
+def _objection(filter_name: str, said: str, plain: str, verdict: Verdict = Verdict.HELD) -> Objection:
+    reason = f"plugin {filter_name} pre-predicates failed {said}"
+    return Objection(reason, plain=plain, verdict=verdict)

@@ -18,7 +18,7 @@ from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.requests import ClaimName, claim_names, class_name
 from hekla.engine.model.task import Task
 from hekla.engine.plugins.kubernetes.nodes import matching_any
-from hekla.engine.plugins.predicates.volumes import Binding, Storage
+from hekla.engine.plugins.predicates.volumes import Binding, Storage, StorageFault, no_claim
 from hekla.errors import InputError
 from hekla.objects import PersistentVolume, PersistentVolumeClaim
 from hekla.objects.keys import SELECTED_NODE
@@ -72,13 +72,15 @@ class VolumeBinding:
         }
         self._taken: dict[str, Taken] = {}
 
-    def objection(self, task: Task) -> str | None:
+    def objection(self, task: Task) -> StorageFault | None:
         """Why the task's claims cannot be served anywhere yet."""
         for name in claim_names(task.pod):
             if problem := _problem(name, self._storage.claims.get(name.key)):
                 return problem
-        bindings = {self._storage.binding_of(claim) for claim in self._storage.claims_of(task)}
-        return UNBOUND if Binding.IMMEDIATE in bindings else None
+        for claim in self._storage.claims_of(task):
+            if self._storage.binding_of(claim) is Binding.IMMEDIATE:
+                return StorageFault(UNBOUND, f'claim "{claim.metadata.name}" is not bound to a volume yet')
+        return None
 
     def refusals(self, task: Task) -> list[Refusal]:
         claims = self._storage.claims_of(task)
@@ -207,17 +209,20 @@ class VolumeBinding:
         return np.ones(self._count, dtype=np.bool_)
 
 
-def _problem(name: ClaimName, claim: PersistentVolumeClaim | None) -> str | None:
-    """Why a claim is of no use, in Kubernetes' words."""
+def _problem(name: ClaimName, claim: PersistentVolumeClaim | None) -> StorageFault | None:
+    """Why a claim is of no use."""
+    of_claim, plain = f'persistentvolumeclaim "{name.name}"', f'claim "{name.name}"'
     if claim is None and name.is_ephemeral:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name.name}"'
+        said = f"waiting for ephemeral volume controller to create the {of_claim}"
+        return StorageFault(said, f"{plain} of its ephemeral volume does not exist yet")
     if claim is None:
-        return f'persistentvolumeclaim "{name.name}" not found'
+        return no_claim(name)
     if claim.status.phase == "Lost":
         volume = claim.spec.volume_name
-        return f'persistentvolumeclaim "{name.name}" bound to non-existent persistentvolume "{volume}"'
+        said = f'{of_claim} bound to non-existent persistentvolume "{volume}"'
+        return StorageFault(said, f'{plain} is bound to volume "{volume}", which does not exist')
     if claim.metadata.deletion_timestamp is not None:
-        return f'persistentvolumeclaim "{name.name}" is being deleted'
+        return StorageFault(f"{of_claim} is being deleted", f"{plain} is being deleted")
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,6 +74,18 @@ class Storage:
         return Binding.WAITS if waits else Binding.IMMEDIATE
 
 
+class StorageFault(NamedTuple):
+    """Why a claim is of no use, in Kubernetes' words and in plain ones."""
+
+    said: str
+    plain: str
+
+
+def no_claim(name: ClaimName) -> StorageFault:
+    said = f'persistentvolumeclaim "{name.name}" not found'
+    return StorageFault(said, f'claim "{name.name}" does not exist')
+
+
 class VolumeZones:
     """Keeps tasks in the zones of their volumes, by the labels of the volumes."""
 
@@ -80,27 +93,31 @@ class VolumeZones:
         self._storage = storage
         self._labels = session.nodes.labels
 
-    def objection(self, task: Task) -> str | None:
+    def objection(self, task: Task) -> StorageFault | None:
         """Why the zones of the task's volumes cannot be told."""
         for name in claim_names(task.pod):
             if not name.is_ephemeral and (problem := self._problem(name)):
                 return problem
         return None
 
-    def _problem(self, name: ClaimName) -> str | None:
-        storage = self._storage
+    def _problem(self, name: ClaimName) -> StorageFault | None:
+        storage, of_claim = self._storage, f'claim "{name.name}"'
         claim = storage.claims.get(name.key)
         if claim is None:
-            return f'persistentvolumeclaim "{name.name}" not found'
+            return no_claim(name)
         if volume := claim.spec.volume_name:
-            return None if volume in storage.volumes else f'persistentvolume "{volume}" not found'
+            said = f'persistentvolume "{volume}" not found'
+            gone = StorageFault(said, f'volume "{volume}" of {of_claim} does not exist')
+            return None if volume in storage.volumes else gone
         if storage.binding_of(claim) is Binding.WAITS:
             return None
         if not (wanted := class_name(claim)):
-            return "PersistentVolumeClaim had no pv name and storageClass name"
+            said = "PersistentVolumeClaim had no pv name and storageClass name"
+            return StorageFault(said, f"{of_claim} has no volume and names no storage class")
         if wanted not in storage.classes:
-            return f'storageclass.storage.k8s.io "{wanted}" not found'
-        return "PersistentVolume had no name"
+            said = f'storageclass.storage.k8s.io "{wanted}" not found'
+            return StorageFault(said, f'storage class "{wanted}" of {of_claim} does not exist')
+        return StorageFault("PersistentVolume had no name", f"{of_claim} is not bound to a volume yet")
 
     def refusals(self, task: Task) -> list[Refusal]:
         places = list(self._places(task))

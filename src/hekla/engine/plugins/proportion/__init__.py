@@ -30,6 +30,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.resources import spelled
 from hekla.engine.model.task import Task, wanted_of
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.plugins.proportion.accounts import (
     SMALLEST,
     QueueAccount,
@@ -79,7 +80,8 @@ class Proportion(Plugin):
         if not account.is_overused:
             return False
         if not self.session.is_quiet:
-            self.session.trace.of_queue(queue.name, self._over_its_share(account), speaker=self.name)
+            said = self._over_its_share(account)
+            self.session.trace.of_queue(queue.name, said, speaker=self.name, code=WaitReason.QUEUE_SHARE)
         return True
 
     @answers(ALLOCATABLE)
@@ -106,7 +108,8 @@ class Proportion(Plugin):
 
     def _is_open(self, queue: QueueInfo, job: str) -> bool:
         if not queue.is_open:
-            self.session.trace.of_job(job, f'queue "{queue.name}" is not open', speaker=self.name)
+            said = f'queue "{queue.name}" is not open'
+            self.session.trace.of_job(job, said, speaker=self.name, code=WaitReason.QUEUE)
         return queue.is_open
 
     def _may_take(self, queue: QueueInfo, asked: Amounts, job: str) -> bool:
@@ -115,7 +118,10 @@ class Proportion(Plugin):
             return True
         beyond = short_of(self.session, account.allocated + asked, np.array(account.deserved), asked)
         self.session.trace.of_job(
-            job, f'queue "{queue.name}" would go beyond what it deserves: {beyond}', speaker=self.name
+            job,
+            f'queue "{queue.name}" would go beyond what it deserves: {beyond}',
+            speaker=self.name,
+            code=WaitReason.QUEUE_SHARE,
         )
         return False
 
@@ -148,8 +154,12 @@ class Proportion(Plugin):
         if within(wanted, limit, asked, self.pods):
             return Vote.PERMIT
         beyond = short_of(self.session, wanted, limit, asked)
+        is_own = ((wanted > limit) & (limit < self.session.total)).any()
         self.session.trace.of_job(
-            job.uid, f'queue "{job.queue}" would go beyond its limit: {beyond}', speaker=self.name
+            job.uid,
+            f'queue "{job.queue}" would go beyond its limit: {beyond}',
+            speaker=self.name,
+            code=WaitReason.QUEUE_SHARE if is_own else WaitReason.ADMISSION_LIMIT,
         )
         return Vote.REJECT
 
