@@ -182,6 +182,10 @@ FILES = [
     "snapshot --conf EVIL",
     "queue EVIL",
     "job list EVIL",
+    "job list FILE -A",
+    "queue list FILE -o wide",
+    "node list FILE -o wide",
+    "job get g1 FILE",
     "node get --EVIL",
     "nothingEVIL",
 ]

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from hekla.cli.output import warn
+from hekla.cli.from_files import manifests_in
 from hekla.clock import Clock, VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf
@@ -18,9 +19,7 @@ from hekla.engine.framework.session import Session
 from hekla.engine.ledger.domains import TOP
 from hekla.engine.model.job import COMPLETED, INQUEUE, Job
 from hekla.engine.model.status import READY_SET, TERMINATED_SET, Status
-from hekla.errors import InputError
-from hekla.objects import VolcanoJob
-from hekla.objects.read import read_manifests
+from hekla.objects import Manifest, VolcanoJob
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
@@ -224,8 +223,13 @@ class Embedded:
     clock: Clock
 
 
-def embed(
-    files: Sequence[Path],
+def embed(files: Sequence[Path], conf: Conf, registry: Registry, **more: Any) -> Embedded:
+    """The cluster that these files describe; what in them cannot be used is told on standard error."""
+    return embed_objects(manifests_in(files), conf, registry, **more)
+
+
+def embed_objects(
+    objects: Iterable[Manifest],
     conf: Conf,
     registry: Registry,
     *,
@@ -233,15 +237,8 @@ def embed(
     options: Options | None = None,
     period: float = 1.0,
 ) -> Embedded:
-    """The cluster that these files describe; what in them cannot be used is told on standard error."""
-    for file in files:
-        if str(file) != "-" and not file.exists():
-            raise InputError(f'no file or folder "{file}"')
-    reading = read_manifests(files)
-    warn(str(complaint) for complaint in reading.complaints)
-    if not reading.objects:
-        raise InputError("no usable object in " + ", ".join(f'"{file}"' for file in files))
+    """The same of objects that are read already; `period` is how many seconds pass between two cycles."""
     clock = clock or VirtualClock(START)
-    cluster = EmbeddedCluster(reading.objects, clock, options=options)
+    cluster = EmbeddedCluster(objects, clock, options=options)
     loop = Loop(cluster, conf, clock, registry=registry, period=period)
     return Embedded(cluster, loop, clock)

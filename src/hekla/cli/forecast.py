@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
 from hekla.cli.decide import checked_source
 from hekla.cli.from_cluster import conf_for, live_options, reach, read_live
+from hekla.cli.from_files import manifests_in
 from hekla.cli.interrupt import INTERRUPTED
 from hekla.cli.options import (
     POSITIVE_SPAN,
@@ -51,7 +52,6 @@ from hekla.insight.forecast import (
 )
 from hekla.insight.forecast import forecast as forecast_of
 from hekla.objects import Manifest, VolcanoJob
-from hekla.objects.read import read_manifests
 from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.simulation.measures.words import spoken_part, spoken_seconds
 from hekla.text import counted, table
@@ -203,18 +203,7 @@ def read_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]
         )
         own_moment = moment_of(given["moment"])
         return ForecastSource(scenario.objects, conf, scenario.now if own_moment is None else own_moment)
-    return ForecastSource(read_objects(files), choice.conf(), moment_of(given["moment"]))
-
-
-def read_objects(files: Sequence[Path]) -> list[Manifest]:
-    for file in files:
-        if str(file) != "-" and not file.exists():
-            raise InputError(f'no file or folder "{file}"')
-    reading = read_manifests(files)
-    warn(map(str, reading.complaints))
-    if not reading.objects:
-        raise InputError("no usable object in " + ", ".join(f'"{file}"' for file in files))
-    return list(reading.objects)
+    return ForecastSource(manifests_in(files), choice.conf(), moment_of(given["moment"]))
 
 
 def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str, Any]) -> ForecastSource:
@@ -228,7 +217,7 @@ def read_live_source(files: Sequence[Path], choice: ConfChoice, given: dict[str,
     objects = list(read_live(access, (*WATCHED, VolcanoJob)).objects)
     now = moment_of(given["moment"])
     return ForecastSource(
-        [*objects, *(read_objects(files) if files else ())], conf, WallClock().now() if now is None else now
+        [*objects, *(manifests_in(files) if files else ())], conf, WallClock().now() if now is None else now
     )
 
 
@@ -363,7 +352,17 @@ def row_of(start: Start, found: Forecast) -> tuple[str, ...]:
     return start.job, start.queue, waited, *band, start.why or "-"
 
 
-def spoken_start(ahead: float, found: Forecast) -> str:
+class HasHorizon(Protocol):
+    """What looks ahead from a moment, so far and no further."""
+
+    @property
+    def now(self) -> float: ...
+
+    @property
+    def horizon(self) -> float: ...
+
+
+def spoken_start(ahead: float, found: HasHorizon) -> str:
     """`in 3.2 h (14:05)`, with the day where it is not today."""
 
     if math.isinf(ahead):

@@ -1,11 +1,14 @@
-"""`hekla job`: the jobs of a cluster, in the columns of vcctl."""
+"""`hekla job`: the jobs of a cluster or of files, in the columns of vcctl."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
+from hekla.cli.from_files import job_of
 from hekla.cli.looking import (
     all_of,
     conditions_of,
@@ -13,6 +16,7 @@ from hekla.cli.looking import (
     echo_details,
     echo_list,
     group_of,
+    listing,
     looking,
     namespace_options,
     objects_of,
@@ -41,18 +45,20 @@ COLUMNS = {
     "unknown": "Unknown",
     "retryCount": "RetryCount",
 }
+WIDE_COLUMNS = {"queue": "Queue", "priorityClass": "PriorityClass"}
 
 
 @click.group(cls=GoSwitchGroup)
 def job() -> None:
-    """Look at the jobs of a Kubernetes cluster."""
+    """Look at the jobs of a Kubernetes cluster, or of files."""
 
 
 @job.command("list")
-@looking
+@listing
 @namespace_options
 @click.option("-q", "--queue", help="Only jobs of this queue.")
 def list_(  # noqa: PLR0917 - one parameter per option
+    files: tuple[Path, ...],
     kubeconfig: Path | None,
     context: str | None,
     output: Style | None,
@@ -60,15 +66,49 @@ def list_(  # noqa: PLR0917 - one parameter per option
     everywhere: bool,
     queue: str | None,
 ) -> None:
-    """List Volcano Jobs."""
-    objects = objects_of(kubeconfig, context, [VolcanoJob], "" if everywhere else namespace)
-    jobs = [
-        found for found in all_of(objects, VolcanoJob) if queue in (None, found.spec.queue or USUAL_QUEUE)
-    ]
+    """List Volcano Jobs: those of FILES, else of a live cluster.
+
+    Of files, pod groups of which no Job is there are listed as well: a snapshot holds no Jobs.
+    """
+    kinds: list[type[Manifest]] = [VolcanoJob, PodGroup, Pod] if files else [VolcanoJob]
+    objects = objects_of(files, kubeconfig, context, kinds, "" if everywhere else namespace)
+    rows = [*map(row_of, all_of(objects, VolcanoJob)), *rows_of_groups(objects)]
+    chosen = [row for row in rows if queue in (None, row["queue"])]
     headers = {"namespace": "Namespace", **COLUMNS} if everywhere else COLUMNS
     where = "" if everywhere else f' in namespace "{namespace}"'
-    rows = [row_of(found) for found in sorted(jobs, key=lambda found: found.key)]
-    echo_list(rows, headers, f"no jobs found{where}", output)
+    chosen.sort(key=lambda row: (row["namespace"], row["name"]))
+    echo_list(chosen, headers, WIDE_COLUMNS, f"no jobs found{where}", output)
+
+
+def rows_of_groups(objects: Sequence[Manifest]) -> Iterator[dict[str, object]]:
+    """The same of pod groups of which no Job is there, as far as they tell."""
+    jobs = {found.key for found in all_of(objects, VolcanoJob)}
+    pods: dict[str, list[Pod]] = {}
+    for pod in all_of(objects, Pod):
+        pods.setdefault(group_of(pod), []).append(pod)
+    for group in all_of(objects, PodGroup):
+        owner = job_of(group)
+        if owner not in jobs:
+            yield row_of_group(group, owner, pods.get(group.key, []))
+
+
+def row_of_group(group: PodGroup, owner: str, pods: Sequence[Pod]) -> dict[str, object]:
+    phases = Counter(pod.status.phase for pod in pods)
+    return {
+        "namespace": group.metadata.namespace,
+        "name": owner.rpartition("/")[2] or group.metadata.name,
+        "queue": group.spec.queue or USUAL_QUEUE,
+        "creation": date_of(group),
+        "phase": group.status.phase or "Pending",
+        "jobType": "Batch" if owner else "PodGroup",
+        "replicas": len(pods),
+        "min": group.spec.min_member,
+        **{
+            phase.lower(): phases[phase] for phase in ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+        },
+        "retryCount": None,
+        "priorityClass": group.spec.priority_class_name,
+    }
 
 
 def row_of(found: VolcanoJob) -> dict[str, object]:
@@ -78,16 +118,17 @@ def row_of(found: VolcanoJob) -> dict[str, object]:
         "name": found.metadata.name,
         "queue": found.spec.queue or USUAL_QUEUE,
         "creation": date_of(found),
-        "phase": status.state.phase,
+        "phase": status.state.phase or "Pending",
         "jobType": found.metadata.labels.get(JOB_TYPE) or "Batch",
         "replicas": sum(task.replicas for task in found.spec.tasks),
-        "min": status.min_available,
+        "min": status.min_available or found.spec.min_available,
         "pending": status.pending,
         "running": status.running,
         "succeeded": status.succeeded,
         "failed": status.failed,
         "unknown": status.unknown,
         "retryCount": status.retry_count,
+        "priorityClass": found.spec.priority_class_name,
     }
 
 
@@ -97,16 +138,20 @@ def row_of(found: VolcanoJob) -> dict[str, object]:
 @namespace_options
 def get(  # noqa: PLR0917 - one parameter per option
     name: str,
+    files: tuple[Path, ...],
     kubeconfig: Path | None,
     context: str | None,
     output: Style | None,
     namespace: str,
     everywhere: bool,
 ) -> None:
-    """Show one Volcano Job, or a pod group without one: its tasks, why it waits, its pods by node."""
+    """Show one Volcano Job, or a pod group without one: its tasks, why it waits, its pods by node.
+
+    It is looked for in FILES, or else in a live cluster.
+    """
     space, _, bare = name.rpartition("/")
     place = space or ("" if everywhere else namespace)
-    objects = objects_of(kubeconfig, context, [PodGroup, VolcanoJob, Pod], place)
+    objects = objects_of(files, kubeconfig, context, [PodGroup, VolcanoJob, Pod], place)
     data = details_of(objects, bare, f' in namespace "{place}"' if place else "")
     tasks, conditions, pods = data["tasks"], data["conditions"], data["pods"]
     assert isinstance(tasks, list)
@@ -132,7 +177,8 @@ def details_of(objects: list[Manifest], name: str, where: str) -> dict[str, obje
     jobs, groups, pods = all_of(objects, VolcanoJob), all_of(objects, PodGroup), all_of(objects, Pod)
     found = next((one for one in jobs if one.metadata.name == name), None)
     if found is None:
-        group: PodGroup | None = the_one(groups, name, "job or pod group", where)
+        owned = [one for one in groups if job_of(one).rpartition("/")[2] == name]
+        group: PodGroup | None = owned[0] if owned else the_one(groups, name, "job or pod group", where)
     else:
         group = next((one for one in groups if _owned_by(one, found)), None)
     of_group = [pod for pod in pods if group is not None and group_of(pod) == group.key]
@@ -151,7 +197,8 @@ def details_of(objects: list[Manifest], name: str, where: str) -> dict[str, obje
         ]
     else:
         assert group is not None
-        head = _row_of_group(group)
+        head = row_of_group(group, job_of(group), of_job)
+        head["podGroupPhase"] = group.status.phase or "Pending"
         tasks = []
     return {
         **head,
@@ -162,21 +209,10 @@ def details_of(objects: list[Manifest], name: str, where: str) -> dict[str, obje
     }
 
 
-def _row_of_group(group: PodGroup) -> dict[str, object]:
-    return {
-        "namespace": group.metadata.namespace,
-        "name": group.metadata.name,
-        "queue": group.spec.queue or USUAL_QUEUE,
-        "creation": date_of(group),
-        "podGroupPhase": group.status.phase or "Pending",
-        "min": group.spec.min_member,
-        "running": group.status.running,
-        "succeeded": group.status.succeeded,
-        "failed": group.status.failed,
-    }
-
-
 def _owned_by(manifest: Manifest, found: VolcanoJob) -> bool:
+    """Whether it was made for this very Job; a file need not write UIDs."""
     if manifest.metadata.namespace != found.metadata.namespace:
         return False
-    return any(owner.uid == found.metadata.uid for owner in manifest.metadata.owner_references if owner.uid)
+    uid, name = found.metadata.uid, found.metadata.name
+    owners = manifest.metadata.owner_references
+    return any(owner.uid == uid if uid else (owner.kind, owner.name) == ("Job", name) for owner in owners)

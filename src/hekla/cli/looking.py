@@ -1,4 +1,7 @@
-"""What `hekla job`, `hekla queue` and `hekla node` have in common: where to look, and how it is shown."""
+"""What `hekla job`, `hekla queue` and `hekla node` have in common: where to look, and how it is shown.
+
+They look at a live cluster, or at the one that files describe.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from hekla.cli.from_cluster import access_options, reach, read_live
-from hekla.cli.output import Style, echo, echo_data, output_option
+from hekla.cli.from_files import cluster_in, files_argument
+from hekla.cli.output import Style, echo, echo_data, output_option, wide_output_option, width_for
 from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.errors import InputError
 from hekla.objects import Condition, Manifest, Pod, PodGroup
@@ -20,12 +24,19 @@ from hekla.text import table
 Command = TypeVar("Command", bound=Callable[..., Any])
 M = TypeVar("M", bound=Manifest)
 Row = Mapping[str, object]
+MANY_BYTES = 10_000 * 2**30
+"""From so many on, parts of a GiB do not count."""
 WAITING_CONDITIONS = {"PodScheduled": "False", "Unschedulable": "True"}
 
 
 def looking(command: Command) -> Command:
-    """`--kubeconfig`, `--context` and `-o`."""
-    return access_options(output_option(command))
+    """`FILES`, `--kubeconfig`, `--context` and `-o`."""
+    return files_argument(access_options(output_option(command)))
+
+
+def listing(command: Command) -> Command:
+    """The same, and `-o wide`."""
+    return files_argument(access_options(wide_output_option(command)))
 
 
 def namespace_options(command: Command) -> Command:
@@ -41,11 +52,28 @@ def namespace_options(command: Command) -> Command:
 
 
 def objects_of(
-    kubeconfig: Path | None, context: str | None, kinds: Sequence[type[Manifest]], namespace: str = ""
+    files: Sequence[Path],
+    kubeconfig: Path | None,
+    context: str | None,
+    kinds: Sequence[type[Manifest]],
+    namespace: str = "",
 ) -> list[Manifest]:
-    """All objects of these kinds; the first of them is what the command is about."""
-    reading = read_live(reach(kubeconfig, context), kinds, indispensable=kinds[:1], namespace=namespace)
-    return reading.objects
+    """All objects of these kinds, in the files or else in the live cluster.
+
+    The first kind is what the command is about.
+    """
+    if not files:
+        reading = read_live(reach(kubeconfig, context), kinds, indispensable=kinds[:1], namespace=namespace)
+        return reading.objects
+    if kubeconfig is not None or context is not None:
+        raise click.UsageError("give FILES, or a live cluster by --kubeconfig and --context")
+    found = (thing for thing in cluster_in(files) if isinstance(thing, tuple(kinds)))
+    return [thing for thing in found if is_in(thing, namespace)]
+
+
+def is_in(thing: Manifest, namespace: str) -> bool:
+    """Whether the object is in the namespace; none is every one."""
+    return namespace in ("", thing.metadata.namespace)
 
 
 def all_of(objects: Iterable[Manifest], kind: type[M]) -> list[M]:
@@ -61,13 +89,23 @@ def the_one(found: Sequence[M], name: str, kind: str, where: str = "") -> M:
     raise InputError(f'no {kind} "{name}"{where}{hint}')
 
 
-def echo_list(rows: Sequence[Row], headers: Mapping[str, str], nothing: str, output: Style | None) -> None:
-    """Rows as a table or as data; that there are none goes to standard error, and is no failure."""
+def echo_list(
+    rows: Sequence[Row],
+    headers: dict[str, str],
+    wide: dict[str, str],
+    nothing: str,
+    output: Style | None,
+) -> None:
+    """Rows as a table, with `wide` columns or without, or as data.
+
+    That there are none goes to standard error, and is no failure.
+    """
     if output in (Style.JSON, Style.YAML):
         echo_data(list(rows), output)
     elif rows:
-        cells = [[shown(row.get(key)) for key in headers] for row in rows]
-        echo(table(list(headers.values()), cells))
+        told = headers | wide if output is Style.WIDE else headers
+        cells = [[shown(row.get(key)) for key in told] for row in rows]
+        echo(table(list(told.values()), cells, width_for(output)))
     else:
         echo(nothing, err=True)
 
@@ -89,6 +127,10 @@ def section(title: str, headers: Sequence[str], rows: Sequence[Sequence[object]]
 
 
 def shown(value: object) -> str:
+    if isinstance(value, dict):
+        value = [f"{key}={part}" for key, part in value.items()]
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
     return "-" if value in (None, "") else str(value)
 
 
@@ -101,7 +143,9 @@ def spelled(resource: str, amount: int) -> str:
     """An amount as people write it: cores, GiB, devices."""
     if resource == PODS:
         return str(amount)
-    return f"{amount / 2**30:.4g}Gi" if is_whole(resource) else f"{amount / 1000:.6g}"
+    if not is_whole(resource):
+        return f"{amount / 1000:.6g}"
+    return f"{amount / 2**30:.{4 if amount < MANY_BYTES else 9}g}Gi"
 
 
 def in_order(resources: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`hekla node`: the nodes of a cluster, what they offer, what is taken and what is free."""
+"""`hekla node`: the nodes of a cluster or of files, what they offer, what is taken and what is free."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hekla.cli.looking import (
     echo_list,
     group_of,
     in_order,
+    listing,
     looking,
     objects_of,
     section,
@@ -37,22 +38,25 @@ COLUMNS = {
     "memory": "Memory",
     "others": "Others",
 }
+WIDE_COLUMNS = {"creation": "Creation", "taints": "Taints", "labels": "Labels"}
 
 
 @click.group(cls=GoSwitchGroup)
 def node() -> None:
-    """Look at the nodes of a Kubernetes cluster."""
+    """Look at the nodes of a Kubernetes cluster, or of files."""
 
 
 @node.command("list")
-@looking
-def list_(kubeconfig: Path | None, context: str | None, output: Style | None) -> None:
-    """List nodes, with what is used of what they offer."""
-    objects = objects_of(kubeconfig, context, [Node, Pod])
+@listing
+def list_(
+    files: tuple[Path, ...], kubeconfig: Path | None, context: str | None, output: Style | None
+) -> None:
+    """List nodes, with what is used of what they offer: those of FILES, else of a live cluster."""
+    objects = objects_of(files, kubeconfig, context, [Node, Pod])
     pods = by_node(all_of(objects, Pod))
     nodes = sorted(all_of(objects, Node), key=lambda found: found.metadata.name)
     rows = [row_of(found, pods.get(found.metadata.name, [])) for found in nodes]
-    echo_list(rows, COLUMNS, "no nodes found", output)
+    echo_list(rows, COLUMNS, WIDE_COLUMNS, "no nodes found", output)
 
 
 def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
@@ -101,15 +105,30 @@ def row_of(found: Node, pods: list[Pod]) -> dict[str, object]:
         "cpu": of(CPU),
         "memory": of(MEMORY),
         "others": ", ".join(f"{name} {of(name)}" for name in others),
+        "creation": date_of(found),
+        "taints": taints_of(found),
+        "labels": dict(sorted(found.metadata.labels.items())),
     }
+
+
+def taints_of(found: Node) -> list[str]:
+    return [
+        f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+        for taint in found.spec.taints
+    ]
 
 
 @node.command()
 @click.argument("name")
 @looking
-def get(name: str, kubeconfig: Path | None, context: str | None, output: Style | None) -> None:
-    """Show one node: what it offers by resource, what is used and free, its taints and its pods."""
-    objects = objects_of(kubeconfig, context, [Node, Pod])
+def get(
+    name: str, files: tuple[Path, ...], kubeconfig: Path | None, context: str | None, output: Style | None
+) -> None:
+    """Show one node: what it offers by resource, what is used and free, its taints and its pods.
+
+    It is looked for in FILES, or else in a live cluster.
+    """
+    objects = objects_of(files, kubeconfig, context, [Node, Pod])
     found = the_one(all_of(objects, Node), name, "node")
     pods = by_node(all_of(objects, Pod)).get(found.metadata.name, [])
     offered, used = offered_by(found), used_by(pods)
@@ -132,10 +151,7 @@ def get(name: str, kubeconfig: Path | None, context: str | None, output: Style |
         }
         for pod in sorted(pods, key=lambda pod: pod.key)
     ]
-    taints = [
-        f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-        for taint in found.spec.taints
-    ]
+    taints = taints_of(found)
     data = {
         "name": found.metadata.name,
         "state": state_of(found),
