@@ -83,7 +83,7 @@ def test_decide_and_explain_on_a_live_cluster(hekla: Hekla, server: ApiThread, t
     done = hekla("decide", "--from-cluster", "--conf", conf, "-o", "json")
     assert json.loads(done.stdout)["binds"] == {"default/small-0": "n1"}
     told = hekla("explain", "--from-cluster", "--conf", conf, "--job", "train").stdout
-    assert "default/train: admitted, not all of it runs" in told
+    assert "  state           admitted, not all of it runs" in told
     assert "not enough cpu" in told
     assert server.api.methods == {"GET"}, "nothing is written"
 
@@ -145,7 +145,33 @@ def test_a_snapshot_is_decided_as_the_cluster_is(hekla: Hekla, tmp_path: Path) -
     assert len(json.loads(offline("decide", scrambled, "-o", "json"))["binds"]) == 1
     plain = json.loads(hekla("snapshot").stdout)
     assert plain["kind"] == "List"
-    assert {item["kind"] for item in plain["items"]} == {"Node", "Pod", "PodGroup", "Queue"}
+    assert {item["kind"] for item in plain["items"]} == {"Job", "Node", "Pod", "PodGroup", "Queue"}
+    listed = tmp_path / "listed.json"
+    listed.write_text(json.dumps(plain))
+    assert json.loads(offline("decide", listed, "--conf", conf, "-o", "json"))["binds"] == {
+        "default/small-0": "n1"
+    }
+
+
+def test_a_snapshot_is_listed_as_the_cluster_is(hekla: Hekla, tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    hekla("snapshot", "-O", state)
+    for command in (
+        ("queue", "get", "research"),
+        ("node", "list", "-o", "wide"),
+        ("node", "get", "n1", "-o", "json"),
+    ):
+        assert offline(*command, state) == hekla(*command).stdout, command
+    rows = json.loads(offline("job", "list", state, "-o", "json"))
+    told = [(row["name"], row["jobType"], row["replicas"], row["pending"], row["running"]) for row in rows]
+    assert told == [("small", "PodGroup", 1, 1, 0), ("train", "Batch", 2, 2, 0), ("web", "PodGroup", 1, 0, 1)]
+    scrambled = tmp_path / "scrambled.json"
+    hekla("snapshot", "--scramble", "5", "-O", scrambled)
+    # It holds no Jobs: their PodGroups and pods tell of them.
+    rows = json.loads(offline("job", "list", scrambled, "-A", "-o", "json"))
+    assert sorted((row["jobType"], row["replicas"]) for row in rows) == sorted(
+        told_of[1:3] for told_of in told
+    )
 
 
 def offline(*arguments: str | Path) -> str:

@@ -160,6 +160,7 @@ FILES = [
     "capacity WORK --nodes 2..3xcpu=4 --goal wait.mean<1h --processes 1",
     "capacity WORK --nodes 2..3xcpu=4 --goal EVIL:wait.mean<1h --processes 1",
     "forecast FILE",
+    "history FILE",
     "plan FILE --state FILE",
     "workload show WORK",
     "workload convert WORK",

@@ -141,11 +141,17 @@ def progress() -> Iterator[Callable[[int, str], None]]:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def facts_for(access: Access, names: Sequence[str], files: Sequence[Path]) -> list[Manifest]:
-    """What a scheduler of these names looks at, with the objects of the files laid over it."""
+def facts_for(
+    access: Access, names: Sequence[str], files: Sequence[Path], *, with_jobs: bool = False
+) -> list[Manifest]:
+    """What a scheduler of these names looks at, with the objects of the files laid over it.
+
+    Jobs are no part of that: what they ask for stands in their PodGroups and pods.
+    """
     from hekla.cluster.kubernetes.cluster import WATCHED  # noqa: PLC0415
 
-    return relevant([*read_live(access, WATCHED).objects, *_supposed(files)], names)
+    kinds: tuple[type[Manifest], ...] = (*WATCHED, VolcanoJob) if with_jobs else WATCHED
+    return relevant([*read_live(access, kinds).objects, *_supposed(files)], names)
 
 
 def _supposed(files: Sequence[Path]) -> list[Manifest]:

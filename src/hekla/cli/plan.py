@@ -11,20 +11,26 @@ from typing import Any
 
 import click
 
-from hekla.cli.from_cluster import conf_for, facts_for, live_options, reach
+from hekla.cli.from_cluster import live_options
+from hekla.cli.from_files import manifests_in
+from hekla.cli.given_state import (
+    ConfOptions,
+    assumption_options,
+    assumptions_of,
+    live_state,
+    spoken_expectation,
+    state_in,
+    tell_all,
+    tell_of,
+)
 from hekla.cli.interrupt import INTERRUPTED, interruptible
-from hekla.cli.options import GoSwitches, chosen_conf, configuration, registry_with, usable_conf
-from hekla.cli.output import Style, echo, echo_data, output_option, warn
-from hekla.clock import WallClock
-from hekla.engine.framework.registry import Registry
-from hekla.engine.model.node import Shard
+from hekla.cli.options import GoSwitches, configuration, registry_with
+from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.engine.model.wait_reason import Verdict
-from hekla.errors import InputError
-from hekla.insight.plan import Delay, Loser, Plan, PlannedStart, Planner, Suggestion, admitted_state
+from hekla.insight.explain import ClusterState, ExpectedStart, StartAssumptions, expected_start
+from hekla.insight.plan import Delay, Loser, Plan, PlannedStart, Suggestion
 from hekla.insight.plan.search import OnTry
 from hekla.objects import Manifest
-from hekla.objects.read import read_manifests
-from hekla.objects.scenario import is_scenario, read_scenario
 from hekla.text import counted, escaped, some_of, table
 
 WIDTH = 100
@@ -33,12 +39,14 @@ NODES_SHOWN = 8
 PODS_SHOWN = 3
 
 
-def told(plan: Plan) -> str:
-    return "\n\n".join(section for section in _sections(plan) if section)
+def told(plan: Plan, start: ExpectedStart | None = None) -> str:
+    return "\n\n".join(section for section in _sections(plan, start) if section)
 
 
-def _sections(plan: Plan) -> Iterator[str]:
-    yield wrapped(f"{plan.job}: {answer(plan)}", "  ")
+def _sections(plan: Plan, start: ExpectedStart | None) -> Iterator[str]:
+    first = wrapped(f"{plan.job}: {answer(plan)}", "  ")
+    expected = "" if start is None else "\n" + wrapped(f"expected start: {spoken_expectation(start)}", "  ")
+    yield first + expected
     if plan.losers:
         title = "pods that would have to go" if plan.starts else "pods that would go, to no avail"
         yield f"{title}\n{_losers(plan.losers)}"
@@ -118,12 +126,14 @@ def suggested(plan: Plan) -> str:
         return ""
     if not plan.suggestions:
         return f"no change that was tried lets it start{ended}"
-    lines = [f"it would start with any one of these changes{ended}"]
-    lines += [f"  {i}. {_line(each, plan)}" for i, each in enumerate(plan.suggestions, start=1)]
+    anew = ", submitted anew," if plan.is_there else ""
+    lines = [f"it would start{anew} with any one of these changes{ended}"]
+    lines += [f"  {i}. {line_of(each, plan)}" for i, each in enumerate(plan.suggestions, start=1)]
     return "\n".join(lines)
 
 
-def _line(suggestion: Suggestion, plan: Plan) -> str:
+def line_of(suggestion: Suggestion, plan: Plan) -> str:
+    """A change, each place of the manifest on a line of its own, and what it costs."""
     lost = sum(len(loser.pods) for loser in suggestion.losers)
     notes = []
     if lost:
@@ -133,7 +143,6 @@ def _line(suggestion: Suggestion, plan: Plan) -> str:
         notes.append("not in the first cycle")
     if suggestion.kind == "minimum":
         notes.append(f"{suggestion.pods} of {counted(plan.pods, 'pod')} start")
-    # Each place of the manifest on a line of its own.
     change = suggestion.change.replace("; ", ";\n     ")
     return change + (f"\n     {', '.join(notes)}" if notes else "")
 
@@ -144,7 +153,14 @@ DEFAULT_TRIES = 100
 
 
 @click.command(cls=GoSwitches)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="JOB...")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[JOB]...")
+@click.option(
+    "--job",
+    "waiting",
+    multiple=True,
+    metavar="NAME",
+    help="A job that waits in the cluster: namespace/name, or a name that is unique; repeatable.",
+)
 @click.option(
     "-s", "--state", multiple=True, type=click.Path(path_type=Path),
     help="The cluster: a snapshot, a scenario, or manifests; repeatable.",
@@ -156,9 +172,11 @@ DEFAULT_TRIES = 100
     "--tries", default=DEFAULT_TRIES, show_default=True, type=click.IntRange(0),
     help="How many changes are tried out at most; 0 suggests nothing.",
 )  # fmt: skip
+@assumption_options
 @output_option
 def plan(  # noqa: PLR0917 - one parameter per option
     files: tuple[Path, ...],
+    waiting: tuple[str, ...],
     state: tuple[Path, ...],
     conf_file: Path | None,
     preset: str | None,
@@ -167,37 +185,64 @@ def plan(  # noqa: PLR0917 - one parameter per option
     together: bool,
     tries: int,
     output: Style | None,
-    **live: Any,
+    **given: Any,
 ) -> None:
     """Tell whether JOB would start now: on which nodes, and whose pods would have to go.
 
-    JOB is a file with a Job of Volcano, a PodGroup with its pods, or a Pod. If it would not start, what holds
-    it back is told, and the smallest changes with which it would, each of them tried out. Nothing is
-    submitted, bound, evicted or written. Ctrl-C ends the search and tells what was found so far.
+    JOB is a file with a Job of Volcano, a PodGroup with its pods, or a Pod; with --job it is a job that waits
+    in the cluster. If it would not start, what holds it back is told, when it is expected to start, and the
+    smallest changes with which it would start now, each of them tried out. Nothing is submitted, bound,
+    evicted or written. Ctrl-C ends the search and tells what was found so far.
 
     Exit codes: 0 it would start, now or after evictions; 4 it would not; 1 a file cannot be used; 2 the
     command was called wrongly.
     """
-
-    registry = registry_with(plugins)
-    given: dict[str, Any] = {"conf_file": conf_file, "preset": preset, "strict": strict}
-    if checked_source(state, live):
-        planner = planner_on_live(registry, **given, **live)
-    else:
-        planner = planner_on_files(state, registry, **given)
-    warn(map(str, planner.complaints))
-    jobs = manifests_in(files)
+    check_jobs(files, waiting, together=together)
+    options = ConfOptions(conf_file, preset, registry_with(plugins), strict)
+    tell = tell_of(waiting) if waiting else tell_all
+    is_live = checked_source(state, given)
+    cluster = live_state(options, (), **given) if is_live else state_in(state, options, tell)
+    planner = cluster.planner()
+    tell(planner.complaints)
+    jobs = manifests_in(files) if files else []
     with interruptible() as is_stopped, progress(tries) as on_try:
-        plans = planner.plan(jobs, together=together, tries=tries, on_try=on_try, is_stopped=is_stopped)
+        search: dict[str, Any] = {"tries": tries, "on_try": on_try, "is_stopped": is_stopped}
+        plans = (
+            planner.plan_waiting(waiting, written=cluster.written, **search)
+            if waiting
+            else planner.plan(jobs, together=together, **search)
+        )
         is_interrupted = is_stopped() and not all(each.is_complete for each in plans)
+    assumptions = None if is_interrupted else assumptions_of(given)
+    starts = [expectation(each, cluster, jobs, assumptions) for each in plans]
     if output in (Style.JSON, Style.YAML):
-        echo_data([each.as_data() for each in plans], output)
+        echo_data([as_data(*answer) for answer in zip(plans, starts, strict=True)], output)
     else:
-        echo("\n\n".join(map(told, plans)))
+        echo("\n\n".join(told(*answer) for answer in zip(plans, starts, strict=True)))
     if is_interrupted:
         sys.exit(INTERRUPTED)
     if not all(each.starts for each in plans):
         sys.exit(WOULD_NOT_START)
+
+
+def check_jobs(files: Sequence[Path], waiting: Sequence[str], *, together: bool) -> None:
+    if bool(files) == bool(waiting):
+        raise click.UsageError("give the jobs: either files, or --job NAME of those that wait in the cluster")
+    if waiting and together:
+        raise click.UsageError("--together needs files: a job that waits is in place already")
+
+
+def expectation(
+    plan: Plan, cluster: ClusterState, jobs: Sequence[Manifest], assumptions: StartAssumptions | None
+) -> ExpectedStart | None:
+    """When a job will start that does not now; None where that is not asked for."""
+    if plan.starts or assumptions is None:
+        return None
+    return expected_start(cluster, plan.job.partition(" ")[2], assumptions, more=jobs)
+
+
+def as_data(plan: Plan, start: ExpectedStart | None) -> dict[str, object]:
+    return {**plan.as_data(), "expectedStart": None if start is None else start.as_data()}
 
 
 def checked_source(state: Sequence[Path], live: dict[str, Any]) -> bool:
@@ -209,62 +254,6 @@ def checked_source(state: Sequence[Path], live: dict[str, Any]) -> bool:
     ):
         raise click.UsageError("--kubeconfig, --context and --conf-from-cluster need --from-cluster")
     return bool(live["from_cluster"])
-
-
-def planner_on_live(
-    registry: Registry,
-    *,
-    conf_file: Path | None,
-    preset: str | None,
-    strict: bool,
-    kubeconfig: Path | None,
-    context: str | None,
-    conf_place: str | None,
-    names: tuple[str, ...],
-    **_: Any,
-) -> Planner:
-    access = reach(kubeconfig, context)
-    conf = conf_for(access, conf_file, preset, conf_place, registry, strict=strict)
-    facts = facts_for(access, names, ())
-    return Planner(facts, conf, registry=registry, now=WallClock().now(), scheduler_names=names)
-
-
-def planner_on_files(
-    state: Sequence[Path], registry: Registry, *, conf_file: Path | None, preset: str | None, strict: bool
-) -> Planner:
-    """A scenario is taken as it stands, conf, time and all; manifests as a cluster would admit them."""
-
-    if len(state) == 1 and is_scenario(state[0]):
-        own = chosen_conf(conf_file, preset, registry, strict=strict) if conf_file or preset else None
-        return planner_on_scenario(state[0], registry, own, strict=strict)
-    conf = chosen_conf(conf_file, preset, registry, strict=strict)
-    admitted = admitted_state(manifests_in(state))
-    warn(map(str, admitted.complaints))
-    return Planner(admitted.objects, conf, registry=registry)
-
-
-def planner_on_scenario(file: Path, registry: Registry, own: Any, *, strict: bool) -> Planner:
-    scenario = read_scenario(file)
-    warn(f"{file}: {complaint}" for complaint in scenario.complaints)
-    conf = own or usable_conf(scenario.conf, f"{file}: conf", registry, strict=strict)
-    sharding = scenario.sharding
-    shard = Shard(sharding.mode, frozenset(sharding.nodes)) if sharding is not None else None
-    return Planner(
-        scenario.objects, conf, registry=registry, now=scenario.now, memory=scenario.memory, shard=shard
-    )
-
-
-def manifests_in(files: Sequence[Path]) -> list[Manifest]:
-    """What the files hold; what cannot be used of them is told on standard error."""
-
-    for file in files:
-        if str(file) != "-" and not file.exists():
-            raise InputError(f'no file or folder "{file}"')
-    reading = read_manifests(files)
-    warn(map(str, reading.complaints))
-    if not reading.objects:
-        raise InputError("no usable object in " + ", ".join(f'"{file}"' for file in files))
-    return reading.objects
 
 
 @contextmanager

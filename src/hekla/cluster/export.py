@@ -61,9 +61,12 @@ def _bare(spec: JobSpec) -> JobSpec:
 
 
 def as_data(manifest: Manifest) -> dict[str, Any]:
-    """The manifest as plain data, without what scheduling does not read."""
+    """The manifest as plain data, without what scheduling does not read; a Job keeps its phase and its time."""
     resource = RESOURCES[type(manifest)]
     data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(only_what_is_read(manifest)))
+    if isinstance(manifest, VolcanoJob) and manifest.status.state.phase:
+        state = replace(manifest.status.state, reason="", message="")
+        data.setdefault("status", {})["state"] = msgspec.json.decode(msgspec.json.encode(state))
     data.get("metadata", {}).pop("resourceVersion", None)
     for condition in data.get("status", {}).get("conditions", ()):
         condition.pop("message", None)

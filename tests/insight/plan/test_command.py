@@ -204,7 +204,7 @@ def test_on_a_live_cluster_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ((), 2, "Missing argument"),
+        ((), 2, "give the jobs: either files, or --job NAME"),
         (("job.yaml",), 2, "either --state FILE or --from-cluster"),
         (("job.yaml", "--state", "state.yaml", "--from-cluster"), 2, "either --state FILE or --from-cluster"),
         (("job.yaml", "--state", "state.yaml", "--context", "x"), 2, "need --from-cluster"),

@@ -12,8 +12,8 @@ calibration   how good forecasts would have been in a simulation: `calibrate`
 from __future__ import annotations
 
 from hekla.insight.forecast.calibration import Calibration, Knowledge, Outcome, Trust, calibrate
-from hekla.insight.forecast.forecast import Forecast, Sampling, Start, forecast
-from hekla.insight.forecast.history import Likeness, Past, read_history
+from hekla.insight.forecast.forecast import Forecast, Sampling, Start, clock_time, forecast
+from hekla.insight.forecast.history import Likeness, Past, RunTimeSource, read_history
 from hekla.insight.forecast.samples import Arrivals, NoArrivals, SteadyArrivals, WrittenArrivals
 
 __all__ = [
@@ -25,12 +25,14 @@ __all__ = [
     "NoArrivals",
     "Outcome",
     "Past",
+    "RunTimeSource",
     "Sampling",
     "Start",
     "SteadyArrivals",
     "Trust",
     "WrittenArrivals",
     "calibrate",
+    "clock_time",
     "forecast",
     "read_history",
 ]

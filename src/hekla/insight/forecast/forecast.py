@@ -194,6 +194,7 @@ def forecast(
     registry: Registry = BUILTIN,
     scheduler_names: Sequence[str] = SCHEDULERS,
     known: Mapping[str, Known] | None = None,
+    only: str = "",
     with_reasons: bool = True,
     on_sample: OnSample | None = None,
 ) -> Forecast:
@@ -201,7 +202,8 @@ def forecast(
 
     `now` is the moment of the state in seconds since 1970; none: its youngest timestamp. `history` are ended
     jobs, to learn run times from beside those in the state. `assumed` is the run time in seconds where
-    nothing is known. `arrivals` are jobs that come later, or how many per hour like those that are there.
+    nothing is known. With `only`, the PodGroup or `namespace/name` of a job, samples end when that has
+    started. `arrivals` are jobs that come later, or how many per hour like those that are there.
     Ctrl-C ends it with the samples that are taken by then: what so few of them would have told.
     """
     manifests = list(objects)
@@ -221,8 +223,9 @@ def forecast(
         arrivals=NoArrivals(),
         options=sampling.options_for(state),
         seed=sampling.seed,
+        only=only,
     )
-    if not state.waiting:
+    if not setting.waiting:
         return _told(
             setting, moment, sampling, starts=np.empty((sampling.rolls, 0)), hopeless=frozenset(), reasons={}
         )
@@ -253,7 +256,7 @@ def checked_moment(moment: float) -> float:
 def _reasons(setting: SampleSetting, hopeless: Iterable[str]) -> dict[str, Finding]:
     """What each job waits for now; of those that never start, what is missing even where nothing else is."""
     state, conf, registry = setting.initial_state, setting.conf, setting.registry
-    reasons = reasons_for(state.objects, (job.key for job in state.waiting), conf, registry)
+    reasons = reasons_for(state.objects, (job.key for job in setting.waiting), conf, registry)
     for key in hopeless:
         found = reasons_for(list(alone(state, key)), [key], conf, registry)
         reasons |= {key: _for_ever(found[key])} if key in found else {}

@@ -57,6 +57,8 @@ class SampleSetting:
     arrivals: Arrivals
     options: SimulationOptions
     seed: int
+    only: str = ""
+    """The job that is asked about, by PodGroup or `namespace/name`; empty: all that wait."""
 
     @property
     def is_certain(self) -> bool:
@@ -65,11 +67,13 @@ class SampleSetting:
 
     @property
     def waiting(self) -> list[InitialJob]:
-        return self.initial_state.waiting
+        """The jobs whose starts are looked for."""
+        waiting = self.initial_state.waiting
+        return [job for job in waiting if self.only in (job.key, job.title)] if self.only else waiting
 
 
 def sample(setting: SampleSetting, number: int, hopeless: frozenset[str] = frozenset()) -> Floats:
-    """(J,) When each job that waits now starts, in seconds from now; infinite where it does not.
+    """(J,) When each job that is asked about starts, in seconds from now; infinite where it does not.
 
     It ends when all have started but those that are hopeless. One that is interrupted tells nothing: what
     had not started yet would seem to start never.

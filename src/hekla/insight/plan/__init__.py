@@ -11,7 +11,7 @@ plan         the answer
 
 from __future__ import annotations
 
-from hekla.insight.plan.intake import PlannedState, admitted_state
+from hekla.insight.plan.intake import PlannedState, admitted_state, with_first_pods
 from hekla.insight.plan.plan import TRIES, Delay, Plan, Planner, Suggestion, plan
 from hekla.insight.plan.trial import Loser, PlannedStart, Shortage
 
@@ -27,4 +27,5 @@ __all__ = [
     "Suggestion",
     "admitted_state",
     "plan",
+    "with_first_pods",
 ]

@@ -20,6 +20,7 @@ from hekla.cluster.admission import (
     Problem,
     admitted_group,
     admitted_pod,
+    default_job,
     default_pod_group,
     made_up_uid,
     problems_of_job,
@@ -33,6 +34,7 @@ from hekla.cluster.embedded.timeline import called
 from hekla.cluster.store import Store, relevant
 from hekla.controllers import pod_group_for
 from hekla.controllers.expand import claims_of, may_create_pods, pod_group_key, pod_of
+from hekla.controllers.podgroup import group_name_for
 from hekla.errors import InputError
 from hekla.insight.plan.request import GroupRequest, JobRequest, PlanRequest
 from hekla.insight.plan.whatif import WhatIfCluster
@@ -80,13 +82,37 @@ def admitted_state(objects: Iterable[Manifest], names: Sequence[str] = SCHEDULER
         objects, VirtualClock(), options=Options(run_seconds=float("inf"), scheduler_names=tuple(names))
     )
     found = [manifest for kind in KINDS.values() for manifest in cluster.all_of(kind)]
-    owned = {owner.uid for pod in cluster.all_of(Pod) for owner in pod.metadata.owner_references}
-    classes = cluster.all_of(PriorityClass)
-    for job in cluster.all_of(VolcanoJob):
-        if job.metadata.uid not in owned and job.status.state.phase in ("", "Pending"):
-            created = job.metadata.creation_timestamp
-            found += [_entering(pod, classes, created) for pod in first_pods_of(job)]
-    return PlannedState(relevant(found, names), cluster.complaints)
+    return PlannedState(relevant(with_first_pods(found), names), cluster.complaints)
+
+
+def with_first_pods(objects: Sequence[Manifest], *, but_admitted: bool = False) -> list[Manifest]:
+    """The objects, and the PodGroups and pods that controllers have not made yet for Jobs that wait.
+
+    `but_admitted` leaves out pods of Jobs that are admitted: that these have none is a fact of its own.
+    """
+    owning_pods = {owner.uid for pod in _all_of(Pod, objects) for owner in pod.metadata.owner_references}
+    groups = {
+        owner.uid: group for group in _all_of(PodGroup, objects) for owner in group.metadata.owner_references
+    }
+    classes = _all_of(PriorityClass, objects)
+    namespaces = {each.metadata.name: each for each in _all_of(Namespace, objects)}
+    made: list[Manifest] = []
+    for job in map(default_job, _all_of(VolcanoJob, objects)):
+        if job.status.state.phase not in ("", "Pending"):
+            continue
+        uid, created = job.metadata.uid, job.metadata.creation_timestamp
+        group = groups.get(uid)
+        if group is None:
+            group = admitted_group(job, classes, namespaces)
+            made.append(replace(group, metadata=replace(group.metadata, creation_timestamp=created)))
+        is_admitted = group.status.phase not in ("", "Pending")
+        if uid not in owning_pods and not (but_admitted and is_admitted):
+            made += [_entering(pod, classes, created) for pod in first_pods_of(job)]
+    return [*objects, *made]
+
+
+def _all_of(kind: type[M], objects: Iterable[Manifest]) -> list[M]:
+    return [each for each in objects if isinstance(each, kind)]
 
 
 def moment_after(objects: Iterable[Manifest]) -> float:
@@ -141,7 +167,7 @@ class PlanIntake:
             if isinstance(manifest, _WORK) and manifest.key in known:
                 raise InputError(
                     f"{called(manifest)} is in the cluster already; give it another name to plan one more,"
-                    ' or ask "hekla explain" why it waits'
+                    f' or ask "hekla plan --job {manifest.key}" what lets it start'
                 )
 
     def _sorted_pods(
@@ -175,12 +201,22 @@ class PlanIntake:
                 if pod.spec.scheduler_name
                 else f"pod {pod.key}: spec.schedulerName: names no scheduler; {wanted}"
             )
-        spec = replace(pod.spec, node_name="")
-        return replace(pod, metadata=_fresh(pod), spec=spec, status=PodStatus())
+        return _unplaced(pod)
+
+    def request_of(
+        self, job: VolcanoJob | None, group: PodGroup | None, pods: Sequence[Pod]
+    ) -> PlanRequest | None:
+        """A job that was let in before, as its user would submit it anew; none without pods."""
+        if job is not None:
+            return JobRequest(as_submitted(job), self._names[0])
+        if group is None or not pods:
+            return None
+        fresh = replace(group, metadata=_fresh(group), status=PodGroupStatus())
+        is_made_up = group.metadata.name == group_name_for(pods[0])
+        return GroupRequest(fresh, tuple(map(_unplaced, pods)), is_made_up)
 
     def _job(self, manifest: VolcanoJob) -> JobRequest:
-        written = replace(manifest, metadata=_fresh(manifest), status=JobStatus())
-        request = JobRequest(written, self._names[0])
+        request = JobRequest(as_submitted(manifest), self._names[0])
         job = request.job
         _require(job, problems_of_job(job, self.queues))
         _require_size(job, sum(task.replicas for task in job.spec.tasks), "spec.tasks: replicas")
@@ -228,7 +264,8 @@ class PlanIntake:
 
     def _claims(self, job: VolcanoJob) -> list[Manifest]:
         """The claims that the Job makes, each with a volume where its class does not wait for a pod."""
-        claims = [self._created(claim) for claim in claims_of(job)]
+        there = self._cluster.by_key(PersistentVolumeClaim)
+        claims = [self._created(claim) for claim in claims_of(job) if claim.key not in there]
         if not claims:
             return []
         store, changed = Store(), dict[tuple[type[Manifest], str], Manifest]()
@@ -253,6 +290,16 @@ def _entering(pod: Pod, classes: Sequence[PriorityClass], created: datetime | No
     uid = meta.uid or made_up_uid(pod)
     entering = replace(pod, metadata=replace(meta, uid=uid, creation_timestamp=created))
     return admitted_pod(entering, classes)[0]
+
+
+def as_submitted(job: VolcanoJob) -> VolcanoJob:
+    """The Job as its user hands it in; what a cluster wrote on it before counts for nothing."""
+    return replace(job, metadata=_fresh(job), status=JobStatus())
+
+
+def _unplaced(pod: Pod) -> Pod:
+    """The same of a pod."""
+    return replace(pod, metadata=_fresh(pod), spec=replace(pod.spec, node_name=""), status=PodStatus())
 
 
 def _fresh(manifest: Manifest) -> ObjectMeta:

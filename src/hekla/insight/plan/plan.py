@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hekla.cluster.admission import default_queue
 from hekla.conf import Conf
@@ -18,10 +19,12 @@ from hekla.insight.plan.intake import SCHEDULER_NAMES, PlanIntake, moment_after
 from hekla.insight.plan.request import PlanRequest, pods_of_request
 from hekla.insight.plan.search import Found, OnTry, Search
 from hekla.insight.plan.trial import Loser, PlannedStart, Shortage, Trial, bound_without, try_out
+from hekla.insight.plan.waiting import WaitingJob, job_name_of, waiting_job
 from hekla.insight.plan.whatif import Setting, WhatIfCluster
 from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.complaint import Complaint
 from hekla.scheduler.builtin import BUILTIN
+from hekla.scheduler.left_out import explain_left_out
 
 TRIES = 100
 """How many changes are tried out at most, unless the caller says otherwise."""
@@ -95,6 +98,8 @@ class Plan:
     tries: int = 0
     is_complete: bool = True
     """Every single change was tried; otherwise the tries ran out, or the search was stopped."""
+    is_there: bool = False
+    """It waits in the cluster already: with a change it is submitted anew."""
 
     @property
     def starts(self) -> bool:
@@ -130,6 +135,7 @@ class Plan:
             "suggestions": [suggestion.as_data() for suggestion in self.suggestions],
             "tries": self.tries,
             "complete": self.is_complete,
+            "inCluster": self.is_there,
         }
 
     def _repr_html_(self) -> str:
@@ -193,42 +199,103 @@ class Planner:
     def _planned(self, intake: PlanIntake, request: PlanRequest, search: Search, *, together: bool) -> Plan:
         objects, uid = intake.objects_of(request)
         trial = try_out(self._cluster, objects, uid)
-        told = trial.explanation
         found = [] if trial.starts else search.smallest(request)
         delays = self._delays(trial) if trial.starts else ()
         if together:
             try_out(self._cluster, objects, uid, keep=True)
-        return Plan(
-            job=request.title,
-            queue=request.queue,
-            pods=pods_of_request(request),
-            minimum=request.minimum,
-            start=trial.start,
-            cycles=trial.cycles,
-            placements=trial.placements,
-            losers=trial.losers,
-            leaving=trial.leaving,
-            delays=delays,
-            headline=told.headline,
-            reasons=told.reasons,
-            code=told.code,
-            verdict=told.verdict,
-            why=told.why,
-            shortages=trial.shortages,
-            suggestions=tuple(map(_suggestion, found)),
-            tries=search.tries,
-            is_complete=search.is_complete,
-        )
+        subject = _Subject(request.title, request.queue, pods_of_request(request), request.minimum)
+        return _plan(subject, trial, delays, found, search)
 
-    def _delays(self, trial: Trial) -> tuple[Delay, ...]:
-        """Jobs that would get more pods started in as many cycles without the job."""
-        without = bound_without(self._cluster, trial.cycles)
+    def plan_waiting(
+        self,
+        names: Iterable[str],
+        *,
+        written: Iterable[VolcanoJob] = (),
+        tries: int = TRIES,
+        on_try: OnTry | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> list[Plan]:
+        """The answer for jobs of these names that wait in the cluster, as they stand there.
+
+        A change is decided as if the job were submitted anew with it: it goes to the end of its queue.
+        `written` are Jobs as their users wrote them, before defaults were filled in.
+        """
+        intake, known, plans = PlanIntake(self._cluster, self._names), list(written), list[Plan]()
+        for name in names:
+            waiting, request = waiting_job(name, self._cluster, intake, known)
+            there = waiting.objects
+            search = Search(self._cluster, intake, tries, on_try, is_stopped, instead_of=there)
+            plans.append(self._planned_waiting(waiting, request, self._as_it_stands(waiting, known), search))
+        return plans
+
+    def _as_it_stands(self, waiting: WaitingJob, written: Sequence[VolcanoJob]) -> Trial:
+        """What becomes of the job without a change; nothing does of one without a PodGroup."""
+        if waiting.group is not None:
+            return try_out(self._cluster, (), waiting.uid)
+        session = self._cluster.cycle(1, self._cluster.fresh_memory()).session
+        told = explain_left_out(session, waiting.name, written)
+        assert told is not None, f"{waiting.name} is among the jobs"
+        return Trial(PlannedStart.NOT, 1, {}, told)
+
+    def _planned_waiting(
+        self, waiting: WaitingJob, request: PlanRequest | None, trial: Trial, search: Search
+    ) -> Plan:
+        found = list[Found]()
+        if request is not None and not trial.starts:
+            found = search.smallest(request, waiting.resumed(request))
+        delays = self._delays(trial, waiting.objects) if trial.starts else ()
+        pods = len(waiting.pods) if request is None else pods_of_request(request)
+        minimum = waiting.minimum if request is None else request.minimum
+        subject = _Subject(waiting.title, waiting.queue, pods, minimum, is_there=True)
+        return _plan(subject, trial, delays, found, search)
+
+    def _delays(self, trial: Trial, there: Sequence[Manifest] = ()) -> tuple[Delay, ...]:
+        """Jobs that would get more pods started in as many cycles without the job and its objects."""
+        without = bound_without(self._cluster, trial.cycles, there)
         groups = self._cluster.by_key(PodGroup)
         return tuple(
             Delay(_title(groups, uid), groups[uid].spec.queue, count, trial.bound_of_others.get(uid, 0))
             for uid, count in sorted(without.items())
             if uid in groups and count > trial.bound_of_others.get(uid, 0)
         )
+
+
+class _Subject(NamedTuple):
+    """What is planned."""
+
+    title: str
+    queue: str
+    pods: int
+    minimum: int
+    is_there: bool = False
+
+
+def _plan(
+    subject: _Subject, trial: Trial, delays: tuple[Delay, ...], found: Sequence[Found], search: Search
+) -> Plan:
+    told = trial.explanation
+    return Plan(
+        job=subject.title,
+        queue=subject.queue,
+        pods=subject.pods,
+        minimum=subject.minimum,
+        start=trial.start,
+        cycles=trial.cycles,
+        placements=trial.placements,
+        losers=trial.losers,
+        leaving=trial.leaving,
+        delays=delays,
+        headline=told.headline,
+        reasons=told.reasons,
+        code=told.code,
+        verdict=told.verdict,
+        why=told.why,
+        shortages=trial.shortages,
+        suggestions=tuple(map(_suggestion, found)),
+        tries=search.tries,
+        is_complete=search.is_complete,
+        is_there=subject.is_there,
+    )
 
 
 def plan(
@@ -256,10 +323,7 @@ def _at_load(manifest: Manifest) -> Manifest:
 
 def _title(groups: Mapping[str, PodGroup], uid: str) -> str:
     meta = groups[uid].metadata
-    owner = next(
-        (each.name for each in meta.owner_references if each.controller and each.kind == "Job"), None
-    )
-    return f"{meta.namespace}/{owner or meta.name}"
+    return f"{meta.namespace}/{job_name_of(groups[uid]) or meta.name}"
 
 
 def _suggestion(found: Found) -> Suggestion:

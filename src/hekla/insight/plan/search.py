@@ -19,6 +19,7 @@ from hekla.insight.plan.intake import PlanIntake
 from hekla.insight.plan.request import PlanRequest, PlanRole, differences, pods_of_request
 from hekla.insight.plan.trial import PlannedStart, Trial, try_out
 from hekla.insight.plan.whatif import WhatIfCluster
+from hekla.objects import Manifest
 from hekla.objects.meta import Amount
 from hekla.objects.pod import Container, PodSpec
 
@@ -55,7 +56,7 @@ class Spent(Exception):
 
 
 class Search:
-    """Tries changes out, as many as are allowed."""
+    """Tries changes out, as many as are allowed, in the place of what is there of the job."""
 
     def __init__(
         self,
@@ -64,9 +65,12 @@ class Search:
         tries: int,
         on_try: OnTry | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
+        *,
+        instead_of: Sequence[Manifest] = (),
     ) -> None:
         self._cluster = cluster
         self._intake = intake
+        self._instead_of = instead_of
         self._allowed = tries
         self._on_try = on_try
         self._is_stopped = is_stopped
@@ -74,9 +78,11 @@ class Search:
         self.tries = 0
         self.is_complete = True
 
-    def smallest(self, request: PlanRequest) -> list[Found]:
-        """The changes that work, the smallest first."""
+    def smallest(self, request: PlanRequest, first: Change | None = None) -> list[Found]:
+        """The changes that work, the smallest first; where the one to try first works, that alone."""
         try:
+            if first is not None and self._works(first, None):
+                return self._found
             self._singly(request)
             if not self._found:
                 self._together(request)
@@ -161,7 +167,8 @@ class Search:
         self.tries += 1
         if self._on_try is not None:
             self._on_try(self.tries, change.line)
-        return try_out(self._cluster, *self._intake.objects_of(change.request))
+        objects, uid = self._intake.objects_of(change.request)
+        return try_out(self._cluster, objects, uid, instead_of=self._instead_of)
 
 
 def largest(values: Sequence[int], attempt: Callable[[int], Found | None]) -> tuple[int, Found | None]:

@@ -100,11 +100,23 @@ class Trial:
         return sum(len(loser.pods) for loser in self.losers)
 
 
-def try_out(cluster: WhatIfCluster, objects: Sequence[Manifest], uid: str, *, keep: bool = False) -> Trial:
-    """What would become of the job that these objects make up; the cluster is left as it was, or kept."""
-    run = _Run(cluster, uid)
+def try_out(
+    cluster: WhatIfCluster,
+    objects: Sequence[Manifest],
+    uid: str,
+    *,
+    instead_of: Sequence[Manifest] = (),
+    keep: bool = False,
+) -> Trial:
+    """What would become of the job that these objects make up, in the place of others or beside them.
+
+    Without objects it is a job that is there already. The cluster is left as it was, or kept.
+    """
+    for manifest in instead_of:
+        cluster.remove(manifest)
     for manifest in objects:
         cluster.put(manifest)
+    run = _Run(cluster, uid, 0 if objects else len(cluster.pods_on_nodes(uid)))
     try:
         trial = run.to_the_end()
         if keep:
@@ -117,10 +129,12 @@ def try_out(cluster: WhatIfCluster, objects: Sequence[Manifest], uid: str, *, ke
     return trial
 
 
-def bound_without(cluster: WhatIfCluster, cycles: int) -> Counter[str]:
-    """How many pods of each job would be bound in so many cycles if nothing else came."""
+def bound_without(cluster: WhatIfCluster, cycles: int, gone: Sequence[Manifest] = ()) -> Counter[str]:
+    """How many pods of each job would be bound in so many cycles if nothing came, and these were gone."""
     bound: Counter[str] = Counter()
     memory = cluster.fresh_memory()
+    for manifest in gone:
+        cluster.remove(manifest)
     try:
         for number in range(1, cycles + 1):
             report = cluster.cycle(number, memory)
@@ -135,9 +149,10 @@ def bound_without(cluster: WhatIfCluster, cycles: int) -> Counter[str]:
 class _Run:
     """One job on its way through the cycles."""
 
-    def __init__(self, cluster: WhatIfCluster, uid: str) -> None:
+    def __init__(self, cluster: WhatIfCluster, uid: str, on_nodes: int) -> None:
         self._cluster = cluster
         self._uid = uid
+        self._on_nodes = on_nodes
         self._placements: dict[str, str] = {}
         self._bound: Counter[str] = Counter()
         self._victims: dict[str, Evict] = {}
@@ -177,7 +192,7 @@ class _Run:
 
     def _has_started(self) -> bool:
         job = self._job
-        return job is not None and len(self._placements) >= max(job.minimum, 1)
+        return job is not None and self._on_nodes + len(self._placements) >= max(job.minimum, 1)
 
     def _may_go_on(self) -> bool:
         """Whether the next cycle may see the job in a better light: room is made, or it was let in late."""

@@ -15,6 +15,7 @@ from typing import TypeVar, cast
 from msgspec.structs import replace
 
 from hekla.cluster.conditions import placed, ungated
+from hekla.cluster.node_usage import is_finished
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind, Decision, Evict, Nominate, OpenGate, UpdatePodGroup
 from hekla.engine.framework.registry import Registry
@@ -23,6 +24,7 @@ from hekla.engine.model.node import NodeLoad, Shard
 from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import Manifest, Pod, PodGroup
+from hekla.objects.keys import GROUP_NAME
 from hekla.objects.pod import PodStatus
 from hekla.objects.scheduling import PodGroupStatus
 from hekla.scheduler.builtin import BUILTIN
@@ -94,6 +96,22 @@ class WhatIfCluster:
 
     def all_of(self, kind: type[M]) -> list[M]:
         return list(self.by_key(kind).values())
+
+    def pods_by_group(self) -> dict[str, list[Pod]]:
+        """Pods that have not ended, by the PodGroup that they name."""
+        found: dict[str, list[Pod]] = {}
+        for pod in self.all_of(Pod):
+            if not is_finished(pod):
+                found.setdefault(group_key(pod), []).append(pod)
+        return found
+
+    def pods_on_nodes(self, group: str) -> list[Pod]:
+        """Those of one PodGroup that have a node and stay there."""
+        return [
+            pod
+            for pod in self.pods_by_group().get(group, ())
+            if pod.spec.node_name and pod.metadata.deletion_timestamp is None
+        ]
 
     def put(self, manifest: Manifest) -> None:
         """Suppose that the object is there, or looks like this."""
@@ -179,6 +197,11 @@ class WhatIfCluster:
         """The pod with what earlier decisions of the same cycle did to it."""
         supposed = self._supposed.get((Pod, key))
         return supposed if isinstance(supposed, Pod) else self.by_key(Pod).get(key)
+
+
+def group_key(pod: Pod) -> str:
+    """The PodGroup that a pod names."""
+    return f"{pod.metadata.namespace}/{pod.metadata.annotations.get(GROUP_NAME, '')}"
 
 
 def recorded(status: PodGroupStatus) -> PodGroupStatus:
