@@ -61,7 +61,7 @@ def _bare(spec: JobSpec) -> JobSpec:
 
 
 def as_data(manifest: Manifest) -> dict[str, Any]:
-    """The manifest as plain data, without what scheduling does not read; a Job keeps its phase and its time."""
+    """The manifest as plain data, without what scheduling does not read; a Job keeps its phase."""
     resource = RESOURCES[type(manifest)]
     data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(only_what_is_read(manifest)))
     if isinstance(manifest, VolcanoJob) and manifest.status.state.phase:
