@@ -51,7 +51,7 @@ _HOME = {
     "argument": "hekla.conf",
     "capacity": "hekla.api",
     "compare": "hekla.api",
-    "explain": "hekla.engine.framework.explain",
+    "explain": "hekla.engine.explain.explanation",
     "forecast": "hekla.api",
     "frame": "hekla.api",
     "generate": "hekla.simulation.workloads.generate",

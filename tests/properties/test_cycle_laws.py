@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hekla.conf import Conf, PluginEntry, Tier, read_arguments
+from hekla.engine.explain.explanation import explain
 from hekla.engine.framework.decisions import Bind, Decision, Evict
-from hekla.engine.framework.explain import explain
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import Status

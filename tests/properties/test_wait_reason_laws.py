@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 
 from hekla.conf import Conf
+from hekla.engine.explain.explanation import explain_all
+from hekla.engine.explain.findings import waits
 from hekla.engine.framework.decisions import Bind
-from hekla.engine.framework.explain import explain_all
-from hekla.engine.framework.findings import waits
 from hekla.engine.model.status import Status
 from hekla.engine.model.wait_reason import Verdict, in_order
 from hekla.objects import Manifest, Pod, PodGroup

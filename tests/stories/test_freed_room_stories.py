@@ -14,8 +14,8 @@ import pytest
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf, read_conf
+from hekla.engine.explain.explanation import explain
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.engine.framework.explain import explain
 from hekla.engine.model.benefit import FIRST_BACK_OFF, Benefit, BenefitStage, benefit_of
 from hekla.objects import Manifest, Node, Pod, PodGroup, Queue
 from hekla.scheduler.cycle import CycleReport

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from hekla.engine.explain.explanation import explain
 from hekla.engine.framework.decisions import UpdatePodGroup
-from hekla.engine.framework.explain import explain
 from hekla.testing import (
     JobObjects,
     PodRole,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hekla.engine.explain.explanation import explain
 from hekla.engine.framework.decisions import Bind, OpenGate, Tell
-from hekla.engine.framework.explain import explain
 from hekla.testing import JobObjects, PodRole, Story, hypernode, job, node, plugin, pod, racks, sub_group
 
 TIERS = ("priority, gang", "predicates, network-topology-aware")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hekla.engine.explain.explanation import Explanation, explain, in_short
 from hekla.engine.framework.decisions import Bind, Tell
-from hekla.engine.framework.explain import Explanation, explain, in_short
 from hekla.engine.model.wait_reason import Verdict, WaitReason
 from hekla.objects import LabelSelector, VolcanoJob
 from hekla.objects.batch import DependsOn, JobSpec, PodTemplate, TaskSpec

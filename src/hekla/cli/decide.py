@@ -24,7 +24,7 @@ from hekla.cli.output import Style, as_json, echo, warn, wide_output_option
 from hekla.clock import WallClock, stopwatch
 from hekla.cluster.embedded import Options
 from hekla.conf import Conf
-from hekla.engine.framework.explain import Explanation
+from hekla.engine.explain.explanation import Explanation
 from hekla.engine.framework.profile import Profile
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.node import Shard

@@ -12,8 +12,8 @@ from hekla.cli.from_files import manifests_in
 from hekla.clock import Clock, VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster, Options
 from hekla.conf import Conf
+from hekla.engine.explain.explanation import Explanation
 from hekla.engine.framework.decisions import Bind, Decision, Evict, UpdatePodGroup
-from hekla.engine.framework.explain import Explanation
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.domains import TOP

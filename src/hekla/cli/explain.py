@@ -33,8 +33,8 @@ from hekla.cli.plan import progress
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import Options
 from hekla.cluster.store import relevant
-from hekla.engine.framework.explain import Explanation
-from hekla.engine.framework.explain import explain as explain_job
+from hekla.engine.explain.explanation import Explanation
+from hekla.engine.explain.explanation import explain as explain_job
 from hekla.engine.model.job import Job
 from hekla.engine.model.wait_reason import Verdict, WaitReason
 from hekla.errors import InputError

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hekla.cli.output import Style, echo, echo_data, width_for
-from hekla.engine.framework.explain import Explanation
+from hekla.engine.explain.explanation import Explanation
 from hekla.engine.framework.profile import Line
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job

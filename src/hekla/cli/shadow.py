@@ -24,7 +24,7 @@ from hekla.cli.output import as_json, echo
 from hekla.clock import WallClock
 from hekla.cluster.kubernetes.api.access import Access
 from hekla.errors import InputError
-from hekla.insight.shadow import Finding, Shadow
+from hekla.insight.shadow import PodFinding, Shadow
 from hekla.insight.shadow.candidate import Candidate
 from hekla.insight.shadow.comparator import Patience
 from hekla.insight.shadow.shadow import Listener, ShadowOptions, WatchOptions, watch_cluster
@@ -112,10 +112,10 @@ class DifferenceWriter:
         self._err = err
         self._is_alone = is_alone
 
-    def difference(self, finding: Finding) -> None:
+    def difference(self, finding: PodFinding) -> None:
         echo(self._line(finding), err=self._err)
 
-    def _line(self, finding: Finding) -> str:
+    def _line(self, finding: PodFinding) -> str:
         if self._style == "json":
             return as_json(finding.as_data())
         time = datetime.fromtimestamp(finding.at, UTC).strftime("%H:%M:%S")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from hekla.engine.framework.explain import Explanation
+from hekla.engine.explain.explanation import Explanation
 from hekla.engine.framework.session import Session
 from hekla.engine.model.queue import DEFAULT_QUEUE, ROOT
 from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason, in_order

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from hekla.engine.explain.explanation import Explanation, explain_all
+from hekla.engine.explain.findings import waits
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.engine.framework.explain import Explanation, explain_all
-from hekla.engine.framework.findings import waits
 from hekla.engine.framework.profile import Line
 from hekla.engine.model.status import Status
 from hekla.scheduler.cycle import CycleReport

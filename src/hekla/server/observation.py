@@ -14,8 +14,8 @@ from hekla import __version__
 from hekla.cluster.kubernetes import KubernetesCluster
 from hekla.cluster.kubernetes.intents import WriteOutcome
 from hekla.cluster.kubernetes.outbox import WriteRank
+from hekla.engine.explain.findings import waits
 from hekla.engine.framework.figures import QueueFigures
-from hekla.engine.framework.findings import waits
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole

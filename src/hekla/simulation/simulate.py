@@ -12,7 +12,7 @@ from hekla.clock import VirtualClock, stopwatch
 from hekla.cluster.admission import admitted_queues, problem_of_jobs_queue
 from hekla.collector import sparing_collector
 from hekla.conf import Conf
-from hekla.engine.framework.explain import in_short
+from hekla.engine.explain.explanation import in_short
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.shortcuts import EVERY_SHORTCUT, Shortcuts
 from hekla.errors import InputError

@@ -10,8 +10,8 @@ import pytest
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster
+from hekla.engine.explain.explanation import explain
 from hekla.engine.framework.decisions import Tell, UpdatePodGroup
-from hekla.engine.framework.explain import explain
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import JOB_ENQUEUEABLE, Scope, Vote, answers
 from hekla.engine.model.job import Job

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hekla.engine.explain.explanation import explain
 from hekla.engine.framework.decisions import Tell, UpdatePodGroup
-from hekla.engine.framework.explain import explain
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.model.task import Task
 from hekla.testing import JobObjects, Story, job, node, pod

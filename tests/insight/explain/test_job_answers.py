@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hekla.cli.job_screen import screen
-from hekla.engine.framework.explain import explain
+from hekla.engine.explain.explanation import explain
 from hekla.engine.model.wait_reason import Verdict
 from hekla.insight.explain import ClusterState, Effort, JobAnswer, StartAssumptions, answer_for
 from hekla.insight.forecast import Sampling, forecast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hekla.clock import VirtualClock
 from hekla.cluster.embedded import EmbeddedCluster
-from hekla.engine.framework.explain import Explanation
+from hekla.engine.explain.explanation import Explanation
 from hekla.insight.explain import alike, cycle_that_tells
 from hekla.objects import Manifest, VolcanoJob
 from hekla.objects.batch import DependsOn, JobSpec, PodTemplate, TaskSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plants import PAIRS, PLANTS, Plant, Scene
 
-from hekla.engine.framework.explain import Explanation, explain
+from hekla.engine.explain.explanation import Explanation, explain
 from hekla.engine.model.wait_reason import Finding, WaitReason, in_order
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.scheduler.cycle import run_cycle

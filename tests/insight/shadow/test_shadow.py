@@ -11,7 +11,7 @@ from hekla.clock import VirtualClock
 from hekla.cluster.conditions import evicted, placed
 from hekla.cluster.store import Store
 from hekla.conf import Conf, read_conf, require
-from hekla.insight.shadow import Finding, FindingKind, Shadow
+from hekla.insight.shadow import FindingKind, PodFinding, Shadow
 from hekla.insight.shadow.candidate import Candidate, Feed
 from hekla.objects import Manifest, Pod
 from hekla.scheduler.builtin import BUILTIN
@@ -78,7 +78,7 @@ class Stage:
     def gone(self, name: str) -> None:
         self.store.remove(self.pod(name))
 
-    def step(self, seconds: float = 1.0) -> list[Finding]:
+    def step(self, seconds: float = 1.0) -> list[PodFinding]:
         found = self.shadow.step()
         self.clock.sleep(seconds)
         return found

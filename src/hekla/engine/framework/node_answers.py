@@ -19,7 +19,7 @@ from hekla.engine.model.diagnosis import Code, Refusal
 from hekla.engine.model.task import Task
 from hekla.errors import PluginError
 
-Verdict = tuple[Mask, Mask]
+RefusedNodes = tuple[Mask, Mask]
 """Which nodes are refused at all, and which for good."""
 
 A = TypeVar("A")
@@ -135,7 +135,7 @@ def _concerning(handlers: Iterable[Handler], task: Task) -> list[Handler]:
     return [one for one in handlers if one.concerns is None or one.concerns(one.plugin, task)]
 
 
-def verdict(answers: Sequence[Refusals], count: int) -> Verdict | None:
+def refused_nodes(answers: Sequence[Refusals], count: int) -> RefusedNodes | None:
     """What refusals of so many nodes come to, in arrays of its own; None where no node is refused."""
     refusals = [refusal for answer in answers if answer for refusal in answer]
     if not refusals:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hekla.engine.framework.node_answers import NodeAnswers, Verdict, total, verdict
+from hekla.engine.framework.node_answers import NodeAnswers, RefusedNodes, refused_nodes, total
 from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows
 from hekla.engine.ledger.nodes import covers
 from hekla.engine.ledger.states import NodeStates, SupposedStates
@@ -47,8 +47,8 @@ class TaskClass:
         self.is_steady = answers.is_steady
         """Whether a placement changes what is said of its own node alone, and that can be foreseen."""
         count = len(session.nodes)
-        self.refused: list[Verdict | None] = [
-            verdict([ask(task) for ask in plugin.once], count) for plugin in answers.filters
+        self.refused: list[RefusedNodes | None] = [
+            refused_nodes([ask(task) for ask in plugin.once], count) for plugin in answers.filters
         ]
         """By plugin that has filters, which nodes it refuses whatever runs on them."""
         refused = [one[0] for one in self.refused if one is not None]
@@ -160,7 +160,7 @@ class TaskClass:
         for plugin, never in zip(self._answers.filters, self.refused, strict=True):
             said = [*(ask(task, states) for ask in plugin.by_row), *(ask(task) for ask in plugin.anew)]
             verdicts = [] if never is None else [(never[0][states.rows], never[1][states.rows])]
-            if (now := verdict(said, len(curable))) is not None:
+            if (now := refused_nodes(said, len(curable))) is not None:
                 verdicts.append(now)
             for _, hard in verdicts:
                 curable &= ~(undecided & hard)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hekla.engine.framework.explain import Explanation
+from hekla.engine.explain.explanation import Explanation
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hekla.engine.framework.explain import Explanation
-from hekla.engine.framework.findings import waits
+from hekla.engine.explain.explanation import Explanation
+from hekla.engine.explain.findings import waits
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.model.wait_reason import Verdict

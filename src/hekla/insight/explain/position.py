@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hekla.engine.framework.explain import explain_all
-from hekla.engine.framework.findings import waits
+from hekla.engine.explain.explanation import explain_all
+from hekla.engine.explain.findings import waits
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Amounts
 from hekla.engine.ledger.demand import minimum_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from hekla.cluster.admission import admitted_queues
 from hekla.conf import Conf
-from hekla.engine.framework.explain import explain_all
+from hekla.engine.explain.explanation import explain_all
 from hekla.engine.framework.registry import Registry
 from hekla.engine.model.wait_reason import Finding, Verdict
 from hekla.engine.state.snapshot import take_snapshot

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from hekla.engine.explain.explanation import Explanation, explain
 from hekla.engine.framework.decisions import Bind, Evict
-from hekla.engine.framework.explain import Explanation, explain
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import READY_SET

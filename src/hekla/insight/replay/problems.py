@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hekla.conf import Conf
+from hekla.engine.explain.explanation import explain
+from hekla.engine.explain.findings import waits
 from hekla.engine.framework.decisions import Bind
-from hekla.engine.framework.explain import explain
-from hekla.engine.framework.findings import waits
 from hekla.engine.framework.session import Session
 from hekla.engine.model.job import Job
 from hekla.engine.model.requests import demand_of

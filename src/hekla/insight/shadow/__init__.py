@@ -8,7 +8,7 @@ shadow       all of it together, without a server and on a live cluster
 
 from __future__ import annotations
 
-from hekla.insight.shadow.comparator import Finding, FindingKind
+from hekla.insight.shadow.comparator import FindingKind, PodFinding
 from hekla.insight.shadow.shadow import Shadow, ShadowOptions
 
-__all__ = ["Finding", "FindingKind", "Shadow", "ShadowOptions"]
+__all__ = ["FindingKind", "PodFinding", "Shadow", "ShadowOptions"]

@@ -16,8 +16,8 @@ from hekla.clock import Clock
 from hekla.cluster.node_usage import is_finished
 from hekla.cluster.store import Interest, Store, is_visible
 from hekla.conf import Conf
+from hekla.engine.explain.explanation import explain
 from hekla.engine.framework.decisions import Decision
-from hekla.engine.framework.explain import explain
 from hekla.engine.framework.registry import Registry
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Mask

@@ -54,7 +54,7 @@ class Comparator:
         """Since when the candidate wants to start or evict a pod, without a break."""
         self._told: set[tuple[FindingKind, str]] = set()
 
-    def predict(self) -> list[Finding]:
+    def predict(self) -> list[PodFinding]:
         """Run a cycle; what the other scheduler has failed to do for too long by now."""
         session = self.candidate.decide().session
         self.planned = planned_by(session)
@@ -62,7 +62,7 @@ class Comparator:
             self._started.setdefault(uid, session.now)
         return list(self._lacking(session.now))
 
-    def _lacking(self, now: float) -> Iterator[Finding]:
+    def _lacking(self, now: float) -> Iterator[PodFinding]:
         wanted = [(FindingKind.STARTS, uid) for uid in self.planned.binds]
         wanted += [(FindingKind.EVICTS, uid) for uid in self.planned.evictions]
         self._wanted = {plan: self._wanted.get(plan, now) for plan in wanted}
@@ -71,7 +71,7 @@ class Comparator:
                 self._told.add(plan)
                 yield self._lack(*plan, now, now - since)
 
-    def _lack(self, kind: FindingKind, uid: str, now: float, seconds: float) -> Finding:
+    def _lack(self, kind: FindingKind, uid: str, now: float, seconds: float) -> PodFinding:
         if kind is FindingKind.STARTS:
             bind = self.planned.binds[uid]
             task = self.candidate.session.tasks.get(bind.pod)
@@ -91,12 +91,12 @@ class Comparator:
             is_eviction=True,
         )
 
-    def compare(self, action: ObservedAction) -> Finding:
+    def compare(self, action: ObservedAction) -> PodFinding:
         """What the candidate makes of it, by its latest cycle."""
         task = self.candidate.task_of(action.pod)
         if task is None or task.job not in self.candidate.session.jobs:
             what = "no cycle has seen it waiting" if task is None else "it belongs to no pod group known here"
-            return Finding(
+            return PodFinding(
                 FindingKind.NOT_COMPARED,
                 self.candidate.name,
                 action.at,
@@ -109,7 +109,7 @@ class Comparator:
             )
         return self._eviction(action, task) if action.eviction else self._bind(action, task)
 
-    def _bind(self, action: ObservedAction, task: Task) -> Finding:
+    def _bind(self, action: ObservedAction, task: Task) -> PodFinding:
         uid = action.pod.metadata.uid
         plan, first = self.planned.binds.get(uid), self._started.get(uid)
         seconds = max(0.0, action.at - first) if first is not None else 0.0
@@ -134,7 +134,7 @@ class Comparator:
             kind, task, action.at, node=action.node, own_node=own, seconds=seconds, reason=reason
         )
 
-    def _eviction(self, action: ObservedAction, task: Task) -> Finding:
+    def _eviction(self, action: ObservedAction, task: Task) -> PodFinding:
         looks = shape_of(task)
         kind = FindingKind.SAME if self.planned.victims[looks] > 0 else FindingKind.KEEPS
         reason = action.eviction
@@ -164,9 +164,9 @@ class Comparator:
         seconds: float = 0.0,
         reason: str = "",
         is_eviction: bool = False,
-    ) -> Finding:
+    ) -> PodFinding:
         candidate = self.candidate
-        return Finding(
+        return PodFinding(
             kind,
             candidate.name,
             at,
@@ -231,7 +231,7 @@ class FindingKind(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class PodFinding:
     """One pod: what the other scheduler did, and what one configuration would have done."""
 
     kind: FindingKind
@@ -301,7 +301,7 @@ class FindingCounts:
     earlier_seconds: float = 0.0
     most_seconds: float = 0.0
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: PodFinding) -> None:
         self.kinds[finding.kind] += 1
         self.queues.setdefault(finding.queue or "-", Counter())[finding.kind] += 1
         if finding.kind.is_action:

@@ -19,7 +19,7 @@ from hekla.cluster.kubernetes.api.client import Client
 from hekla.cluster.kubernetes.following import Follower
 from hekla.errors import HeklaError
 from hekla.insight.shadow.candidate import Candidate, Feed, FeedChange, ObservedAction
-from hekla.insight.shadow.comparator import Comparator, Finding, FindingCounts, Patience
+from hekla.insight.shadow.comparator import Comparator, FindingCounts, Patience, PodFinding
 from hekla.objects import Pod
 from hekla.text import counted
 
@@ -44,7 +44,7 @@ class Shadow:
         self.options = options or ShadowOptions()
         self.comparators = [Comparator(candidate, self.options.patience) for candidate in candidates]
         self.counts = {candidate.name: FindingCounts(candidate.name) for candidate in candidates}
-        self.differences: list[Finding] = []
+        self.differences: list[PodFinding] = []
         self.left_out = 0
         """Differences that were told and counted, and are too many to be kept."""
         self.changed_by_candidate = 0
@@ -52,9 +52,9 @@ class Shadow:
         self._feed = feed
         self._has_news = True
 
-    def step(self) -> list[Finding]:
+    def step(self) -> list[PodFinding]:
         """Take in all changes and look at the cluster anew; the differences that come to light."""
-        findings: list[Finding] = []
+        findings: list[PodFinding] = []
         cycles_left = self.options.cycles_per_step
         while (change := self._feed.next()) is not None:
             if change.action is not None:
@@ -76,16 +76,16 @@ class Shadow:
             if isinstance(change.manifest, Pod) and (change.action is not None or not change.is_there):
                 comparator.forget(change.manifest)
 
-    def _predict(self) -> list[Finding]:
+    def _predict(self) -> list[PodFinding]:
         self._has_news = False
         return [finding for comparator in self.comparators for finding in comparator.predict()]
 
-    def _compare(self, action: ObservedAction) -> list[Finding]:
+    def _compare(self, action: ObservedAction) -> list[PodFinding]:
         findings = [comparator.compare(action) for comparator in self.comparators]
         self.changed_by_candidate += len({finding.kind.is_difference for finding in findings}) > 1
         return findings
 
-    def _noted(self, findings: list[Finding]) -> list[Finding]:
+    def _noted(self, findings: list[PodFinding]) -> list[PodFinding]:
         differences = [finding for finding in findings if finding.kind.is_difference]
         for finding in findings:
             self.counts[finding.candidate].add(finding)
@@ -132,7 +132,7 @@ class WatchOptions:
 class Listener:
     """Is told of differences and remarks, on the thread of the event loop."""
 
-    difference: Callable[[Finding], None]
+    difference: Callable[[PodFinding], None]
     remark: Callable[[str], None]
 
 

@@ -57,7 +57,7 @@ class CpuWish(NamedTuple):
         return self.policy not in NO_POLICY
 
 
-class Verdict(NamedTuple):
+class NumaFit(NamedTuple):
     """Why the node turns the task away, or the CPUs it would give each container."""
 
     reason: str = ""
@@ -66,12 +66,12 @@ class Verdict(NamedTuple):
     cpus: tuple[CpuSet, ...] = ()
 
 
-PASSES = Verdict()
-NO_NUMA_INFO = Verdict("node(s) had no NUMA topology", "NUMA topology unknown")
-NOT_STATIC = Verdict("node(s) didn't have the static cpu manager policy", "cpu manager policy not static")
-OTHER_POLICY = Verdict("node(s) had another topology manager policy", "other topology manager policy")
-NO_FREE_CPUS = Verdict("node(s) had no free CPUs of their own", "no CPU free to be given to one task alone")
-NOT_ADMITTED = Verdict(
+PASSES = NumaFit()
+NO_NUMA_INFO = NumaFit("node(s) had no NUMA topology", "NUMA topology unknown")
+NOT_STATIC = NumaFit("node(s) didn't have the static cpu manager policy", "cpu manager policy not static")
+OTHER_POLICY = NumaFit("node(s) had another topology manager policy", "other topology manager policy")
+NO_FREE_CPUS = NumaFit("node(s) had no free CPUs of their own", "no CPU free to be given to one task alone")
+NOT_ADMITTED = NumaFit(
     "node(s) couldn't align the CPUs to NUMA nodes",
     "CPUs would lie on too many NUMA nodes",
     Code.UNRESOLVABLE,
@@ -189,7 +189,7 @@ class NumaAware(Plugin):
         cpus = union(self._judge(task, row).cpus)
         return len(self._cpus_of_row[row].topology.covered(cpus)) if cpus else 0
 
-    def _judge(self, task: Task, row: int) -> Verdict:
+    def _judge(self, task: Task, row: int) -> NumaFit:
         wish, node = self._wish_of(task), self._cpus_of_row.get(row)
         if wish is None:
             return PASSES
@@ -200,7 +200,7 @@ class NumaAware(Plugin):
         if node is None or node.cpu_policy != STATIC or node.policy in NO_POLICY:
             return PASSES
         cpus = assign(node.topology, node.policy, node.free & ~node.reserved, wish.cpus)
-        return NOT_ADMITTED if cpus is None else Verdict(cpus=cpus)
+        return NOT_ADMITTED if cpus is None else NumaFit(cpus=cpus)
 
     def _wish_of(self, task: Task) -> CpuWish | None:
         if task.uid not in self._wishes:
@@ -276,7 +276,7 @@ def wish_of(task: Task) -> CpuWish | None:
     return CpuWish(policy, tuple(whole_cpus(container.resources) for container in task.pod.spec.containers))
 
 
-def _mismatch(wish: CpuWish, node: NodeCpus | None) -> Verdict | None:
+def _mismatch(wish: CpuWish, node: NodeCpus | None) -> NumaFit | None:
     """Why a node cannot serve a task that insists on a policy."""
     if node is None:
         return NO_NUMA_INFO

@@ -7,10 +7,10 @@ for good, though it would be even again once the other ones have caught up.
 
 from __future__ import annotations
 
+from hekla.engine.explain.shortfalls import GangDemand
+from hekla.engine.explain.start_check import spared
 from hekla.engine.framework.scoring import REFUSED_BEFORE
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.shortfalls import Gang
-from hekla.engine.framework.start_check import spared
 from hekla.engine.ledger.arrays import distinct
 from hekla.engine.ledger.labels import ABSENT
 from hekla.engine.model.diagnosis import Diagnosis
@@ -21,7 +21,7 @@ HARD = "DoNotSchedule"
 SWITCH = "predicateErrorCacheEnable"
 
 
-def stuck_spread(session: Session, gang: Gang, diagnosis: Diagnosis) -> Finding | None:
+def stuck_spread(session: Session, gang: GangDemand, diagnosis: Diagnosis) -> Finding | None:
     """That the gang, one of whose tasks was refused so, has more tasks than its zones take in one attempt."""
     if not any(reason.text == REFUSED_BEFORE for reason in diagnosis.reasons):
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hekla.engine.explain.shortfalls import GangDemand, Supply, amount
+from hekla.engine.explain.start_check import highest_tier, short_in_domains
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.shortfalls import Gang, Supply, amount
-from hekla.engine.framework.start_check import highest_tier, short_in_domains
 from hekla.engine.ledger.arrays import Amounts, Mask
 from hekla.engine.model.job import Job
 from hekla.engine.model.resources import spelled
@@ -29,7 +29,7 @@ class PresentCheck:
     def _free(self) -> Amounts:
         return np.maximum(self._session.nodes.future, 0)
 
-    def shortfall(self, job: Job, gang: Gang) -> Finding | None:
+    def shortfall(self, job: Job, gang: GangDemand) -> Finding | None:
         """What fails first: all nodes, those that filters leave, any network domain; None where all do."""
         everywhere = self._supply(self._free, gang)
         if not everywhere.fits(gang):
@@ -42,14 +42,14 @@ class PresentCheck:
             return Finding(WaitReason.TOPOLOGY, Verdict.NOT_YET, f"{short} now")
         return None
 
-    def short_column(self, gang: Gang) -> int | None:
+    def short_column(self, gang: GangDemand) -> int | None:
         """The column of the first resource of which too little is free in sum."""
         return self._supply(self._free, gang).first_short(gang)
 
-    def _supply(self, amounts: Amounts, gang: Gang) -> Supply:
+    def _supply(self, amounts: Amounts, gang: GangDemand) -> Supply:
         return Supply(amounts, [np.ones(len(amounts), dtype=np.bool_)] * len(gang.kinds))
 
-    def _no_room(self, job: Job, gang: Gang, free: Supply) -> Finding:
+    def _no_room(self, job: Job, gang: GangDemand, free: Supply) -> Finding:
         kept, keepers = self._kept_for_others(job)
         if keepers and self._supply(self._free + kept, gang).fits(gang):
             text = f"room for it is kept for {some_of(keepers, JOBS_SHOWN)}"
@@ -75,7 +75,7 @@ class PresentCheck:
         placed = ((job, [*job.roster.among((Status.PIPELINED, Status.ALLOCATED))]) for job in jobs)
         return [(job, places) for job, places in placed if places]
 
-    def _short(self, gang: Gang, free: Supply) -> str:
+    def _short(self, gang: GangDemand, free: Supply) -> str:
         axis = self._session.axis
         if (column := free.first_short(gang)) is not None:
             name, total = axis.names[column], self._session.nodes.total[column]
@@ -93,7 +93,7 @@ class PresentCheck:
         on_one, in_all = (spelled(axis.names[at], each) for each in (most[at], free.usable[:, at].sum()))
         return f"no node has {amount(axis, at, asked[at])} free: most free {on_one}, {in_all} in all"
 
-    def _ruled_out(self, gang: Gang, permitted: Supply) -> str:
+    def _ruled_out(self, gang: GangDemand, permitted: Supply) -> str:
         """What keeps the tasks off nodes that have room."""
         session = self._session
         kind = permitted.homeless(gang) or gang.kinds[0]

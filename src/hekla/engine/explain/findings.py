@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hekla.engine.explain.left_to_place import is_held_back, left_to_place, specs_of, ungated
+from hekla.engine.explain.present_check import PresentCheck
+from hekla.engine.explain.queue_limits import QueueLimits
+from hekla.engine.explain.shortfalls import GangDemand
+from hekla.engine.explain.spread_check import stuck_spread
+from hekla.engine.explain.start_check import StartCheck
 from hekla.engine.framework import points
-from hekla.engine.framework.left_to_place import is_held_back, left_to_place, specs_of, ungated
 from hekla.engine.framework.messages import gates_of
-from hekla.engine.framework.present_check import PresentCheck
-from hekla.engine.framework.queue_limits import QueueLimits
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.shortfalls import Gang
-from hekla.engine.framework.spread_check import stuck_spread
-from hekla.engine.framework.start_check import StartCheck
 from hekla.engine.framework.trace import Note
 from hekla.engine.model.diagnosis import INSUFFICIENT, Diagnosis
 from hekla.engine.model.job import INQUEUE, Job
@@ -58,7 +58,7 @@ class Findings:
 
     # What waits for a person or another object, or is promised
 
-    def _holding(self, job: Job, gang: Gang) -> Iterator[Finding]:
+    def _holding(self, job: Job, gang: GangDemand) -> Iterator[Finding]:
         session = self._session
         if not session.queues[job.queue].is_open and session.has_answer(points.ALLOCATABLE):
             yield Finding(WaitReason.QUEUE, Verdict.HELD, f'queue "{job.queue}" is not open')
@@ -79,7 +79,7 @@ class Findings:
         if not job.is_pending and (missing := pods_missing(self._session, job)) is not None:
             yield missing
 
-    def _objections(self, gang: Gang) -> Iterator[Finding]:
+    def _objections(self, gang: GangDemand) -> Iterator[Finding]:
         """What plugins have against a task whatever the node."""
         asked = self._session.dispatch.handlers(points.PRE_PREDICATE)
         if any(handler.plugin.asks_outside for handler in asked):
@@ -112,7 +112,7 @@ class Findings:
             if note.code is WaitReason.QUEUE or not job.is_pending:
                 yield from _finding_of(note, note.code)
 
-    def _placing(self, job: Job, gang: Gang) -> Iterator[Finding]:
+    def _placing(self, job: Job, gang: GangDemand) -> Iterator[Finding]:
         if not gang.kinds:
             return
         notes = self._session.trace.notes_of(job.uid)
@@ -127,7 +127,7 @@ class Findings:
         elif diagnosis is not None:
             yield Finding(code_of(diagnosis), Verdict.NOT_YET, diagnosis.plainly())
 
-    def _without_own_share(self, job: Job, gang: Gang, found: list[Finding]) -> list[Finding]:
+    def _without_own_share(self, job: Job, gang: GangDemand, found: list[Finding]) -> list[Finding]:
         """A queue that holds all there is has had its share because the cluster is full."""
         if not any(one.code is WaitReason.NO_ROOM for one in found):
             return found
@@ -136,7 +136,7 @@ class Findings:
             return found
         return [one for one in found if one.code is not WaitReason.QUEUE_SHARE]
 
-    def _beyond_share(self, job: Job, gang: Gang) -> Iterator[Finding]:
+    def _beyond_share(self, job: Job, gang: GangDemand) -> Iterator[Finding]:
         """That the queue may not take as many of the tasks as start together."""
         session = self._session
         if not session.dispatch.who.tells_headroom:

@@ -10,10 +10,10 @@ from collections.abc import Collection, Hashable, Iterator
 
 import numpy as np
 
+from hekla.engine.explain.queue_limits import QueueLimits
+from hekla.engine.explain.shortfalls import GangDemand, Supply, lacking
 from hekla.engine.framework import points
-from hekla.engine.framework.queue_limits import QueueLimits
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.shortfalls import Gang, Supply, lacking
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.model.diagnosis import Refusal, count_reasons
 from hekla.engine.model.job import Job
@@ -33,7 +33,7 @@ class StartCheck:
         self._limits = limits
         self._known: dict[Hashable, list[Finding]] = {}
 
-    def lasting(self, job: Job, gang: Gang) -> list[Finding]:
+    def lasting(self, job: Job, gang: GangDemand) -> list[Finding]:
         """What would keep the job from starting if nothing else ran."""
         kinds = tuple((kind.key, kind.count) for kind in gang.kinds)
         key = (kinds, gang.count, gang.least.tobytes(), job.queue, highest_tier(self._session, job, gang))
@@ -41,14 +41,14 @@ class StartCheck:
             self._known[key] = [*self._limits.beyond(job.queue, gang), *self._too_much_for_nodes(job, gang)]
         return self._known[key]
 
-    def _too_much_for_nodes(self, job: Job, gang: Gang) -> Iterator[Finding]:
+    def _too_much_for_nodes(self, job: Job, gang: GangDemand) -> Iterator[Finding]:
         if unknown := self._not_offered(gang):
             yield Finding(WaitReason.NO_ROOM, Verdict.NEVER, unknown)
             return
         tried = (self._first_to_fail(job, gang, passing) for passing in (FOR_EVER, FOR_NOW))
         yield from [found for found in tried if found is not None][:1]
 
-    def _not_offered(self, gang: Gang) -> str:
+    def _not_offered(self, gang: GangDemand) -> str:
         """The resource that no node has any of, and which one may be meant."""
         axis, nodes = self._session.axis, self._session.nodes
         offered = {name for name, most in zip(axis.names, nodes.total.tolist(), strict=True) if most > 0}
@@ -61,7 +61,7 @@ class StartCheck:
         near = nearest(missing, offered)
         return f"no node offers {missing}" + (f" (did you mean {near}?)" if near else "")
 
-    def _first_to_fail(self, job: Job, gang: Gang, passing: Collection[Verdict]) -> Finding | None:
+    def _first_to_fail(self, job: Job, gang: GangDemand, passing: Collection[Verdict]) -> Finding | None:
         """What is too small: all nodes, those that filters with these verdicts leave, or any domain."""
         session, empty = self._session, self._session.nodes.allocatable
         everywhere = Supply(empty, [np.ones(len(empty), dtype=np.bool_)] * len(gang.kinds))
@@ -82,7 +82,7 @@ class StartCheck:
             return Finding(WaitReason.TOPOLOGY, verdict, f"{short} when empty")
         return None
 
-    def _ruled_out(self, gang: Gang, permitted: Supply, refusals: list[list[Refusal]]) -> str:
+    def _ruled_out(self, gang: GangDemand, permitted: Supply, refusals: list[list[Refusal]]) -> str:
         for kind, mask, of_kind in zip(gang.kinds, permitted.masks, refusals, strict=True):
             if not mask.any() and gang.needs(kind):
                 of_all = (refusal.if_all for refusal in of_kind if refusal.if_all and refusal.nodes.all())
@@ -115,7 +115,7 @@ def mildest(refusals: Collection[Collection[Refusal]]) -> Verdict:
     return Verdict.NEVER
 
 
-def highest_tier(session: Session, job: Job, gang: Gang) -> int | None:
+def highest_tier(session: Session, job: Job, gang: GangDemand) -> int | None:
     """The highest tier of a domain that may hold the gang; None where it is not bound to one."""
     # Without a plugin that names domains to try, all of the cluster is tried.
     is_heeded = session.domains.is_ready and session.has_answer(points.HYPERNODE_GRADIENT)
@@ -126,7 +126,7 @@ def highest_tier(session: Session, job: Job, gang: Gang) -> int | None:
     return job.topology.highest_tier_allowed if asks else None
 
 
-def short_in_domains(session: Session, gang: Gang, supply: Supply, tier: int) -> str:
+def short_in_domains(session: Session, gang: GangDemand, supply: Supply, tier: int) -> str:
     """How far the best domain that is allowed falls short of the gang; empty where one suffices."""
     tree = session.domains.tree
     allowed = np.flatnonzero(tree.tier_of <= tier)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hekla.engine.explain.shortfalls import GangDemand, amount
 from hekla.engine.framework import points
 from hekla.engine.framework.figures import QueueFigures
 from hekla.engine.framework.session import Session
-from hekla.engine.framework.shortfalls import Gang, amount
 from hekla.engine.model.queue import ROOT
 from hekla.engine.model.resources import spelled
 from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
@@ -27,7 +27,7 @@ class QueueLimits:
         plugins = dict.fromkeys(handler.plugin for handler in handlers)
         return [(plugin.hierarchical, dict(plugin.queue_figures())) for plugin in plugins]
 
-    def beyond(self, queue: str, gang: Gang) -> Iterator[Finding]:
+    def beyond(self, queue: str, gang: GangDemand) -> Iterator[Finding]:
         """That the gang asks for more than a queue may ever hold; nothing where it does not."""
         axis, total = self._session.axis, self._session.nodes.total
         above = [*self._above(queue)]

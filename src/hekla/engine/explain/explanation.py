@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from hekla.engine.explain.findings import Findings, lacks_pods, waits
 from hekla.engine.framework import points
-from hekla.engine.framework.findings import Findings, lacks_pods, waits
 from hekla.engine.framework.messages import (
     ROOM_FOR_A_PART,
     counts_by_status,

@@ -17,7 +17,7 @@ BOUNDLESS = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
-class TaskKind:
+class TaskDemand:
     """Tasks that every plugin answers alike for; one of them speaks for all."""
 
     task: Task
@@ -38,10 +38,10 @@ class TaskKind:
 
 
 @dataclass(frozen=True, eq=False)
-class Gang:
+class GangDemand:
     """What is left to place of a job, by kind, and how many of these tasks start together."""
 
-    kinds: tuple[TaskKind, ...]
+    kinds: tuple[TaskDemand, ...]
     count: int
     least: Amounts
     """The least that so many of them ask for. (R,)"""
@@ -50,7 +50,7 @@ class Gang:
     def size(self) -> int:
         return sum(kind.count for kind in self.kinds)
 
-    def needs(self, kind: TaskKind) -> bool:
+    def needs(self, kind: TaskDemand) -> bool:
         """Whether it cannot start without tasks of this kind."""
         return self.count > self.size - kind.count
 
@@ -75,7 +75,7 @@ class Gang:
         return f"{self.count} tasks that start together need" if self.count > 1 else "needs"
 
 
-def gang_of_kinds(kinds: Sequence[TaskKind], count: int, width: int) -> Gang:
+def gang_of_kinds(kinds: Sequence[TaskDemand], count: int, width: int) -> GangDemand:
     """So many of these tasks start together; `width` is the number of resources."""
     least = np.zeros(width, dtype=np.int64)
     for column in range(width):
@@ -84,7 +84,7 @@ def gang_of_kinds(kinds: Sequence[TaskKind], count: int, width: int) -> Gang:
             taken = min(left, kind.count)
             least[column] += taken * int(kind.task.vector[column])
             left -= taken
-    return Gang(tuple(kinds), count, least)
+    return GangDemand(tuple(kinds), count, least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,26 +101,26 @@ class Supply:
         """The same, with nothing on nodes that no kind may use."""
         return np.where(any_of(self.masks)[:, None], self.amounts, 0) if self.masks else self.amounts
 
-    def capacities(self, gang: Gang) -> Counts:
+    def capacities(self, gang: GangDemand) -> Counts:
         """How many tasks of each kind each node holds. -> (N, K)"""
         found = np.zeros((len(self.amounts), len(gang.kinds)), dtype=np.int64)
         for at, (kind, mask) in enumerate(zip(gang.kinds, self.masks, strict=True)):
             found[:, at] = np.where(mask, kind.capacity(self.amounts), 0)
         return found
 
-    def fits(self, gang: Gang) -> bool:
+    def fits(self, gang: GangDemand) -> bool:
         """Whether the gang may fit on all these nodes together."""
         return bool(gang.fits(self.usable.sum(axis=0)[None], self.capacities(gang).sum(axis=0)[None])[0])
 
-    def placeable(self, gang: Gang) -> int:
+    def placeable(self, gang: GangDemand) -> int:
         return int(gang.placeable(self.capacities(gang).sum(axis=0)[None])[0])
 
-    def first_short(self, gang: Gang) -> int | None:
+    def first_short(self, gang: GangDemand) -> int | None:
         """The column of the first resource of which there is too little in sum."""
         short = np.flatnonzero(self.usable.sum(axis=0) < gang.least)
         return int(short[0]) if len(short) else None
 
-    def homeless(self, gang: Gang) -> TaskKind | None:
+    def homeless(self, gang: GangDemand) -> TaskDemand | None:
         """A kind without which the gang cannot start, and of which no node holds one task."""
         capacities = self.capacities(gang).sum(axis=0).tolist()
         return next(
@@ -138,7 +138,7 @@ def amount(axis: Axis, column: int, value: float) -> str:
     return f"{spelled(axis.names[column], value)} {axis.names[column]}"
 
 
-def too_large(axis: Axis, gang: Gang, kind: TaskKind, supply: Supply, which: str) -> str:
+def too_large(axis: Axis, gang: GangDemand, kind: TaskDemand, supply: Supply, which: str) -> str:
     """How one task of the kind is larger than any of these nodes, `which` they are."""
     role = f'role "{kind.task.role}" ' if len(gang.kinds) > 1 and kind.task.role else ""
     asked, most = kind.task.vector, supply.usable.max(axis=0, initial=0)
@@ -151,7 +151,7 @@ def too_large(axis: Axis, gang: Gang, kind: TaskKind, supply: Supply, which: str
     return f"{role}needs {' and '.join(parts)} on one node; no node{which} has as much of each"
 
 
-def lacking(axis: Axis, gang: Gang, supply: Supply, which: str) -> str:
+def lacking(axis: Axis, gang: GangDemand, supply: Supply, which: str) -> str:
     """What these nodes, when empty, lack for the gang; `which` they are."""
     if (kind := supply.homeless(gang)) is not None:
         return too_large(axis, gang, kind, supply, which)
