@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hekla.engine.framework.explain import Explanation
+from hekla.engine.model.wait_reason import Verdict
 from hekla.simulation.workloads import Hazards
 from simulation.plays import job
 from simulation.test_cause_laws import cause_at, has_lost_pods, listened_to
 from simulation.test_left_out_cycle_laws import CONFS, QUEUES, Play
-
-pytestmark = pytest.mark.skipif(
-    "code" not in Explanation.__dataclass_fields__, reason="explanations have no codes here"
-)
 
 
 @pytest.mark.parametrize("conf", ["default", "capacity", "plain", "evicting"])
@@ -38,7 +34,7 @@ def test_nearly_every_cause_is_the_one_that_an_explanation_puts_first(conf: str)
         for moment in moments
         for uid, explained in moment.explained.items()
         if (cause := cause_at(run, uid, moment.now)) is not None
-        and explained.verdict != "never"
+        and explained.verdict is not Verdict.NEVER
         and not has_lost_pods(moment.session.jobs[uid])
     ]
     assert len(told) > 300
