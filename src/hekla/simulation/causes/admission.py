@@ -11,7 +11,7 @@ from hekla.engine.framework import points
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.rules import Vote
 from hekla.engine.framework.session import Session
-from hekla.engine.ledger.arrays import Amounts, Floats, Mask
+from hekla.engine.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.engine.model.job import Job
 from hekla.engine.model.wait_reason import WaitReason
 from hekla.simulation.causes.groups import UNKNOWN, Causes, GroupTable, WaitGroup, some_of
@@ -43,6 +43,9 @@ class Admission:
         self._limits = Limits()
         self._voters: list[Voter] = []
         self._total: Amounts = np.zeros(0, dtype=np.int64)
+        self._never: Indices | None = None
+        """The rows that ask for more than there is; None where that is not known."""
+        self._keepers: tuple[object, set[str]] = (None, set())
 
     def is_asked_for(self, job: Job) -> bool:
         """Whether a plugin has a say in the job's admission, which is still to come."""
@@ -58,18 +61,22 @@ class Admission:
             causes = self._held_against_room()
         else:
             causes = self._voted_on(session)
-        self._total = session.total
+        if self._total.tolist() != session.total.tolist():
+            self._total, self._never = session.total, None
         self._bind(causes, now)
 
     def _bind(self, causes: Causes, now: float) -> None:
-        # More than all nodes have together: no plugin's word matters.
-        causes[some_of(self.table.asks > self._total)] = self._log.number_of(Cause(WaitReason.NO_ROOM))
+        if self._never is None or self.table.has_new:
+            self._never = np.flatnonzero(some_of(self.table.asks > self._total))
+        if len(self._never):
+            # More than all nodes have together: no plugin's word matters.
+            causes[self._never] = self._log.number_of(Cause(WaitReason.NO_ROOM))
         self.table.bind(causes, self._log, now)
 
     def go_on(self, now: float) -> None:
         """No cycle took place, as nothing could be admitted: a new group is refused like the others."""
-        is_new = self.table.is_used & (self.table.cause == UNKNOWN)
-        if is_new.any():
+        if self.table.has_new:
+            is_new = self.table.is_used & (self.table.cause == UNKNOWN)
             self._bind(np.where(is_new, self._held_against_room(), self.table.cause), now)
 
     def _voters_of(self, session: Session) -> list[Voter]:
@@ -78,10 +85,18 @@ class Admission:
         for handler in session.dispatch.handlers(points.ADMISSION_ROOM):
             room = {name: handler.answer(session.queues[name]) for name in queues}
             narrow = {}
-            if keeps_accounts(session, handler.plugin):
+            if handler.plugin.name in self._account_keepers(session):
                 narrow = self._limits.narrow(session, handler.plugin, queues)
             voters.append(Voter(handler.plugin.name, room, narrow))
         return voters
+
+    def _account_keepers(self, session: Session) -> set[str]:
+        """The plugins that say how much each queue may hold."""
+        who = session.dispatch.who
+        if self._keepers[0] is not who:
+            names = {handler.plugin.name for handler in session.dispatch.handlers(points.ALLOCATABLE)}
+            self._keepers = who, names
+        return self._keepers[1]
 
     def _held_against_room(self) -> Causes:
         """Which of the plugins has too little left, the one first whose reason comes first."""
@@ -122,7 +137,9 @@ class Admission:
             if plugin.asks_outside:
                 silent = plugin.name  # asking twice might change what it says
             elif handler.answer(job) is Vote.REJECT:
-                is_share = keeps_accounts(session, plugin) and self._is_narrow(session, plugin, group)
+                is_share = plugin.name in self._account_keepers(session) and self._is_narrow(
+                    session, plugin, group
+                )
                 reason = WaitReason.QUEUE_SHARE if is_share else WaitReason.ADMISSION_LIMIT
                 return Cause(reason, plugin.name)
         return Cause(WaitReason.ADMISSION_LIMIT, silent) if silent else NOT_ITS_TURN
@@ -130,8 +147,3 @@ class Admission:
     def _is_narrow(self, session: Session, plugin: Plugin, group: WaitGroup) -> bool:
         narrow = self._limits.narrow(session, plugin, [group.queue]).get(group.queue)
         return narrow is not None and bool(((narrow > 0) & (self.table.asks[group.row] > 0)).any())
-
-
-def keeps_accounts(session: Session, plugin: Plugin) -> bool:
-    """Whether the plugin says how much each queue may hold."""
-    return any(handler.plugin is plugin for handler in session.dispatch.handlers(points.ALLOCATABLE))

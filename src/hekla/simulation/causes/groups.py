@@ -49,6 +49,8 @@ class GroupTable:
         """How many groups each queue has here."""
         self.number_of_queue: dict[str, int] = {}
         self._spare: list[int] = []
+        self.has_new = False
+        """Groups came for which no cause has been found yet."""
         self.asks: Floats = np.zeros((0, resources))
         """(rows, R) Less than anything where nothing is asked for."""
         self.queue: Indices = np.zeros(0, dtype=np.intp)
@@ -64,6 +66,7 @@ class GroupTable:
         if not self._spare:
             self._grow()
         row = group.row = self._spare.pop()
+        self.has_new = True
         self.groups[row] = group
         self.queues[group.queue] += 1
         self.asks[row] = np.where(asks > 0, asks, -np.inf)
@@ -94,7 +97,10 @@ class GroupTable:
 
     def bind(self, causes: Causes, log: WaitLog, now: float) -> None:
         """From now on these bind the groups; what is news is entered."""
+        self.has_new = False
         changed = np.flatnonzero(self.is_used & (causes != self.cause))
+        if not len(changed):
+            return
         for row in changed.tolist():
             group = self.groups[row]
             assert group is not None, f"row {row} is not used"

@@ -24,8 +24,9 @@ class WaitLog:
         self._cause = array("B")
 
     def number_of(self, cause: Cause) -> int:
-        number = self._number_of_cause.setdefault(cause, len(self.causes))
-        if number == len(self.causes):
+        number = self._number_of_cause.get(cause)
+        if number is None:
+            number = self._number_of_cause[cause] = len(self.causes)
             self.causes.append(cause)
         return number
 
