@@ -109,8 +109,8 @@ def plays(draw: st.DrawFn) -> Play:
     return Play(jobs, draw(st.lists(faults(), max_size=3)), hazards, draw(st.sampled_from([1.0, 3.0])))
 
 
-def outcome(play: Play, conf: str, shortcuts: Shortcuts) -> list[tuple[str, float, float, str]]:
-    """Of each job its name, start, end and what became of it."""
+def simulation_of(play: Play, conf: str, shortcuts: Shortcuts = EVERY_SHORTCUT) -> Simulation:
+    """The play on two nodes, ready to run."""
     workload = Workload(
         "play",
         lambda: iter(play.jobs),
@@ -119,14 +119,18 @@ def outcome(play: Play, conf: str, shortcuts: Shortcuts) -> list[tuple[str, floa
         hazards=play.hazards,
         count=len(play.jobs),
     )
-    simulation = Simulation(
+    return Simulation(
         workload,
         conf_of(conf),
         nodes=[node("n1", 4), node("n2", 6)],
         options=SimulationOptions(period=play.period, until=2_000.0),
         shortcuts=shortcuts,
     )
-    jobs = simulation.run().jobs
+
+
+def outcome(play: Play, conf: str, shortcuts: Shortcuts) -> list[tuple[str, float, float, str]]:
+    """Of each job its name, start, end and what became of it."""
+    jobs = simulation_of(play, conf, shortcuts).run().jobs
     table = zip(jobs.names, jobs.started.tolist(), jobs.finished.tolist(), jobs.state.tolist(), strict=True)
     return [(name, repr(start), repr(end), state) for name, start, end, state in table]
 

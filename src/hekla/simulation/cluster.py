@@ -22,6 +22,7 @@ from hekla.engine.state.live import LiveState
 from hekla.engine.state.snapshot import Snapshot, snapshot_of
 from hekla.objects import Manifest, Node
 from hekla.simulation.agenda import Agenda
+from hekla.simulation.causes import WaitObserver
 from hekla.simulation.event_log import RunLog
 from hekla.simulation.jobs import Doing, SimJob
 from hekla.simulation.lifecycle import PodLifecycle
@@ -56,7 +57,9 @@ class SimulatedCluster:
         is_watchful: bool = False,
         keeps_groups: bool = False,
         nap: float = math.inf,
+        waits: WaitObserver | None = None,
     ) -> None:
+        self._waits = waits
         self._start = start
         self._is_watchful = is_watchful
         self._arrivals = arrivals
@@ -74,6 +77,7 @@ class SimulatedCluster:
             on_close=self._submit_followers,
             is_watchful=is_watchful,
             keeps_groups=keeps_groups,
+            heed=None if waits is None else waits.heed,
         )
         self._upcoming = next(arrivals, None)
         self._followers: dict[str, list[Submission]] = {}
@@ -112,6 +116,8 @@ class SimulatedCluster:
         if self._is_watchful or self._live.attention.may_decide or self._has_napped:
             return True
         self._lifecycle.confirm()
+        if self._waits is not None:
+            self._waits.note_moment(self._live, self.now)
         return False
 
     def _pass_on(self) -> None:

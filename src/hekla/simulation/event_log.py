@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hekla.simulation.run import NOTHING, Amounts, Ending, Jobs, Nodes, PodRuns, Run, Samples, State
+from hekla.simulation.run import (
+    NOTHING,
+    Amounts,
+    Ending,
+    Jobs,
+    Nodes,
+    PodRuns,
+    Run,
+    Samples,
+    State,
+    WaitCauses,
+)
 
 Request = Mapping[str, int]
 """Amounts in canonical units by resource."""
@@ -216,6 +227,7 @@ class RunLog:
         samples: Samples,
         resources: tuple[str, ...],
         wall_seconds: float,
+        waits: WaitCauses | None = None,
     ) -> Run:
         """The run as it stands; the log is not written in any more."""
         return Run(
@@ -232,6 +244,7 @@ class RunLog:
             pod_runs=self._pod_runs(),
             nodes=self._nodes(resources, end),
             samples=samples,
+            waits=waits,
             notes=list(self.notes),
             wall_seconds=wall_seconds,
         )

@@ -6,7 +6,7 @@ What jobs have in common (requests, minimums, priorities) is worked out once for
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -48,6 +48,7 @@ class Alike:
     """Into the log's sizes."""
     submission: Submission
     """The first of them; kept so that identities of its roles stay theirs."""
+    kind: object = field(default_factory=object)
 
 
 class JobFactory:
@@ -74,6 +75,7 @@ class JobFactory:
             fails_after=submission.fails_after,
             has_controller=whole is not None,
             manifest=whole,
+            kind=alike.kind,
         )
         if whole is not None:
             job.pods = list(_pods_to_make(job, whole, alike))

@@ -94,6 +94,8 @@ class SimJob:
     """Its pods are made by a Job's controller, and only while its PodGroup is admitted."""
     manifest: VolcanoJob | None = None
     """The Job as it was handed in, where it was one."""
+    kind: object = None
+    """The same for jobs that ask for the same in one queue; None where nothing is known of that."""
 
     @property
     def waits_for_tasks(self) -> bool:

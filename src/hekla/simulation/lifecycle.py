@@ -25,7 +25,7 @@ from hekla.simulation.workloads import Restart
 
 
 class PodLifecycle:
-    """The jobs that are there. `on_close` is called with each that is over.
+    """The jobs that are there. `on_close` is called with each that is over, `heed` with each that changes.
 
     `is_watchful` says that the configuration acts on running pods by itself: every change is news.
     """
@@ -41,7 +41,9 @@ class PodLifecycle:
         on_close: Callable[[SimJob], None],
         is_watchful: bool,
         keeps_groups: bool,
+        heed: Callable[[SimJob], None] | None = None,
     ) -> None:
+        self._heed = heed or _nothing
         self.jobs: dict[str, SimJob] = {}
         self.pods_on: dict[str, dict[SimPod, None]] = {}
         self.has_news = True
@@ -99,6 +101,7 @@ class PodLifecycle:
     def enter(self, job: SimJob) -> None:
         """A job appears with its pods, which may run already."""
         self.jobs[job.key] = job
+        self._heed(job)
         if job.group is not None:
             self._job_by_group[job.group.key] = job
             self._live.note(job.group)
@@ -142,6 +145,7 @@ class PodLifecycle:
         )
         pod.manifest = Pod(metadata=fresh, spec=pod.spec)
         pod.doing = Doing.WAITING
+        self._heed(pod.job)
         self._pods[pod.manifest.key] = pod
         self._live.note(pod.manifest)
         self.mark_changed()
@@ -199,6 +203,7 @@ class PodLifecycle:
             return
         pod.manifest = conditions.ungated(pod.manifest)
         pod.spec = replace(pod.manifest.spec, node_name="")
+        self._heed(pod.job)
         self._live.note(pod.manifest)
         self.mark_changed()
 
@@ -210,6 +215,7 @@ class PodLifecycle:
         job.group = replace(job.group, status=decision.status)
         self._live.note(job.group)
         if before.phase != decision.status.phase:
+            self._heed(job)
             # One that has just been admitted leaves no more room to others than it found.
             if self._is_looked_at_again or decision.status.phase != INQUEUE:
                 self._free()
@@ -242,6 +248,7 @@ class PodLifecycle:
         self.pods_on[node][pod] = None
         job = pod.job
         job.running += 1
+        self._heed(job)
         if not job.has_started and job.running + job.done >= job.needed:
             job.has_started = True
             self._log.start(job.row, now)
@@ -303,6 +310,7 @@ class PodLifecycle:
         self._on_close(job)
         # Its pods know it, and it them: a circle that nothing else would take apart.
         job.pods = []
+        self._heed(job)
         self._free()
 
     # Losses
@@ -372,6 +380,7 @@ class PodLifecycle:
         pod.worked = self._worked(pod)
         pod.doing = Doing.LEAVING
         pod.job.running -= 1
+        self._heed(pod.job)
         self._active_pods += 1
         grace = self._grace_of(pod)
         meta = replace(
@@ -402,6 +411,7 @@ class PodLifecycle:
         self._live.forget(pod.manifest)
         pod.generation += 1
         self._active_pods += 1
+        self._heed(pod.job)
         if not pod.job.has_controller:
             self._make(pod)
             return
@@ -471,3 +481,7 @@ def _fails_after(pod: SimPod) -> float:
     """The one failure that the workload itself asks for."""
     after = pod.job.fails_after
     return math.inf if after is None or pod.number else max(0.0, after - pod.saved)
+
+
+def _nothing(_job: SimJob) -> None:
+    """Of those who do not want to hear of jobs."""

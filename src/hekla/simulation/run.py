@@ -12,10 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from hekla.engine.model.wait_reason import WaitReason
 
 if TYPE_CHECKING:
     from hekla.engine.framework.session import Session
@@ -137,6 +139,41 @@ class Samples:
     """(T, Q, R) What each queue was entitled to; NaN where no plugin says."""
 
 
+class Cause(NamedTuple):
+    """What binds a job that waits."""
+
+    reason: WaitReason
+    plugin: str = ""
+    """The one that refused its admission; empty where none did."""
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.plugin})" if self.plugin else str(self.reason)
+
+
+NOT_ITS_TURN = Cause(WaitReason.ORDER)
+"""Of jobs that start in the first cycle that sees them."""
+
+
+@dataclass(frozen=True)
+class WaitCauses:
+    """What bound the jobs that waited, from one moment to the next.
+
+    Jobs that ask for the same, and have come as far, form a group: one cause binds all of them. A group's
+    rows stand in order of time; what is known of a job or a group first holds of what was before, too.
+    """
+
+    causes: tuple[Cause, ...]
+    job: Numbers
+    """One row per time that a waiting job came into a group."""
+    group: Numbers
+    since: Floats
+    of_group: Numbers
+    """One row per time that another cause began to bind a group."""
+    changed: Floats
+    cause: Codes
+    """Into `causes`."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Everything that measures and pictures are made from."""
@@ -158,6 +195,8 @@ class Run:
     pod_runs: PodRuns
     nodes: Nodes
     samples: Samples
+    waits: WaitCauses | None = None
+    """None where it was not watched why jobs waited."""
     notes: list[str] = field(default_factory=list)
     """What was left out or assumed, as sentences."""
     wall_seconds: float = field(default=0.0, compare=False)

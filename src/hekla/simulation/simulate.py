@@ -21,6 +21,7 @@ from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport
 from hekla.scheduler.loop import Loop
 from hekla.scheduler.outcome import explanations
+from hekla.simulation.causes import WaitObserver
 from hekla.simulation.cluster import SimulatedCluster
 from hekla.simulation.event_log import RunLog
 from hekla.simulation.job_factory import JobFactory
@@ -59,7 +60,10 @@ class Stopped(Exception):
 
 
 class Simulation:
-    """A workload, a cluster and a configuration, ready to run."""
+    """A workload, a cluster and a configuration, ready to run.
+
+    `tells_causes` says that it is kept what bound each job while it waited.
+    """
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class Simulation:
         remaining: Remaining = stated,
         conf_name: str = "default",
         shortcuts: Shortcuts = EVERY_SHORTCUT,
+        tells_causes: bool = True,
     ) -> None:
         self._workload = workload
         self._seed = seed
@@ -90,6 +95,7 @@ class Simulation:
         self._factory = JobFactory(self._log, _all_of(PriorityClass, objects), _all_of(Namespace, objects))
         self._sampler = Sampler(self._options.period)
         dice = Dice(workload.hazards, seed)
+        self._waits = WaitObserver() if tells_causes else None
         self._cluster = SimulatedCluster(
             workload.jobs(),
             self._job_of,
@@ -100,6 +106,7 @@ class Simulation:
             is_watchful=bool(WATCHFUL_ACTIONS.intersection(conf.actions)),
             keeps_groups=workload.are_manifests,
             nap=_nap(conf, registry, self._options),
+            waits=self._waits,
         )
         if nodes and any(isinstance(manifest, Node) for manifest in objects):
             self._log.notes["the nodes of the workload are left out: others are given"] = None
@@ -221,6 +228,8 @@ class Simulation:
             def on_cycle(report: CycleReport) -> None:
                 self._cycles += 1
                 self._sampler.look(report.session, self._cluster.now)
+                if self._waits is not None:
+                    self._waits.note_cycle(report.session, self._cluster.now)
                 report.session.dissolve()
                 tidy_up()
                 if on_progress is not None:
@@ -280,6 +289,7 @@ class Simulation:
             samples=self._sampler.samples(self._log.queues.names, resources),
             resources=resources,
             wall_seconds=wall_seconds,
+            waits=None if self._waits is None else self._waits.causes(),
         )
 
 

@@ -237,3 +237,34 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=said):
         compare(read_workload(written(FRAGMENTS)), confs, **options)  # type: ignore[arg-type]
+
+
+def test_the_cause_that_packing_removes_is_named(written: Written) -> None:
+    """Ten of forty jobs wait for half a minute each until a node is whole."""
+    comparison = compare(read_workload(written(FRAGMENTS)), CONFS)
+    against = comparison.against[0]
+    gone = against.difference("waitedFor.fragmentation")
+    assert (gone.base, gone.candidate) == (10 * 30 / 40, 0)
+    assert verdict_of(against).causes[0].startswith("fragmentation shrank by ")
+    assert verdict_of(against).causes[0].endswith(" per job to 0 s")
+    assert any(
+        line.startswith("waited for: fragmentation shrank by ") for line in comparison_lines(comparison)
+    )
+    data = comparison_data(comparison)["comparisons"][0]
+    assert data["verdict"]["waitedFor"] == list(verdict_of(against).causes)
+    keys = [each["measure"] for each in data["differences"]]
+    assert [key for key in keys if key.startswith("waitedFor.")] == ["waitedFor.fragmentation"]
+
+
+def test_causes_of_waits_have_intervals_over_seeds(written: Written) -> None:
+    """A cause that binds no job under some seed bound none for any time there."""
+    comparison = compare(lambda seed: read_workload(written(CHANCY), seed=seed), CONFS, seeds=range(4))
+    found = [one for one in comparison.against[0].differences if one.measure.key.startswith("waitedFor.")]
+    assert found
+    assert all(math.isfinite(one.estimate.low) and math.isfinite(one.base) for one in found)
+    for run in comparison.summaries:
+        lost = run.summary.lost_time
+        assert lost is not None
+        of_all_jobs = sum(one.seconds for one in lost.waits)
+        wait = run.summary.overall.wait
+        assert of_all_jobs == pytest.approx(wait.mean * wait.count)

@@ -11,11 +11,13 @@ import numpy as np
 
 from hekla.insight.compare.figures import (
     ALL,
+    CAUSE,
     Figures,
     FigureUnit,
     Group,
     Measure,
     PairFigures,
+    causes_in,
     measures_for,
     run_figures,
     wanted_resources,
@@ -132,6 +134,7 @@ class SeedResult:
     outcome: PairOutcome
     is_identical: bool
     resources: list[str]
+    causes: list[str]
 
 
 @dataclass
@@ -144,16 +147,17 @@ class CandidateResults:
     """The jobs of the lowest seed, in case that it stays the only one."""
 
     def add(self, seed: int, pair: Pair, base: Summary, candidate: Summary) -> None:
-        resources = wanted_resources(base, candidate)
+        resources, causes = wanted_resources(base, candidate), causes_in(base, candidate)
         figures = PairFigures(pair, resources)
         self.by_seed[seed] = SeedResult(
             figures.of(),
             figures.groups,
-            run_figures(base, pair.makespans[0]),
-            run_figures(candidate, pair.makespans[1]),
+            run_figures(base, pair.makespans[0], causes),
+            run_figures(candidate, pair.makespans[1], causes),
             pair.outcome,
             pair.is_identical,
             resources,
+            causes,
         )
         if self.first is None or seed < self.first[0]:
             self.first = seed, figures, pair
@@ -170,11 +174,12 @@ class CandidateResults:
     def differences(self, confidence: float, *, is_spread: bool, resolution: float) -> list[FigureDifference]:
         """Over seeds where there are several, else over blocks."""
         resources = dict.fromkeys(name for seed in self.in_order for name in seed.resources)
+        causes = dict.fromkeys(name for seed in self.in_order for name in seed.causes)
         is_alone = len(self.by_seed) == 1
         without = self._without_blocks() if is_alone else []
         widening = self.widening if is_alone else 1.0
         found: list[FigureDifference] = []
-        for measure in measures_for(list(resources)):
+        for measure in measures_for(list(resources), list(causes)):
             for group, values in self._values(measure.key).items():
                 if is_alone:
                     left = _left(without, measure.key, self.in_order[0].groups.index(group), values[2, 0])
@@ -187,8 +192,10 @@ class CandidateResults:
     def _values(self, key: str) -> dict[Group, Floats]:
         """(3, seeds) Base, candidate and jobs, of every group that has jobs under any seed; else NaN."""
         by_seed = self.in_order
-        if key in by_seed[0].base:
-            pairs = [(one.base.get(key, math.nan), one.candidate.get(key, math.nan), 0) for one in by_seed]
+        if any(key in one.base for one in by_seed):
+            # What bound no job under a seed bound none for any time.
+            none = 0.0 if key.startswith(CAUSE) else math.nan
+            pairs = [(one.base.get(key, none), one.candidate.get(key, none), 0) for one in by_seed]
             return {ALL: np.array(pairs, np.float64).T}
         values: dict[Group, Floats] = {}
         for place, seed in enumerate(by_seed):

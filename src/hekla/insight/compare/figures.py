@@ -75,7 +75,11 @@ class Measure:
                 return spoken_number(value)
 
 
-def measures_for(resources: Sequence[str]) -> list[Measure]:
+CAUSE = "waitedFor."
+"""Before the name of a cause, in the keys of measures."""
+
+
+def measures_for(resources: Sequence[str], causes: Sequence[str] = ()) -> list[Measure]:
     """All of them, in the order in which they are told."""
     return [
         *(
@@ -97,6 +101,7 @@ def measures_for(resources: Sequence[str]) -> list[Measure]:
             Measure(f"lost.{name}", f"lost {unit_of(name)}-hours", FigureUnit.WORK, True, name)
             for name in resources
         ),
+        *(Measure(f"{CAUSE}{name}", f"wait, {name}", FigureUnit.SECONDS) for name in causes),
     ]
 
 
@@ -111,9 +116,26 @@ def wanted_resources(*summaries: Summary) -> list[str]:
     return [name for name in dict.fromkeys(used) if name != PODS]
 
 
-def run_figures(summary: Summary, makespan: float) -> dict[str, float]:
+def causes_in(*summaries: Summary) -> list[str]:
+    """What jobs waited for in any of the runs; nothing where that is not known of all."""
+    lost = [summary.lost_time for summary in summaries]
+    if None in lost:
+        return []
+    return list(dict.fromkeys(str(one.cause) for found in lost if found is not None for one in found.waits))
+
+
+def seconds_waited(summary: Summary, causes: Sequence[str]) -> dict[str, float]:
+    """By the key of the measure, for how long each cause bound a job on average."""
+    jobs = max(summary.overall.jobs - summary.overall.refused, 1)
+    waits = summary.lost_time.waits if summary.lost_time is not None else ()
+    seconds = {str(one.cause): one.seconds for one in waits}
+    return {f"{CAUSE}{cause}": seconds.get(cause, 0.0) / jobs for cause in causes}
+
+
+def run_figures(summary: Summary, makespan: float, causes: Sequence[str] = ()) -> dict[str, float]:
     """What there is one of in a run, by the key of the measure; the makespan is that of jobs in pairs."""
     return {
+        **seconds_waited(summary, causes),
         "completed": float(summary.overall.completed),
         "makespan": makespan,
         "jain": summary.jain,

@@ -49,7 +49,8 @@ def verdict_html(comparison: Comparison, against: Against) -> str:
         f'<div class="verdict {verdict.outcome.value}"><p class="headline">'
         f'<span class="verdict-mark" aria-hidden="true">{mark}</span> '
         f"<span>{escape(verdict.headline)}</span></p>\n"
-        f'<div class="beside">{figures}{_groups_html(against)}</div>{_apart_html(verdict)}</div>'
+        f'<div class="beside">{figures}{_groups_html(against)}</div>'
+        f"{_causes_html(verdict)}{_apart_html(verdict)}</div>"
     )
 
 
@@ -87,6 +88,12 @@ def _groups_html(against: Against) -> str:
         if items:
             lists += f'<div class="{judgement.value}"><h3>{title}</h3><ul>{items}</ul></div>'
     return f'<div class="groups">{lists}</div>' if lists else ""
+
+
+def _causes_html(verdict: ComparisonVerdict) -> str:
+    """What jobs waited longer for, or less long."""
+    said = escape(_sentence(f"waited for: {'; '.join(verdict.causes)}"))
+    return f"<p>{said}</p>" if verdict.causes else ""
 
 
 def _apart_html(verdict: ComparisonVerdict) -> str:

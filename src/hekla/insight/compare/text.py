@@ -19,12 +19,14 @@ from hekla.insight.compare.differences import FigureDifference, Judgement, of_qu
 from hekla.insight.compare.figures import ALL, FigureUnit
 from hekla.insight.compare.verdict import ComparisonVerdict, VerdictKind, headlines, verdict_of
 from hekla.simulation.measures.text import WIDTH
-from hekla.text import aligned, counted, shortened
+from hekla.text import aligned, counted, shortened, shortened_inside
 
 NARROW = 80
 LABEL = 14
 LONGEST_NAME = 12
 LONGEST_GROUP = 20
+LONGEST_LABEL = 22
+"""Of a figure; the causes of waits have long names."""
 MOST_GROUPS = 6
 """Queues and sizes of the short table."""
 MOST_QUEUES = 15
@@ -91,9 +93,10 @@ def short(against: Against, verdict: ComparisonVerdict) -> Iterator[Line]:
     beyond = len(waits) - MOST_GROUPS
     if beyond > 0:
         yield from plain_lines([f"and {beyond} more queues and sizes"])
-    if verdict.apart:
-        yield ()
-        yield from plain_lines(wrapped("; ".join(verdict.apart), NARROW))
+    for label, said in (("waited for: ", verdict.causes), ("", verdict.apart)):
+        if said:
+            yield ()
+            yield from plain_lines(wrapped(label + "; ".join(said), NARROW))
 
 
 def differing_most(differences: Sequence[FigureDifference]) -> list[FigureDifference]:
@@ -167,7 +170,7 @@ def verdict_lines(verdict: ComparisonVerdict) -> Iterator[str]:
 def figure_table(against: Against, confidence: float) -> list[str]:
     """All jobs and the whole cluster."""
     shown = [each for each in against.differences if each.group == ALL and not each.is_nothing]
-    rows = [(each.measure.label, *cells(each)) for each in shown]
+    rows = [(shortened_inside(each.measure.label, LONGEST_LABEL), *cells(each)) for each in shown]
     return _table("all jobs", against, confidence, rows)
 
 

@@ -10,11 +10,12 @@ from enum import Enum
 from hekla.insight.compare.changes import LARGEST_PART, signed
 from hekla.insight.compare.compare import Against
 from hekla.insight.compare.differences import FigureDifference, Judgement, of_queues_and_sizes
-from hekla.insight.compare.figures import ALL, FigureUnit, Group, plain_name
+from hekla.insight.compare.figures import ALL, CAUSE, FigureUnit, Group, plain_name
 from hekla.text import counted
 
 MOST_GROUPS = 4
 """Queues and sizes that are named for one thing; the rest is counted."""
+MOST_CAUSES = 3
 HEADLINES = ("wait.mean", "wait.p95", "completion.mean", "slowdown.mean", "completed", "makespan")
 OF_GROUPS = ("wait.mean", "completion.mean")
 
@@ -64,6 +65,8 @@ class ComparisonVerdict:
     """What differs, and has no interval to judge by."""
     apart: tuple[str, ...]
     """Jobs that are in no pair."""
+    causes: tuple[str, ...] = ()
+    """What jobs waited longer for, or less long."""
 
     @property
     def lines(self) -> list[tuple[str, str]]:
@@ -74,6 +77,7 @@ class ComparisonVerdict:
             ("same", self.same),
             ("unsure", self.unsure),
             ("no interval", self.unjudged),
+            ("waited for", self.causes),
             ("apart", self.apart),
         )
         return [("", self.headline), *((label, "; ".join(said)) for label, said in labelled if said)]
@@ -91,6 +95,7 @@ class ComparisonVerdict:
             "unsure": list(self.unsure),
             "noInterval": list(self.unjudged),
             "apart": list(self.apart),
+            "waitedFor": list(self.causes),
         }
 
 
@@ -114,6 +119,7 @@ def verdict_of(against: Against) -> ComparisonVerdict:
         unsure=tuple(unsure),
         unjudged=tuple(text for text in unjudged if text),
         apart=tuple(_apart(against)),
+        causes=tuple(_cause_told(each) for each in causes_that_changed(against)[:MOST_CAUSES]),
     )
 
 
@@ -159,6 +165,22 @@ def _of_groups(differences: Sequence[FigureDifference]) -> Iterator[FigureDiffer
     """What is told of queues and of sizes."""
     for key in OF_GROUPS:
         yield from of_queues_and_sizes(differences, key)
+
+
+def causes_that_changed(against: Against) -> list[FigureDifference]:
+    """What jobs waited longer for, or less long; the largest differences first."""
+    found = [each for each in against.differences if each.measure.key.startswith(CAUSE)]
+    changed = [each for each in found if abs(each.estimate.difference) > each.negligible]
+    return sorted(changed, key=lambda each: -abs(each.estimate.difference))
+
+
+def _cause_told(difference: FigureDifference) -> str:
+    """`admission limit (overcommit) shrank by 2.1 h per job to 5.0 h`; which may be chance is said."""
+    verb = "shrank" if difference.estimate.difference < 0 else "grew"
+    amount = difference.measure.spoken(abs(difference.estimate.difference))
+    reached = difference.measure.spoken(difference.candidate)
+    doubt = ", which may be chance" if difference.judgement is Judgement.UNSURE else ""
+    return f"{difference.measure.key.removeprefix(CAUSE)} {verb} by {amount} per job to {reached}{doubt}"
 
 
 def _told(differences: Sequence[FigureDifference], judgement: Judgement) -> Iterator[str]:

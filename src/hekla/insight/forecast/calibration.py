@@ -190,7 +190,15 @@ def calibrate(
     options = options or SimulationOptions(period=sampling.period)
 
     def simulation() -> Simulation:
-        return Simulation(workload, conf, nodes=nodes, registry=registry, seed=sampling.seed, options=options)
+        return Simulation(
+            workload,
+            conf,
+            nodes=nodes,
+            registry=registry,
+            seed=sampling.seed,
+            options=options,
+            tells_causes=False,
+        )
 
     truth = simulation().run(keeps_interrupted=False)
     states = _states_at(simulation(), workload, moments_of(truth, moments), knowledge)

@@ -94,6 +94,7 @@ def sample(setting: SampleSetting, number: int, hopeless: frozenset[str] = froze
         seed=number,
         options=setting.options,
         remaining=partial(remaining, spans),
+        tells_causes=False,
     )
     keys = [job.key for job in setting.waiting]
     awaited = set(keys) - hopeless
@@ -228,6 +229,7 @@ def starts_alone(setting: SampleSetting, job: InitialJob) -> bool:
         registry=setting.registry,
         options=SimulationOptions(period=1.0, until=float(ALONE_CYCLES)),
         remaining=lambda _pod, _group: math.inf,
+        tells_causes=False,
     )
     jobs = {each.key: each for each in simulation.cluster.jobs}
     simulation.run(is_stopped=lambda: jobs[job.key].has_started, keeps_interrupted=False)

@@ -5,6 +5,8 @@ waits          waits, completion times and slowdowns, spread over groups of jobs
 use            what was used of the capacity, over time and by node
 presence       jobs and pods that wait and run, over time
 shares         what queues held against what they were entitled to
+causes         how long jobs waited for what, and what was idle because of it
+lost_time      the same over the whole run, as figures and in words
 room           fragmentation, and gangs that waited with a partial fit
 evictions      which led to which, as chains
 spans          the arithmetic of all of them

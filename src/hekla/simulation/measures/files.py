@@ -14,6 +14,8 @@ from hekla.errors import InputError
 from hekla.simulation.measures.records import (
     Column,
     Columns,
+    cause_columns,
+    idle_columns,
     job_columns,
     pod_run_columns,
     queue_columns,
@@ -92,7 +94,8 @@ def save(run: Run, path: Path | str, form: str = "csv") -> list[Path]:
     """The files written.
 
     `.json`: summary and jobs. `.csv`, `.parquet`: jobs. A name without a suffix is a folder, which gets jobs,
-    stints, series and use, each in the given form ("csv" or "parquet").
+    stints, series and use, each in the given form ("csv" or "parquet"), and causes and idle where it is known
+    why jobs waited.
     """
     path = Path(path)
     kind = form_of(path)
@@ -130,6 +133,8 @@ def _save_folder(run: Run, folder: Path, form: str) -> list[Path]:
         "series": series_columns(run),
         "use": use_columns(run),
     }
+    if run.waits is not None:
+        tables |= {"causes": cause_columns(run), "idle": idle_columns(run)}
     paths = [folder / f"{name}.{form}" for name in tables]
     for path, columns in zip(paths, tables.values(), strict=True):
         save_table(columns, path)

@@ -5,18 +5,19 @@ Columns have names like `run_seconds`, in JSON `runSeconds`. Amounts are in core
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hekla.engine.model.resources import PODS
-from hekla.simulation.measures.spans import Series
+from hekla.simulation.measures.causes import RunCauses, causes_over_time
+from hekla.simulation.measures.spans import Rows, Series
 from hekla.simulation.measures.summary import Summary, summarize
 from hekla.simulation.measures.usage import jobs_over_time, shares_over_time, use_over_time
 from hekla.simulation.measures.words import MILLISECONDS, PARTS, number, numbers, plain_amount
-from hekla.simulation.run import Ending, Floats, Run, State
+from hekla.simulation.run import NOTHING, Cause, Ending, Floats, Run, State
 
 Column = list[str | None] | npt.NDArray[Any]
 Columns = dict[str, Column]
@@ -45,6 +46,14 @@ def _job_records(run: Run) -> list[dict[str, Any]]:
     rows = records({camel_case(name): column for name, column in columns.items()})
     for row, request in zip(rows, records(requests), strict=True):
         row["requests"] = request
+    if run.waits is not None:
+        known = RunCauses(run)
+        for row, seconds in zip(rows, known.seconds, strict=True):
+            row["waitSeconds"] = {
+                str(cause): number(float(waited))
+                for cause, waited in zip(known.causes, seconds, strict=True)
+                if waited > 0
+            }
     return rows
 
 
@@ -67,12 +76,22 @@ def job_columns(run: Run) -> Columns:
         "evictions": jobs.evictions,
         "failures": jobs.failures,
         "restarts": jobs.restarts,
+        **_what_was_waited_for(run),
         **{
             name: plain(name, jobs.requests[:, column])
             for column, name in enumerate(run.resources)
             if name != PODS
         },
     }
+
+
+def _what_was_waited_for(run: Run) -> Columns:
+    """For each job that waited, the cause that bound it longest; nothing where that was not watched."""
+    if run.waits is None:
+        return {}
+    known = RunCauses(run)
+    longest = np.where(known.seconds.any(axis=1), known.seconds.argmax(axis=1), NOTHING)
+    return {"waited_for": names_at([str(cause) for cause in known.causes], longest)}
 
 
 def pod_run_columns(run: Run) -> Columns:
@@ -146,6 +165,40 @@ def use_columns(run: Run, buckets: int = 400) -> Columns:
         "used": (use.used * per_unit).ravel().round(PARTS),
         "capacity": for_every_queue(use.capacity * per_unit),
         "fragmentation": for_every_queue(use.fragmentation),
+    }
+
+
+def cause_columns(run: Run, buckets: int = 400) -> Columns:
+    """One row per part of the run, queue and cause: how many jobs it bound."""
+    series = causes_over_time(run, buckets)
+    parts, queues, causes = series.waiting.shape
+    queue, cause = np.divmod(np.tile(np.arange(queues * causes), parts), max(causes, 1))
+    return {
+        **_parts(series, queues * causes),
+        "queue": names_at(run.queues, queue),
+        **_names_of(series.causes, cause),
+        "jobs_waiting": series.waiting.ravel().round(PARTS),
+    }
+
+
+def idle_columns(run: Run, buckets: int = 400) -> Columns:
+    """One row per part of the run, resource and cause: what was idle because of it, or not asked for."""
+    series = causes_over_time(run, buckets)
+    parts, resources, causes = series.idle.shape
+    resource, cause = np.divmod(np.tile(np.arange(resources * causes), parts), max(causes, 1))
+    per_unit = np.array([plain_amount(name, 1.0) for name in run.resources])
+    return {
+        **_parts(series, resources * causes),
+        "resource": names_at(run.resources, resource),
+        **_names_of(series.causes, np.where(cause < len(series.causes), cause, NOTHING)),
+        "idle": (series.idle * per_unit[:, None]).ravel().round(PARTS),
+    }
+
+
+def _names_of(causes: Sequence[Cause], numbers: Rows) -> Columns:
+    return {
+        "reason": names_at([cause.reason.value for cause in causes], numbers),
+        "plugin": [name or None for name in names_at([cause.plugin for cause in causes], numbers)],
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hekla.simulation.measures.lost_time import LostTime, lost_time
 from hekla.simulation.measures.room import fragments, waited_beside_room
 from hekla.simulation.measures.spans import Chains, chains, edges_of, taken_in, totals, until_end
 from hekla.simulation.measures.usage import jain, shares_over_time
@@ -94,6 +95,8 @@ class Summary:
     beside_room_gangs: int
     beside_room_resolution: float
     """Seconds between the moments that were looked at."""
+    lost_time: LostTime | None = None
+    """Why jobs waited, and capacity was idle; None where that was not watched."""
 
     def as_data(self) -> dict[str, object]:
         """For JSON: camelCase, numbers rounded, null for what there is not."""
@@ -110,6 +113,7 @@ class Summary:
                 "gangs": self.beside_room_gangs,
                 "resolution": number(self.beside_room_resolution),
             },
+            **({} if self.lost_time is None else self.lost_time.as_data()),
             "byQueue": [group.as_data() for group in self.by_queue],
             "bySize": [group.as_data() for group in self.by_size],
             "byQueueAndSize": [group.as_data() for group in self.by_queue_and_size],
@@ -147,6 +151,7 @@ def summarize(run: Run) -> Summary:
         beside_room_seconds=float(beside.seconds.sum()),
         beside_room_gangs=beside.gangs,
         beside_room_resolution=beside.resolution,
+        lost_time=lost_time(run),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from hekla.engine.model.resources import PODS
+from hekla.simulation.measures.lost_time import spoken_idle, spoken_waits
 from hekla.simulation.measures.spans import Chains
 from hekla.simulation.measures.summary import Fairness, Summary, summarize
 from hekla.simulation.measures.waits import JobGroup, Spread
@@ -43,6 +44,8 @@ def headlines(run: Run, summary: Summary) -> Iterator[tuple[str, str]]:
     yield "simulated", _simulated(run, summary)
     if overall.wait.count:
         yield "wait", _spoken_spread(overall.wait)
+    if summary.lost_time is not None and summary.lost_time.waits:
+        yield "waited for", spoken_waits(summary.lost_time.waits)
     if overall.response.count:
         yield "completion", _spoken_spread(overall.response)
         slowdown = overall.slowdown
@@ -80,6 +83,11 @@ def _about_the_cluster(summary: Summary) -> Iterator[tuple[str, str]]:
     wanted = [use for use in summary.resources if use.used and use.name != PODS]
     if wanted:
         yield "utilisation", ", ".join(f"{use.name} {spoken_part(use.utilisation)}" for use in wanted)
+    most = max(wanted, key=lambda use: use.utilisation, default=None)
+    if most is not None and summary.lost_time is not None and summary.lost_time.waits:
+        idle = spoken_idle(most.utilisation, summary.lost_time.idle.get(most.name, ()))
+        if idle:
+            yield "idle", f"{most.name}: {idle}"
     broken = [use for use in wanted if not math.isnan(use.fragmentation)]
     if broken:
         parts = ", ".join(f"{use.name} {spoken_part(use.fragmentation)}" for use in broken)

@@ -10,6 +10,7 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -17,6 +18,7 @@ from string import Template
 from hekla.errors import InputError
 from hekla.simulation.measures import summarize
 from hekla.simulation.measures.words import spoken_part, spoken_seconds
+from hekla.simulation.report.causes import causes_table, idle_side_by_side, waits_side_by_side
 from hekla.simulation.report.headline import Card, cards, queue_table, side_by_side
 from hekla.simulation.report.pictures import Shown, page_data
 from hekla.simulation.report.sections import (
@@ -32,7 +34,7 @@ from hekla.simulation.report.tables import Table, escape, meter_html, queue_grou
 from hekla.simulation.run import Run
 
 SCRIPTS = (
-    *("data", "words", "dom", "state", "axes", "job", "timecharts", "waits"),
+    *("data", "words", "dom", "state", "axes", "job", "timecharts", "causes", "waits"),
     *("gantt_view", "gantt_paint", "gantt", "gantt_input", "heatmap", "jobs", "overlaid", "main"),
 )
 """They share one scope, and `main` starts the page."""
@@ -102,8 +104,8 @@ def report_html(
 def first_sections(shown: Sequence[Shown]) -> list[Section]:
     """What a reader should see without a click: everything of one run, of several what tells them apart."""
     if len(shown) > 1:
-        return overlaid_sections()
-    return [figures_section(shown), *run_sections(), queues_section(shown)]
+        return [*overlaid_sections(), *lost_time_sections(shown)]
+    return [figures_section(shown), *sections_of_runs(shown), queues_section(shown)]
 
 
 def further_sections(shown: Sequence[Shown]) -> list[Section]:
@@ -111,7 +113,29 @@ def further_sections(shown: Sequence[Shown]) -> list[Section]:
     notes = Section("notes", "Notes", notes_html(shown))
     if len(shown) == 1:
         return [notes]
-    return [*folded([figures_section(shown), *run_sections(), queues_section(shown)]), notes]
+    return [*folded([figures_section(shown), *sections_of_runs(shown), queues_section(shown)]), notes]
+
+
+def sections_of_runs(shown: Sequence[Shown]) -> list[Section]:
+    """Charts; those of causes only where it was watched why jobs waited, and some did."""
+    has_causes = any(one.summary.lost_time and one.summary.lost_time.waits for one in shown)
+    sections = [one for one in run_sections() if has_causes or one.id != "causes"]
+    tables = "\n".join(causes_html(one, len(shown) > 1) for one in shown)
+    return [replace(one, body=one.body + tables) if one.id == "causes" else one for one in sections]
+
+
+def lost_time_sections(shown: Sequence[Shown]) -> list[Section]:
+    """What jobs of several runs waited for, side by side, where that is known of all of them."""
+    lost = [one.summary.lost_time for one in shown]
+    known = [one for one in lost if one is not None and one.waits]
+    if not known or None in lost:
+        return []
+    summaries, names = [one.summary for one in shown], [one.label for one in shown]
+    tables = (
+        table_html(waits_side_by_side(summaries, names)),
+        table_html(idle_side_by_side(summaries, names)),
+    )
+    return [Section("lost-time", "Why time was lost", "\n".join(tables), nav="Why time was lost")]
 
 
 def figures_section(shown: Sequence[Shown]) -> Section:
@@ -212,6 +236,14 @@ def card_html(card: Card) -> str:
 
 def line_html(name: str, value: str) -> str:
     return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+
+
+def causes_html(shown: Shown, has_label: bool) -> str:
+    """The table of what jobs of each queue waited for, where any did."""
+    lost = shown.summary.lost_time
+    if lost is None or not lost.waits:
+        return ""
+    return table_html(causes_table(lost, shown.label if has_label else ""))
 
 
 def queues_html(shown: Shown, has_label: bool) -> str:

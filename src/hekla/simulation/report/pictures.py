@@ -22,6 +22,8 @@ from hekla.simulation.measures import (
 from hekla.simulation.measures.waits import size_classes, slowdowns, waits
 from hekla.simulation.measures.words import number
 from hekla.simulation.report import tables as captions
+from hekla.simulation.report.causes import captions as causes_in_words
+from hekla.simulation.report.causes import cause_groups, causes_data
 from hekla.simulation.report.charts import Bars, bars, deltas, floats, milliseconds, octets, varints
 from hekla.simulation.report.tables import QueueGroups, Unit
 from hekla.simulation.run import Ending, Floats, Jobs, Run, State
@@ -57,7 +59,9 @@ class Shown:
 
 def page_data(shown: Sequence[Shown], groups: QueueGroups, units: Sequence[Unit]) -> Data:
     """Everything that is drawn."""
+    causes = cause_groups([one.summary for one in shown])
     return {
+        "causes": causes.as_data(),
         "groups": [
             {"name": name, "colour": colour}
             for name, colour in zip(groups.names, groups.colours, strict=True)
@@ -68,7 +72,9 @@ def page_data(shown: Sequence[Shown], groups: QueueGroups, units: Sequence[Unit]
         "span": max(one.run.end for one in shown),
         "shortestWait": shortest_wait([one.run for one in shown]),
         "runs": [
-            run_data(one, groups, units) | ({"overlaid": overlaid_data(one, units)} if len(shown) > 1 else {})
+            run_data(one, groups, units)
+            | {"causes": causes_data(one.run, causes, units, BUCKETS)}
+            | ({"overlaid": overlaid_data(one, units)} if len(shown) > 1 else {})
             for one in shown
         ],
     }
@@ -102,6 +108,7 @@ def run_data(shown: Shown, groups: QueueGroups, units: Sequence[Unit]) -> Data:
         "heat": heat,
         "captions": {
             **in_words,
+            **causes_in_words(shown.summary, units),
             "shares": captions.shares_caption(shown.summary),
             "waits": captions.waits_caption(shown.summary),
             "gantt": captions.gantt_caption(run, drawn),

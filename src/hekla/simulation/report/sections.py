@@ -44,6 +44,7 @@ def run_sections() -> list[Section]:
     return [
         drawn("use", "Use over time", "Use", "use-resource"),
         drawn("presence", "Jobs over time", "Jobs over time"),
+        drawn("causes", "Why jobs waited", "Why jobs waited", "causes-resource"),
         drawn("shares", "Shares of the queues", "Shares"),
         drawn("waits", "Waits by queue and size", "Waits"),
         drawn("gantt", "Jobs on nodes", "Gantt", "gantt-colouring"),

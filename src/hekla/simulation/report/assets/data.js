@@ -13,6 +13,7 @@ function unpackRun(run, number) {
   run.series = unpacked(run.series);
   run.heat = unpacked(run.heat);
   run.waits = unpacked(run.waits);
+  run.causes = unpacked(run.causes);
   run.overlaid = unpacked(run.overlaid ?? {});
 }
 

@@ -37,6 +37,7 @@ function jobFacts(data, run, job) {
     ["asks for", requestText(data, run, job)],
     ["submitted", spanText(submittedOf(run, job))],
     ["waited", spanText(waitOf(run, job))],
+    ...(run.causes ? [["waited for", waitedForText(run, job)]] : []),
     ["start to end", spanText(ranOf(run, job))],
     ["slowdown", numberText(run.jobs.slowdown[job])],
     ["evicted pods", numberText(evictions[job])],

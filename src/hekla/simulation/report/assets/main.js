@@ -11,6 +11,7 @@ function showPage() {
   legends(data);
   controls(data);
   charts(data);
+  causeParts(data);
   jobsTable(data);
   openWhatIsAskedFor();
   printOnPaper();

@@ -115,9 +115,9 @@ const summedUp = (rows) => (rows[0] ?? new Float32Array(0)).map((_, bin) => rows
 
 const bucketAt = (run, size, time) => Math.min(size - 1, Math.floor((time / run.end) * size));
 
-// Bands on top of each other, one per queue group; `ceiling` is a line that they are held against.
+// Bands on top of each other, one per queue group or other `groups`; `ceiling` is a line that they are held against.
 function stackedChart(data, run, host, settings) {
-  const { seriesOf, ceilingOf, titleOf, unitOf, describe, topOf } = settings;
+  const { groups = data.groups, seriesOf, ceilingOf, titleOf, unitOf, describe, topOf } = settings;
   const paint = (svg, inside, box, x) => {
     const rows = seriesOf(run);
     const y = linear(0, topOf() || 1, box.bottom, box.top);
@@ -128,7 +128,7 @@ function stackedChart(data, run, host, settings) {
     let lows = new Float64Array(Math.max(0, last - first));
     rows.forEach((row, group) => {
       const highs = lows.map((low, bin) => low + row[first + bin]);
-      inside.append(shape("path", { class: `band c${data.groups[group].colour}`, d: bandPath(lows, highs, place, y) }));
+      inside.append(shape("path", { class: `band c${groups[group].colour}`, d: bandPath(lows, highs, place, y) }));
       lows = highs;
     });
     const ceiling = ceilingOf?.(run);
@@ -138,7 +138,7 @@ function stackedChart(data, run, host, settings) {
     const rows = seriesOf(run);
     const bin = bucketAt(run, rows[0].length, time);
     const line = ({ name, colour }, group) => tooltipRow(name, numberText(rows[group][bin]), `c${colour}`);
-    const lines = data.groups.map(line).reverse();
+    const lines = groups.map(line).reverse();
     const total = rows.reduce((sum, row) => sum + row[bin], 0);
     const ceiling = ceilingOf?.(run);
     const was = ceiling ? [tooltipRow("capacity", numberText(ceiling[bin]))] : [];

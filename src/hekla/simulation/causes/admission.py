@@ -1,0 +1,149 @@
+"""Admission: which plugin keeps jobs that are not admitted out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hekla.engine.framework import points
+from hekla.engine.framework.plugin import Plugin
+from hekla.engine.framework.rules import Vote
+from hekla.engine.framework.session import Session
+from hekla.engine.ledger.arrays import Amounts, Floats, Indices, Mask
+from hekla.engine.model.job import Job
+from hekla.engine.model.wait_reason import WaitReason
+from hekla.simulation.causes.groups import UNKNOWN, Causes, GroupTable, WaitGroup, some_of
+from hekla.simulation.causes.limits import Limits
+from hekla.simulation.causes.log import WaitLog
+from hekla.simulation.run import NOT_ITS_TURN, Cause
+
+IN_ORDER = {reason: place for place, reason in enumerate(WaitReason)}
+"""Of several that hold, the first binds."""
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A plugin that told in the last cycle how much each queue may still admit."""
+
+    plugin: str
+    room: Mapping[str, Floats]
+    narrow: Mapping[str, Floats]
+    """By queue, 1 for resources of which its limit is less than the cluster, else 0."""
+
+
+class Admission:
+    """Groups of jobs that ask to be admitted, and what was left to each queue in the last cycle."""
+
+    def __init__(self, log: WaitLog) -> None:
+        self.table = GroupTable(0)
+        self.asks_for_admission = True
+        self._log = log
+        self._limits = Limits()
+        self._voters: list[Voter] = []
+        self._total: Amounts = np.zeros(0, dtype=np.int64)
+        self._never: Indices | None = None
+        """The rows that ask for more than there is; None where that is not known."""
+        self._keepers: tuple[object, set[str]] = (None, set())
+
+    def is_asked_for(self, job: Job) -> bool:
+        """Whether a plugin has a say in the job's admission, which is still to come."""
+        return self.asks_for_admission and job.is_pending and job.min_resources is not None
+
+    def look(self, session: Session, now: float) -> None:
+        """Which plugin refuses each group as the cycle left things."""
+        if not len(self.table):
+            return
+        who = session.dispatch.who
+        if who.admits_by_kind and who.tells_admission_room:
+            self._voters = self._voters_of(session)
+            causes = self._held_against_room()
+        else:
+            causes = self._voted_on(session)
+        if self._total.tolist() != session.total.tolist():
+            self._total, self._never = session.total, None
+        self._bind(causes, now)
+
+    def _bind(self, causes: Causes, now: float) -> None:
+        if self._never is None or self.table.has_new:
+            self._never = np.flatnonzero(some_of(self.table.asks > self._total))
+        if len(self._never):
+            # More than all nodes have together: no plugin's word matters.
+            causes[self._never] = self._log.number_of(Cause(WaitReason.NO_ROOM))
+        self.table.bind(causes, self._log, now)
+
+    def go_on(self, now: float) -> None:
+        """No cycle took place, as nothing could be admitted: a new group is refused like the others."""
+        if self.table.has_new:
+            is_new = self.table.is_used & (self.table.cause == UNKNOWN)
+            self._bind(np.where(is_new, self._held_against_room(), self.table.cause), now)
+
+    def _voters_of(self, session: Session) -> list[Voter]:
+        queues = [name for _, name in self.table.live_queues() if name in session.queues]
+        voters = []
+        for handler in session.dispatch.handlers(points.ADMISSION_ROOM):
+            room = {name: handler.answer(session.queues[name]) for name in queues}
+            narrow = {}
+            if handler.plugin.name in self._account_keepers(session):
+                narrow = self._limits.narrow(session, handler.plugin, queues)
+            voters.append(Voter(handler.plugin.name, room, narrow))
+        return voters
+
+    def _account_keepers(self, session: Session) -> set[str]:
+        """The plugins that say how much each queue may hold."""
+        who = session.dispatch.who
+        if self._keepers[0] is not who:
+            names = {handler.plugin.name for handler in session.dispatch.handlers(points.ALLOCATABLE)}
+            self._keepers = who, names
+        return self._keepers[1]
+
+    def _held_against_room(self) -> Causes:
+        """Which of the plugins has too little left, the one first whose reason comes first."""
+        table = self.table
+        found: list[tuple[Cause, Mask]] = []
+        for voter in self._voters:
+            lacks = np.greater(table.asks, table.per_queue(voter.room, np.inf))
+            is_refused = some_of(lacks)
+            if voter.narrow:
+                is_share = some_of(lacks & (table.per_queue(voter.narrow, 0.0) > 0))
+                found.append((Cause(WaitReason.QUEUE_SHARE, voter.plugin), is_share))
+                is_refused &= ~is_share
+            found.append((Cause(WaitReason.ADMISSION_LIMIT, voter.plugin), is_refused))
+        return self._first_of(found)
+
+    def _first_of(self, found: Iterable[tuple[Cause, Mask]]) -> Causes:
+        causes = np.full(len(self.table.groups), self._log.number_of(NOT_ITS_TURN), dtype=np.int16)
+        in_order = sorted(found, key=lambda one: IN_ORDER[one[0].reason])
+        for cause, holds in in_order[::-1]:
+            causes[holds] = self._log.number_of(cause)
+        return causes
+
+    def _voted_on(self, session: Session) -> Causes:
+        """The same where plugins have to be asked about single jobs."""
+        self._voters = []
+        causes = self.table.cause.copy()
+        for row, group in enumerate(self.table.groups):
+            if group is not None:
+                causes[row] = self._log.number_of(self._refusal_of(session, group))
+        return causes
+
+    def _refusal_of(self, session: Session, group: WaitGroup) -> Cause:
+        member = next(iter(group.members))
+        job = session.jobs[member.key if member.group is None else member.group.key]
+        silent = ""
+        for handler in session.dispatch.handlers(points.JOB_ENQUEUEABLE):
+            plugin = handler.plugin
+            if plugin.asks_outside:
+                silent = plugin.name  # asking twice might change what it says
+            elif handler.answer(job) is Vote.REJECT:
+                is_share = plugin.name in self._account_keepers(session) and self._is_narrow(
+                    session, plugin, group
+                )
+                reason = WaitReason.QUEUE_SHARE if is_share else WaitReason.ADMISSION_LIMIT
+                return Cause(reason, plugin.name)
+        return Cause(WaitReason.ADMISSION_LIMIT, silent) if silent else NOT_ITS_TURN
+
+    def _is_narrow(self, session: Session, plugin: Plugin, group: WaitGroup) -> bool:
+        narrow = self._limits.narrow(session, plugin, [group.queue]).get(group.queue)
+        return narrow is not None and bool(((narrow > 0) & (self.table.asks[group.row] > 0)).any())
