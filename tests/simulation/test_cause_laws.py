@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from hekla.conf import Conf
+from hekla.engine.explain.explanation import Explanation, explain, waits
 from hekla.engine.framework import points
-from hekla.engine.framework.explain import Explanation, explain, waits
 from hekla.engine.framework.rules import Vote
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Amounts
