@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hekla import compare, forecast, frame, plan, rows, simulate
+from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
 from hekla.errors import InputError
 from hekla.insight.forecast import Forecast, Start
 from hekla.simulation.report.svg import (
@@ -112,7 +113,8 @@ def test_plans_show_the_answer_what_holds_back_and_what_would_help() -> None:
 def test_names_stay_where_they_are(tmp_path: Path) -> None:
     curves = [ChartCurve(EVIL, np.array([1.0, 2.0]), COLOURS[0])]
     edges = np.array([0.0, 1.0, 2.0])
-    start = Start(EVIL, EVIL, EVIL, 1, None, 1.0, 2.0, math.inf, 1, True, EVIL)
+    waits = Finding(WaitReason.NO_ROOM, Verdict.NEVER, EVIL)
+    start = Start(EVIL, EVIL, EVIL, 1, None, 1.0, 2.0, math.inf, 1, True, waits)
     for html in (
         areas(EVIL, edges, curves),
         lines(EVIL, edges, curves),

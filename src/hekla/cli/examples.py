@@ -16,7 +16,7 @@ EXAMPLES = {
     "hekla actions": ("hekla actions", "hekla actions allocate"),
     "hekla capacity": (
         'hekla capacity week.yaml --nodes "4..64 x cpu=32" --goal "wait.p95 < 10m"',
-        'hekla capacity week.yaml --quota "ml capability gpu=8..64" --goal "wait.mean < 1h"',
+        'hekla capacity week.yaml --quota "research weight 1..9" --goal "wait.p95 < 1h"',
     ),
     "hekla compare": (
         "hekla compare week.yaml --preset default --preset helm",

@@ -18,7 +18,7 @@ from hekla.engine.state.live import LiveState
 from hekla.simulation.causes.admission import Admission
 from hekla.simulation.causes.groups import UNKNOWN, GroupTable, WaitGroup, missing_tasks
 from hekla.simulation.causes.log import WaitLog
-from hekla.simulation.causes.placement import Placement
+from hekla.simulation.causes.placement import AdmittedGroups
 from hekla.simulation.jobs import Doing, SimJob
 from hekla.simulation.run import Cause, WaitCauses
 
@@ -34,7 +34,7 @@ class WaitObserver:
         self._booked: dict[SimJob, None] = {}
         """Jobs to which nodes are promised that are still to be freed."""
         self._admission = Admission(self._log)
-        self._placement = Placement(self._log)
+        self._placement = AdmittedGroups(self._log)
         self._columns = 0
 
     def heed(self, job: SimJob) -> None:

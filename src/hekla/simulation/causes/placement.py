@@ -18,7 +18,7 @@ from hekla.simulation.causes.log import WaitLog
 from hekla.simulation.run import NOT_ITS_TURN, Cause
 
 
-class Placement:
+class AdmittedGroups:
     """Groups of admitted jobs.
 
     What binds each is its gate, else its queue, else that too little is free in sum, else whatever keeps it
