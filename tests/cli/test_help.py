@@ -59,7 +59,10 @@ spec:
 CONF = (
     'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: binpack}]\n'
 )
-WEEK = "nodes: 2 x cpu=4\nqueues: [{name: research}]\njobs:\n- {name: j, cpu: 2, duration: 10m, count: 6, every: 1m}\n"
+WEEK = (
+    "nodes: 2 x cpu=4\nqueues: [{name: research}]\n"
+    "jobs:\n- {name: j, cpu: 2, duration: 10m, count: 6, every: 1m}\n"
+)
 SWF = "".join(f"{number} {number * 10} 0 60 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n" for number in range(1, 9))
 
 

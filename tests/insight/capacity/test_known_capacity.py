@@ -114,6 +114,6 @@ def test_the_number_is_that_of_erlang() -> None:
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: "-".join(map(str, CASES[number])))
 def test_the_number_is_that_of_erlang_in_all_cases(number: int) -> None:
     load, statistic, limit = CASES[number]
-    answer = found(load, statistic, limit, jobs=2000, first_seed=100 * number, most=2 * load + 8)
+    answer = found(load, statistic, limit, jobs=3000, first_seed=100 * number, most=2 * load + 8)
     print(number, CASES[number], answer.low, answer.smallest, answer.high)
     check(answer, nodes_by_formula(load, statistic, limit))

@@ -19,7 +19,7 @@ from hekla.objects import Manifest, Node, Queue
 from hekla.objects.meta import ResourceList
 from hekla.simulation.options import SimulationOptions
 from hekla.simulation.run import Floats
-from hekla.simulation.simulate import Progress, simulate
+from hekla.simulation.simulate import Progress, Simulation
 from hekla.simulation.workloads import Account, Workload
 from hekla.simulation.workloads.arrivals import Arrivals, WorkloadOf
 from hekla.simulation.workloads.nodes import node_called
@@ -88,16 +88,16 @@ def play(
         workload = with_default_queue(setup.arrivals(setup.workload_of(trial.seed), trial.seed))
         sized = eased(setup.sizing.workload(workload, trial.value), trial.easing)
         nodes = setup.sizing.nodes(trial.value) or list(_all_of(Node, sized))
-        run = simulate(
+        simulation = Simulation(
             _without_nodes(sized),
             setup.conf,
             nodes=copied(nodes, trial.easing.copies),
             registry=setup.registry,
             seed=trial.seed,
             options=setup.options,
-            on_progress=on_progress,
-            is_stopped=is_stopped,
+            tells_causes=False,
         )
+        run = simulation.run(on_progress, is_stopped)
     except HeklaError as error:
         raise InputError(f"{setup.sizing.spoken(trial.value)}, seed {trial.seed}: {error}") from error
     # A run without a limit that did not come to its end was interrupted from within.

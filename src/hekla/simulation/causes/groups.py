@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +90,10 @@ class GroupTable:
         old, more = len(self.groups), max(FEWEST_ROWS, len(self.groups))
         self.groups += [None] * more
         self._spare = list(range(old + more - 1, old - 1, -1))
-        self.asks = np.concatenate([self.asks, np.full((more, self.asks.shape[1]), -np.inf)])
+        # Columns lie together: groups are many, resources few.
+        self.asks = np.asfortranarray(
+            np.concatenate([self.asks, np.full((more, self.asks.shape[1]), -np.inf)])
+        )
         self.queue = np.append(self.queue, np.zeros(more, dtype=np.intp))
         self.is_used = np.append(self.is_used, np.zeros(more, dtype=np.bool_))
         none = np.full(more, UNKNOWN, dtype=np.int16)
@@ -131,4 +135,4 @@ def missing_tasks(job: Job) -> list[Task]:
 
 def some_of(holds: Mask) -> Mask:
     """(rows,) Where it holds of a resource.   holds: (rows, R)"""
-    return np.asarray(holds.any(axis=1), dtype=np.bool_)
+    return np.asarray(reduce(np.logical_or, holds.T), dtype=np.bool_)
