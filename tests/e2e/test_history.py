@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from cli.calling import called
 from harness import Cluster, ControlPlane
 from harness.manifests import node, pod, pod_group, queue
 from harness.scheduler import running
@@ -73,5 +74,6 @@ def test_what_has_ended_can_be_run_again(cluster: Cluster, tmp_path: Path) -> No
         assert {each.metadata.name for each in work.objects} >= {"n1", "n2", "research"}
     assert recorded.account.dropped == {"a job of which pods still run: its run time is not known": 1}
 
-    again = called("simulate", tmp_path / "past.yaml", "-o", "json")
-    assert json.loads(again.stdout)["summary"]["completed"] == 2
+    command = [sys.executable, "-m", "hekla", "simulate", str(tmp_path / "past.yaml"), "-o", "json"]
+    again = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert json.loads(again)["summary"]["completed"] == 2
