@@ -31,7 +31,7 @@ from hekla.cli.options import GoSwitches, configuration, registry_with
 from hekla.cli.output import Style, echo, echo_data, output_option
 from hekla.cli.plan import progress
 from hekla.clock import VirtualClock
-from hekla.cluster.embedded import Options
+from hekla.cluster.embedded import ARRIVES_AT, EmbeddedCluster, Options
 from hekla.cluster.store import relevant
 from hekla.engine.explain.explanation import Explanation
 from hekla.engine.explain.explanation import explain as explain_job
@@ -155,12 +155,14 @@ class ExplainedCycle:
     """What changes and run times are tried out on; worked out where it is asked for."""
     manifests: Sequence[Manifest]
     """All that was read, be it let in or not."""
+    arrived: Sequence[Manifest]
+    """The same without what is to come later."""
     complaints: Sequence[Complaint] = ()
     """Of those among it that were not let in."""
 
     def explanations(self) -> list[Explanation]:
         """Of every job that waits, in the order of creation; then of those that no cycle knows."""
-        return [*explanations(self.report), *left_out(self.report.session, self.manifests, self.complaints)]
+        return [*explanations(self.report), *left_out(self.report.session, self.arrived, self.complaints)]
 
     def left_out(self, name: str) -> Explanation | None:
         """Of one job that no cycle knows."""
@@ -184,7 +186,7 @@ def on_state(state: ClusterState, tell: OnComplaints) -> ExplainedCycle:
     """A scenario or a live cluster, on which one cycle decides and nothing is carried out."""
     report = cycle_on(state)
     tell(report.session.snapshot.complaints)
-    return ExplainedCycle(report, lambda: state, state.given)
+    return ExplainedCycle(report, lambda: state, state.given, state.given)
 
 
 def on_manifests(
@@ -209,7 +211,18 @@ def on_manifests(
     tell(complaints)
     written = [each for each in manifests if isinstance(each, VolcanoJob)]
     found = ClusterState((), manifests, conf, options.registry, is_dated=dated > 0, written=written)
-    return ExplainedCycle(report, partial(as_it_is, embedded, found), manifests, complaints)
+    arrived = arrived_in(embedded.cluster, manifests)
+    return ExplainedCycle(report, partial(as_it_is, embedded, found), manifests, arrived, complaints)
+
+
+def arrived_in(cluster: EmbeddedCluster, manifests: Sequence[Manifest]) -> list[Manifest]:
+    """Without objects that are to come later: they do not wait yet."""
+    there = {(kind, each.key) for kind in KINDS.values() for each in cluster.all_of(kind)}
+    return [
+        each
+        for each in manifests
+        if ARRIVES_AT not in each.metadata.annotations or (type(each), each.key) in there
+    ]
 
 
 def as_it_is(embedded: Embedded, found: ClusterState) -> ClusterState:
