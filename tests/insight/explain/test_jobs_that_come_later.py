@@ -15,14 +15,16 @@ kind: Job
 metadata: {name: now, annotations: {hekla.dev/run-seconds: "100"}}
 spec:
   minAvailable: 1
-  tasks: [{name: w, replicas: 1, template: {spec: {containers: [{name: m, resources: {requests: {cpu: "9"}}}]}}}]
+  tasks:
+  - {name: w, replicas: 1, template: {spec: {containers: [{name: m, resources: {requests: {cpu: "9"}}}]}}}
 ---
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
 metadata: {name: later, annotations: {hekla.dev/arrives-at: "600"}}
 spec:
   minAvailable: 1
-  tasks: [{name: w, replicas: 1, template: {spec: {containers: [{name: m, resources: {requests: {cpu: "9"}}}]}}}]
+  tasks:
+  - {name: w, replicas: 1, template: {spec: {containers: [{name: m, resources: {requests: {cpu: "9"}}}]}}}
 """
 
 
