@@ -10,6 +10,7 @@ from hekla.engine.framework import points
 from hekla.engine.framework.session import Session
 from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.ledger.nodes import NodeLedger
+from hekla.engine.model.task import RequestShape
 from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.state.waiting import fit_counts
 from hekla.simulation.causes.groups import UNKNOWN, Causes, GroupTable, WaitGroup, some_of
@@ -82,9 +83,12 @@ class AdmittedGroups:
             return is_held
         is_asked = some_of((self.table.per_queue(narrow, 0.0) > 0) & (self.table.asks > 0))
         overused = {name for name in narrow if session.is_overused(session.queues[name])}
-        for row in np.flatnonzero(is_asked & self.table.is_used).tolist():
-            group = self.table.groups[row]
-            is_held[row] = group is not None and (group.queue in overused or not may_take(session, group))
+        rows = np.flatnonzero(is_asked & self.table.is_used).tolist()
+        groups = [(row, group) for row in rows if (group := self.table.groups[row]) is not None]
+        most = headrooms(session, [group for _, group in groups])
+        for row, group in groups:
+            too_many = len(group.lacking) > most.get(kind_of(group), len(group.lacking))
+            is_held[row] = group.queue in overused or too_many
         return is_held
 
 
@@ -109,12 +113,29 @@ def narrow_shares(session: Session, queues: Iterable[str]) -> dict[str, Floats]:
     return found
 
 
+def kind_of(group: WaitGroup) -> tuple[str, RequestShape | None]:
+    """The same for groups of one queue whose first tasks ask for as much."""
+    return group.queue, group.lacking[0].shape if group.lacking else None
+
+
+def headrooms(session: Session, groups: Iterable[WaitGroup]) -> dict[tuple[str, RequestShape | None], int]:
+    """By kind how many such tasks its queue may take, of as many as the largest group lacks."""
+    if not session.dispatch.who.tells_headroom:
+        return {}
+    largest: dict[tuple[str, RequestShape | None], WaitGroup] = {}
+    for group in groups:
+        known = largest.get(kind_of(group))
+        if group.lacking and (known is None or len(known.lacking) < len(group.lacking)):
+            largest[kind_of(group)] = group
+    return {
+        kind: session.headroom(session.queues[group.queue], group.lacking[0], len(group.lacking))
+        for kind, group in largest.items()
+    }
+
+
 def may_take(session: Session, group: WaitGroup) -> bool:
     """Whether the queue may take as many tasks as a job of the group lacks to start."""
-    if not group.lacking or not session.dispatch.who.tells_headroom:
-        return True
-    count = len(group.lacking)
-    return session.headroom(session.queues[group.queue], group.lacking[0], count) == count
+    return headrooms(session, [group]).get(kind_of(group), len(group.lacking)) >= len(group.lacking)
 
 
 def reason_beyond_room(session: Session, group: WaitGroup) -> Cause:
