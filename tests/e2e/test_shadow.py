@@ -119,7 +119,7 @@ def test_what_waits_in_vain_and_what_is_evicted(cluster: Cluster, tmp_path: Path
         first, _ = api.create(pod("gang-0", group="gang", cpu=1), pod("gang-1", group="gang", cpu=1))
         api.bind(first, "n1")
         told = beside.wait_for("would wait", "default/gang-0")
-        assert "2 are needed together" in told["reason"]
+        assert "room for 1 of the 2 tasks that start together" in told["reason"]
         api.patch(low, {"status": {"conditions": EVICTION}}, "status")
         api.delete(low)
         kept = beside.wait_for("would not evict", "default/low-0")
