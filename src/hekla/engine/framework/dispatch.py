@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from hekla.engine.framework import points
 from hekla.engine.framework.plugin import NoArguments, Plugin
@@ -222,7 +222,7 @@ class Dispatch:
         combined = self._combined.get(point)
         if combined is None:
             combined = self._combined[point] = point.combine(self.answers_by_tier(point))
-        return cast("Callable[Q, R]", combined)
+        return combined
 
     def telling_apart(self) -> list[Callable[[Task], Hashable]]:
         """How plugins whose answers are kept by class tell tasks apart, beyond pod spec and namespace."""

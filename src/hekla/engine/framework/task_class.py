@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hekla.engine.framework.node_answers import NodeAnswers, RefusedNodes, refused_nodes, total
-from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows
+from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows, picked
 from hekla.engine.ledger.nodes import covers
 from hekla.engine.ledger.states import NodeStates, SupposedStates
 from hekla.engine.model.diagnosis import Refusal
@@ -52,7 +52,7 @@ class TaskClass:
         ]
         """By plugin that has filters, which nodes it refuses whatever runs on them."""
         refused = [one[0] for one in self.refused if one is not None]
-        self._allowed: Mask | None = ~np.logical_or.reduce(refused) if refused else None
+        self._allowed: Mask = ~np.logical_or.reduce(refused) if refused else np.ones(count, dtype=np.bool_)
         self._static = [total([ask(task) for ask in part.once]) for part in (answers.order, answers.batch)]
         self._seen = self._curable_seen = -1
         self._is_final = True
@@ -76,7 +76,7 @@ class TaskClass:
         states = NodeStates(self._session.nodes, self._session.pods)
         self._is_final = not self._session.nodes.has_promises
         found = self.evaluate(states)
-        self.fits_now, self.fits_later, self.is_open = found.fits_now, found.fits_later, found.is_open
+        self.fits_now, self.fits_later, self.is_open = found.fits_now, found.fits_later, found.is_open.copy()
         parts = self._parts_of(found)
         self._scores = np.empty((len(parts), len(found.fits_now)))
         for kept, part in zip(self._scores, parts, strict=True):
@@ -102,19 +102,18 @@ class TaskClass:
         fits_later = covers(states.future, task) if nodes.has_promises else fits_now
         is_open = self._open_in(states)
         order, batch = (_at(static, states.rows) for static in self._static)
-        order = order + total([score(task, states) for score in answers.order.by_row])
-        batch = batch + total([score(task, states) for score in answers.batch.by_row])
+        if answers.order.by_row:
+            order = order + total([score(task, states) for score in answers.order.by_row])
+        if answers.batch.by_row:
+            batch = batch + total([score(task, states) for score in answers.batch.by_row])
         return Evaluation(fits_now, fits_later, is_open, order, batch)
 
     def _open_in(self, states: NodeStates) -> Mask:
         """Nodes in these states that no lasting filter refuses."""
-        if self._allowed is None:
-            is_open = np.ones(len(states.pod_count), dtype=np.bool_)
-        else:
-            is_open = self._allowed[states.rows].copy()
+        is_open = picked(self._allowed, states.rows)
         for ask in self._answers.row_filters:
             for refusal in ask(self._task, states) or ():
-                is_open &= ~refusal.nodes
+                is_open = is_open & ~refusal.nodes
         return is_open
 
     def is_open_to(self, task: Task, row: int) -> bool:

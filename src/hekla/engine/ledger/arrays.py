@@ -30,7 +30,7 @@ Rows = Indices | slice
 ALL_ROWS = slice(None)
 
 
-Numbers = TypeVar("Numbers", Amounts, Floats)
+Numbers = TypeVar("Numbers", Amounts, Floats, Mask)
 
 
 def picked(numbers: Numbers, rows: Rows) -> Numbers:
