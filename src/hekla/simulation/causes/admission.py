@@ -55,15 +55,24 @@ class Admission:
         """Which plugin refuses each group as the cycle left things."""
         if not len(self.table):
             return
+        if self._total.tolist() != session.total.tolist():
+            self._total, self._never = session.total, None
+        if self._is_beyond_all:
+            return
         who = session.dispatch.who
         if who.admits_by_kind and who.tells_admission_room:
             self._voters = self._voters_of(session)
             causes = self._held_against_room()
         else:
             causes = self._voted_on(session)
-        if self._total.tolist() != session.total.tolist():
-            self._total, self._never = session.total, None
         self._bind(causes, now)
+
+    @property
+    def _is_beyond_all(self) -> bool:
+        """Whether it is known of every group that it asks for more than there is."""
+        if self._never is None or self.table.has_new:
+            return False
+        return int(np.count_nonzero(self.table.is_used[self._never])) == len(self.table)
 
     def _bind(self, causes: Causes, now: float) -> None:
         if self._never is None or self.table.has_new:
