@@ -8,7 +8,7 @@ from hekla.engine.framework.session import Session
 from hekla.engine.model.wait_reason import Verdict, WaitReason
 from hekla.engine.state.snapshot import take_snapshot
 from hekla.objects import Manifest, VolcanoJob
-from hekla.objects.batch import JobSpec, JobState, JobStatus
+from hekla.objects.batch import JobSpec, JobState, JobStatus, JobVolume
 from hekla.objects.complaint import Complaint
 from hekla.objects.meta import ObjectMeta
 from hekla.scheduler.cycle import run_cycle
@@ -16,10 +16,11 @@ from hekla.scheduler.left_out import explain_left_out, left_out
 from hekla.testing import conf_of, job, node, pod, queue, stamped
 
 
-def volcano_job(name: str = "a", *, queue: str = "default", phase: str = "") -> VolcanoJob:
+def volcano_job(name: str = "a", *, queue: str = "default", phase: str = "", claim: str = "") -> VolcanoJob:
+    volumes = (JobVolume(mount_path="/data", volume_claim_name=claim),) if claim else ()
     return VolcanoJob(
         metadata=ObjectMeta(name=name, namespace="default", uid=name),
-        spec=JobSpec(queue=queue),
+        spec=JobSpec(queue=queue, volumes=volumes),
         status=JobStatus(state=JobState(phase=phase)),
     )
 
@@ -68,10 +69,11 @@ def session_with(*objects: Manifest) -> Session:
             Verdict.NEVER,
             "it was terminated; submit it anew",
         ),
+        (volcano_job(claim="dataset"), WaitReason.GATE, Verdict.HELD, 'claim "dataset" does not exist'),
         (volcano_job(), WaitReason.GATE, Verdict.NOT_YET, "its PodGroup is still to be made"),
         (volcano_job(phase="Completed"), None, None, ""),
     ],
-    ids=["no queue", "closed", "not a leaf", "aborted", "terminated", "new", "done"],
+    ids=["no queue", "closed", "not a leaf", "aborted", "terminated", "no claim", "new", "done"],
 )
 def test_a_job_without_a_pod_group(
     manifest: VolcanoJob, code: WaitReason | None, verdict: Verdict | None, words: str

@@ -13,7 +13,7 @@ from hekla.engine.explain.explanation import Explanation
 from hekla.engine.framework.session import Session
 from hekla.engine.model.queue import DEFAULT_QUEUE, ROOT
 from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason, in_order
-from hekla.objects import Manifest, Pod, PodGroup, Queue, VolcanoJob
+from hekla.objects import Manifest, PersistentVolumeClaim, Pod, PodGroup, Queue, VolcanoJob
 from hekla.objects.complaint import Complaint, nearest, quoted
 from hekla.objects.keys import GROUP_NAME
 from hekla.text import counted
@@ -66,6 +66,7 @@ class _Reader:
         self._groups: dict[str, PodGroup] = _by_key(PodGroup, session, manifests)
         self._jobs: dict[str, VolcanoJob] = _by_key(VolcanoJob, session, manifests)
         self._queues: dict[str, Queue] = _by_key(Queue, session, manifests)
+        self._claims = _by_key(PersistentVolumeClaim, session, manifests)
         self._said: dict[str, str] = {}
         for complaint in (*complaints, *session.snapshot.complaints):
             self._said.setdefault(complaint.subject, complaint.message.removeprefix("left out: "))
@@ -94,7 +95,7 @@ class _Reader:
         if phase in STOPPED:
             verdict, text = STOPPED[phase]
             yield Finding(WaitReason.STOPPED, verdict, text)
-        found = [*self._of_queue(queue), *self._complaint(f"job {job.key}")]
+        found = [*self._of_queue(queue), *self._complaint(f"job {job.key}"), *self._of_claims(job)]
         yield from found
         if not found and phase not in STOPPED:
             yield TO_BE_MADE
@@ -115,6 +116,13 @@ class _Reader:
         elif not is_known:
             why = self._said.get(f"queue {name}", "it cannot be used as it is")
             yield _holding(f"queue {quoted(name)} was refused: {why}")
+
+    def _of_claims(self, job: VolcanoJob) -> Iterator[Finding]:
+        """Claims that the Job names and does not describe have to be there before its PodGroup is made."""
+        named = (each.volume_claim_name for each in job.spec.volumes if each.volume_claim is None)
+        for name in dict.fromkeys(named):
+            if name and f"{job.metadata.namespace}/{name}" not in self._claims:
+                yield Finding(WaitReason.GATE, Verdict.HELD, f"claim {quoted(name)} does not exist")
 
     def _complaint(self, subject: str) -> Iterator[Finding]:
         """What else is wrong with the object; of its queue more is said elsewhere."""
