@@ -128,7 +128,7 @@ class Kubelet:
         if isinstance(due, Vanish):
             return True
         awaited = "Pending" if isinstance(due, PodStart) else "Running"
-        # Where there is no node, nobody starts or ends anything.
+        # Where there is no node, no container starts or ends.
         has_node = self._store.get(Node, pod.spec.node_name) is not None
         return has_node and pod.status.phase == awaited and not is_terminating(pod)
 

@@ -97,7 +97,7 @@ class CycleRecorder:
         turns = self._is_file_full()
         is_due = turns or self._lacks_cycles or self._is_checkpoint_due(snapshot.state)
         if is_due:
-            # Whoever replays from here knows nothing of what was seen to wait before.
+            # A replay from here knows nothing of what was seen to wait before.
             snapshot.state.attention.wake()
         self._entry = CycleEntry(
             number=self._number,
