@@ -13,8 +13,15 @@ from runs_by_hand import JobOf, NodeOf, PodRunOf, Scene
 
 from hekla.errors import InputError
 from hekla.simulation.measures import run_data, save
-from hekla.simulation.measures.files import jobs_frame, queues_frame, series_frame, stints_frame, use_frame
-from hekla.simulation.measures.records import job_columns, records, use_columns
+from hekla.simulation.measures.files import frame
+from hekla.simulation.measures.records import (
+    job_columns,
+    pod_run_columns,
+    queue_columns,
+    records,
+    series_columns,
+    use_columns,
+)
 from hekla.simulation.run import Ending, State
 
 
@@ -89,22 +96,24 @@ def test_use_has_a_row_for_every_part_queue_and_resource(scene: Scene) -> None:
 
 def test_frames_have_nulls_where_times_never_came(scene: Scene) -> None:
     pl = pytest.importorskip("polars")
-    jobs = jobs_frame(scene.run())
+    jobs = frame(job_columns(scene.run()))
     assert jobs.schema["started"] == pl.Float64
     assert jobs["started"].to_list() == [1.235, 20.0, None, None]
     assert jobs["queue"].to_list() == ["default"] * 3 + [None]
-    assert stints_frame(scene.run())["beneficiary"].to_list() == ["default/high", None]
-    assert queues_frame(scene.run())["wait_mean"].to_list() == [pytest.approx((1.234 + 10) / 2, abs=1e-3)]
-    assert series_frame(scene.run(), buckets=5).height == 5
-    assert use_frame(scene.run(), buckets=5).height == 10
+    assert frame(pod_run_columns(scene.run()))["beneficiary"].to_list() == ["default/high", None]
+    assert frame(queue_columns(scene.run()))["wait_mean"].to_list() == [
+        pytest.approx((1.234 + 10) / 2, abs=1e-3)
+    ]
+    assert frame(series_columns(scene.run(), buckets=5)).height == 5
+    assert frame(use_columns(scene.run(), buckets=5)).height == 10
 
 
 def test_frames_of_a_run_of_nothing_have_their_columns() -> None:
     pl = pytest.importorskip("polars")
     run = Scene([], []).run()
-    assert stints_frame(run).schema["job"] == pl.String
-    assert stints_frame(run).schema["began"] == pl.Float64
-    assert jobs_frame(run).height == 0
+    assert frame(pod_run_columns(run)).schema["job"] == pl.String
+    assert frame(pod_run_columns(run)).schema["began"] == pl.Float64
+    assert frame(job_columns(run)).height == 0
 
 
 def test_who_has_no_polars_is_told_what_to_install(
@@ -112,7 +121,7 @@ def test_who_has_no_polars_is_told_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(InputError, match=r'pip install "hekla\[frames\]"'):
-        jobs_frame(scene.run())
+        frame(job_columns(scene.run()))
     with pytest.raises(InputError, match=r'pip install "hekla\[frames\]"'):
         save(scene.run(), tmp_path / "run.parquet")
     assert save(scene.run(), tmp_path / "run.csv") == [tmp_path / "run.csv"], "CSV needs nothing"
@@ -136,7 +145,7 @@ def test_csv_has_a_row_per_job_and_nothing_for_times_that_never_came(scene: Scen
 def test_parquet_reads_back_as_the_frame(scene: Scene, tmp_path: Path) -> None:
     pl = pytest.importorskip("polars")
     (path,) = save(scene.run(), tmp_path / "run.parquet")
-    assert pl.read_parquet(path).equals(jobs_frame(scene.run()))
+    assert pl.read_parquet(path).equals(frame(job_columns(scene.run())))
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -18,43 +18,16 @@ from hekla.simulation.measures.records import (
     idle_columns,
     job_columns,
     pod_run_columns,
-    queue_columns,
     run_data,
     series_columns,
     use_columns,
     values_of,
 )
-from hekla.simulation.measures.summary import Summary
 from hekla.simulation.run import Run
 from hekla.text import escaped
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def jobs_frame(run: Run) -> pl.DataFrame:
-    """One row per job."""
-    return frame(job_columns(run))
-
-
-def stints_frame(run: Run) -> pl.DataFrame:
-    """One row per time that a pod spent on a node."""
-    return frame(pod_run_columns(run))
-
-
-def queues_frame(run: Run, summary: Summary | None = None) -> pl.DataFrame:
-    """One row per queue that had jobs: counts, waits, slowdowns, shares."""
-    return frame(queue_columns(run, summary))
-
-
-def series_frame(run: Run, buckets: int = 400) -> pl.DataFrame:
-    """One row per part of the run and queue: jobs and pods that waited and ran, and shares."""
-    return frame(series_columns(run, buckets))
-
-
-def use_frame(run: Run, buckets: int = 400) -> pl.DataFrame:
-    """One row per part of the run, queue and resource."""
-    return frame(use_columns(run, buckets))
 
 
 def frame(columns: Columns) -> pl.DataFrame:
