@@ -146,6 +146,18 @@ def test_room_that_is_promised_is_waited_for_by_its_own_name() -> None:
     assert found["late"] == {"no room": 8 + 100, "release": 30}
 
 
+def test_jobs_that_get_what_they_were_promised_together_are_noted_in_order() -> None:
+    """Half a minute after 10 `first` is gone: run after run the others are told of in one order."""
+    jobs = [
+        job("first", 0, 100, pods=64, restart=Restart.JOB, fails_after=10),
+        *[job(f"late{at}", 2, 5, pods=2) for at in range(24)],
+    ]
+    run = play(jobs, [node("n1", 64)], conf=PLAIN)
+    told = run.waits.job[run.waits.since == 40].tolist()
+    assert len(told) > 16
+    assert told == sorted(told)
+
+
 def test_no_network_domain_has_room_for_a_job_that_asks_for_one() -> None:
     network = [hypernode(name, nodes=[name]) for name in ("n1", "n2")]
     tight = NetworkTopology(mode="hard", highest_tier_allowed=1)

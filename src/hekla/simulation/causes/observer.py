@@ -81,7 +81,9 @@ class WaitObserver:
             return
         before = self._booked
         self._booked = {job: None for job in {**self._group_of, **self._changed} if _uid_of(job) in pipelined}
-        self._changed.update(dict.fromkeys(before.keys() ^ self._booked.keys()))
+        # In order: a set of jobs would stand in that of their addresses.
+        either = {**before, **self._booked}
+        self._changed.update({job: None for job in either if (job in before) != (job in self._booked)})
 
     def _settle(self, state: LiveState, now: float) -> None:
         """Every job that changed goes into its group, or leaves it."""
