@@ -22,6 +22,7 @@ $(READY): pyproject.toml
 	@$(PIP) --quiet --upgrade "pip>=25.1"
 	@printf "  3/3 hekla, what it needs, and the tools for its tests, a dot for each package\n      "
 	@{ $(PIP) --editable '.[frames,kubernetes]' --group dev || echo failed; } | $(DOTS) && echo " done"
+	@$(BIN)/python -m compileall -q src  # else every start would compile anew where Python is told to keep no bytecode
 	@touch $(READY)
 
 demo: $(READY) ## Watch the six actions at work on an in-process cluster

@@ -45,7 +45,6 @@ from hekla.simulation.measures import run_data, save, summary_lines
 from hekla.simulation.measures.files import FOLDER, form_of
 from hekla.simulation.measures.words import spoken_seconds
 from hekla.simulation.options import SimulationOptions
-from hekla.simulation.report import write_report
 from hekla.simulation.run import Run, State
 from hekla.simulation.simulate import Progress, Simulation
 from hekla.simulation.workloads import Account, Workload
@@ -185,6 +184,8 @@ def _save(run: Run, report_file: Path | None, save_to: Sequence[Path]) -> None:
         for written in save(run, path):
             echo(f"wrote {written}", err=True)
     if report_file is not None:
+        from hekla.simulation.report import write_report  # noqa: PLC0415 - slow to import, rarely needed
+
         write_report(run, report_file)
         echo(f"wrote {report_file}", err=True)
 

@@ -7,17 +7,19 @@ recognised by its name in the label `node`, or in the label `instance`, with or 
 from __future__ import annotations
 
 import math
-import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
 from hekla.engine.model.node import NodeLoad
 from hekla.errors import InputError
-from hekla.exchange import ExchangeFailed, exchange
 from hekla.objects.complaint import printable, quoted
+
+if TYPE_CHECKING:
+    import ssl
 
 CPU_QUERY = '100 * (1 - avg by (node, instance) (rate(node_cpu_seconds_total{mode="idle"}[10m])))'
 MEMORY_QUERY = (
@@ -69,6 +71,8 @@ class Prometheus:
         return answer.data.result
 
     def _fetch(self, url: str) -> bytes:
+        from hekla.exchange import ExchangeFailed, exchange  # noqa: PLC0415 - slow to import, rarely needed
+
         try:
             return exchange(
                 url, self.timeout, headers={"Accept": "application/json"}, trust=self._trust(), by_proxy=True
@@ -77,6 +81,8 @@ class Prometheus:
             raise InputError(f"{self.address}: {error}") from error
 
     def _trust(self) -> ssl.SSLContext:
+        import ssl  # noqa: PLC0415 - as above
+
         context = ssl.create_default_context()
         if self.ca_file:
             try:

@@ -27,7 +27,6 @@ from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.resources import CPU, MEMORY, PODS, is_whole
 from hekla.engine.model.task import Task
 from hekla.errors import HeklaError
-from hekla.exchange import ExchangeFailed, exchange
 
 Document = dict[str, Any]
 JSON_HEADERS = {"Content-Type": "application/json"}
@@ -168,6 +167,8 @@ class CallFailed(HeklaError):
 
 def post(url: str, body: bytes, timeout: float) -> bytes:
     """Only status 200 is an answer; redirects are not followed."""
+    from hekla.exchange import ExchangeFailed, exchange  # noqa: PLC0415 - slow to import, rarely needed
+
     try:
         return exchange(url, timeout, body=body, headers=JSON_HEADERS)
     except ExchangeFailed as error:
