@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -154,8 +154,8 @@ class Catalogue:
     plugins: Mapping[str, type | None]
     points: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By plugin, the names of the extension points that it answers."""
-    reading_load: Collection[str] | None = None
-    """The plugins that go by measured load, where that is known."""
+    reads_load: Callable[[str], bool] | None = None
+    """Whether a plugin goes by measured load, where that is known."""
 
     def answering(self, point: str) -> list[str]:
         """The plugins that answer a point, which may be written as Volcano writes it: `VictimTasksFn`."""

@@ -63,8 +63,8 @@ class Context:
     """The path of each action's arguments."""
     points: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By plugin, the names of the points that it answers; a plugin that is not there is not known."""
-    reading_load: Collection[str] = READING_LOAD
-    """The plugins that go by measured load."""
+    reads_load: Callable[[str], bool] = READING_LOAD.__contains__
+    """Whether a plugin goes by measured load."""
 
     @property
     def plugins(self) -> Mapping[str, PluginEntry]:

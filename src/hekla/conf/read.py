@@ -103,9 +103,9 @@ class _ConfReader:
             metrics=self.metrics(data.get("metrics")),
         )
         known = self.catalogue or Catalogue({}, {})
-        reading_load = READING_LOAD if known.reading_load is None else known.reading_load
+        reads_load = known.reads_load or READING_LOAD.__contains__
         self.mistakes += check_sense(
-            Context(conf, self.plugin_paths, self.configuration_paths, known.points, reading_load)
+            Context(conf, self.plugin_paths, self.configuration_paths, known.points, reads_load)
         )
         return conf
 

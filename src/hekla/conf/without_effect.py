@@ -46,7 +46,7 @@ def load_has_a_source(context: Context) -> Iterator[Mistake]:
     if context.conf.metrics:
         return
     for name in sorted(context.plugins):
-        if name in context.reading_load:
+        if context.reads_load(name):
             message = (
                 f"{name} goes by measured load, and no section metrics says where to read it: "
                 "only annotations of nodes count (hekla.dev/cpu-usage, hekla.dev/memory-usage); "

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from hekla.engine.actions.allocate import Allocate
-from hekla.engine.actions.backfill import Backfill
-from hekla.engine.actions.enqueue import Enqueue
-from hekla.engine.actions.gang_eviction import GangPreempt, GangReclaim
-from hekla.engine.actions.preempt import Preempt
-from hekla.engine.actions.reclaim import Reclaim
-from hekla.engine.actions.shuffle import Shuffle
-from hekla.engine.framework.action import Action
+from collections.abc import Mapping
 
-BUILTIN_ACTIONS: dict[str, type[Action]] = {
-    action.name: action
-    for action in (Allocate, Backfill, Enqueue, GangPreempt, GangReclaim, Preempt, Reclaim, Shuffle)
-}
+from hekla.engine.framework.action import Action
+from hekla.lazy import lazily_imported
+
+BUILTIN_ACTIONS: Mapping[str, type[Action]] = lazily_imported(
+    __name__,
+    {
+        "allocate": "allocate:Allocate",
+        "backfill": "backfill:Backfill",
+        "enqueue": "enqueue:Enqueue",
+        "gangpreempt": "gang_eviction:GangPreempt",
+        "gangreclaim": "gang_eviction:GangReclaim",
+        "preempt": "preempt:Preempt",
+        "reclaim": "reclaim:Reclaim",
+        "shuffle": "shuffle:Shuffle",
+    },
+)

@@ -20,6 +20,7 @@ from hekla.engine.framework.dispatch import Registration, Registrations
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import declared, reduces_nothing
 from hekla.errors import PluginError
+from hekla.lazy import LazyMapping
 
 PLUGIN_GROUP = "hekla.plugins"
 ACTION_GROUP = "hekla.actions"
@@ -56,13 +57,13 @@ class Registry:
     def catalogue(self) -> Catalogue:
         """What the configuration reader needs to know of them."""
         return Catalogue(
-            actions={name: action.Arguments for name, action in self.actions.items()},
-            plugins={name: plugin.Arguments for name, plugin in self.plugins.items()},
-            points={
-                name: frozenset(point.name for _, point, _, _ in declared(plugin))
-                for name, plugin in self.plugins.items()
-            },
-            reading_load=frozenset(name for name, plugin in self.plugins.items() if plugin.reads_load),
+            actions=LazyMapping(self.actions, lambda name: self.actions[name].Arguments),
+            plugins=LazyMapping(self.plugins, lambda name: self.plugins[name].Arguments),
+            points=LazyMapping(
+                self.plugins,
+                lambda name: frozenset(point.name for _, point, _, _ in declared(self.plugins[name])),
+            ),
+            reads_load=lambda name: name in self.plugins and self.plugins[name].reads_load,
         )
 
     def declaring(self, conf: Conf, declares: Callable[[type[Plugin]], bool]) -> list[str]:

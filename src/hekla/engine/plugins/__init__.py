@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
-from hekla.engine.framework.plugin import Plugin
-from hekla.engine.plugins.binpack import Binpack
-from hekla.engine.plugins.capacity import Capacity
-from hekla.engine.plugins.cdp import Cdp
-from hekla.engine.plugins.conformance import Conformance
-from hekla.engine.plugins.deviceshare import DeviceShare
-from hekla.engine.plugins.drf import Drf
-from hekla.engine.plugins.extender import Extender
-from hekla.engine.plugins.gang import Gang
-from hekla.engine.plugins.network_topology_aware import NetworkTopologyAware
-from hekla.engine.plugins.nodegroup import NodeGroup
-from hekla.engine.plugins.nodeorder import NodeOrder
-from hekla.engine.plugins.numaaware import NumaAware
-from hekla.engine.plugins.overcommit import Overcommit
-from hekla.engine.plugins.pdb import Pdb
-from hekla.engine.plugins.predicates import Predicates
-from hekla.engine.plugins.priority import Priority
-from hekla.engine.plugins.proportion import Proportion
-from hekla.engine.plugins.rescheduling import Rescheduling
-from hekla.engine.plugins.resource_strategy_fit import ResourceStrategyFit
-from hekla.engine.plugins.resourcequota import ResourceQuotas
-from hekla.engine.plugins.sla import Sla
-from hekla.engine.plugins.task_topology import TaskTopology
-from hekla.engine.plugins.tdm import Tdm
-from hekla.engine.plugins.usage import Usage
+from collections.abc import Mapping
 
-BUILTIN_PLUGINS: dict[str, type[Plugin]] = {
-    plugin.name: plugin
-    for plugin in (
-        Binpack,
-        Capacity,
-        Cdp,
-        Conformance,
-        DeviceShare,
-        Drf,
-        Extender,
-        Gang,
-        NetworkTopologyAware,
-        NodeGroup,
-        NodeOrder,
-        NumaAware,
-        Overcommit,
-        Pdb,
-        Predicates,
-        Priority,
-        Proportion,
-        Rescheduling,
-        ResourceStrategyFit,
-        ResourceQuotas,
-        Sla,
-        TaskTopology,
-        Tdm,
-        Usage,
-    )
-}
+from hekla.engine.framework.plugin import Plugin
+from hekla.lazy import lazily_imported
+
+BUILTIN_PLUGINS: Mapping[str, type[Plugin]] = lazily_imported(
+    __name__,
+    {
+        "binpack": "binpack:Binpack",
+        "capacity": "capacity:Capacity",
+        "cdp": "cdp:Cdp",
+        "conformance": "conformance:Conformance",
+        "deviceshare": "deviceshare:DeviceShare",
+        "drf": "drf:Drf",
+        "extender": "extender:Extender",
+        "gang": "gang:Gang",
+        "network-topology-aware": "network_topology_aware:NetworkTopologyAware",
+        "nodegroup": "nodegroup:NodeGroup",
+        "nodeorder": "nodeorder:NodeOrder",
+        "numa-aware": "numaaware:NumaAware",
+        "overcommit": "overcommit:Overcommit",
+        "pdb": "pdb:Pdb",
+        "predicates": "predicates:Predicates",
+        "priority": "priority:Priority",
+        "proportion": "proportion:Proportion",
+        "rescheduling": "rescheduling:Rescheduling",
+        "resource-strategy-fit": "resource_strategy_fit:ResourceStrategyFit",
+        "resourcequota": "resourcequota:ResourceQuotas",
+        "sla": "sla:Sla",
+        "task-topology": "task_topology:TaskTopology",
+        "tdm": "tdm:Tdm",
+        "usage": "usage:Usage",
+    },
+)
