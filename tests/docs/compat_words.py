@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import cache
 
 import click
 from compat_page import source
+from msgspec.structs import fields
 
 import hekla
 from hekla.cli.main import cli

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
+from msgspec.structs import replace
 
 from hekla.cli.options import SPAN, GoSwitchGroup, chosen_workload, workload_options
 from hekla.cli.output import Style, echo, echo_data, output_option

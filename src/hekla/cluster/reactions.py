@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from hekla.cluster.store import Store
@@ -28,8 +28,7 @@ QUEUE_ACTIONS = {"OpenQueue": open_queue, "CloseQueue": close_queue}
 """What queues can be ordered to do; anything else has them looked at."""
 
 
-@dataclass(frozen=True)
-class ObjectChange:
+class ObjectChange(msgspec.Struct, frozen=True):
     """What an object was, and what it is."""
 
     before: Manifest | None

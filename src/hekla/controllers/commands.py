@@ -6,21 +6,19 @@ before it hands over the next event.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from hekla.objects import PersistentVolumeClaim, Pod, PodGroup, Queue
 from hekla.objects.batch import JobStatus
 
 
-@dataclass(frozen=True)
-class CreatePod:
+class CreatePod(msgspec.Struct, frozen=True):
     """Make the pod; a pod of that name that exists already is left alone."""
 
     pod: Pod
 
 
-@dataclass(frozen=True)
-class DeletePod:
+class DeletePod(msgspec.Struct, frozen=True):
     """Delete the pod if it still has this UID, marked first as out of sync so that no policy answers."""
 
     key: str
@@ -28,48 +26,41 @@ class DeletePod:
     out_of_sync: bool = True
 
 
-@dataclass(frozen=True)
-class PutPodGroup:
+class PutPodGroup(msgspec.Struct, frozen=True):
     """Make the PodGroup, or write it over the one of that name."""
 
     pod_group: PodGroup
 
 
-@dataclass(frozen=True)
-class DeletePodGroup:
+class DeletePodGroup(msgspec.Struct, frozen=True):
     key: str
 
 
-@dataclass(frozen=True)
-class CreateClaim:
+class CreateClaim(msgspec.Struct, frozen=True):
     """Make the claim of a volume that the Job describes itself."""
 
     claim: PersistentVolumeClaim
 
 
-@dataclass(frozen=True)
-class PutJobStatus:
+class PutJobStatus(msgspec.Struct, frozen=True):
     key: str
     status: JobStatus
 
 
-@dataclass(frozen=True)
-class DeleteJob:
+class DeleteJob(msgspec.Struct, frozen=True):
     """Delete the Job, and all it owns, if it still has this UID."""
 
     key: str
     uid: str
 
 
-@dataclass(frozen=True)
-class PutQueue:
+class PutQueue(msgspec.Struct, frozen=True):
     """Write parent, annotations and state of the queue."""
 
     queue: Queue
 
 
-@dataclass(frozen=True)
-class RecordEvent:
+class RecordEvent(msgspec.Struct, frozen=True):
     """Tell people what happened to an object; `type` is Normal or Warning."""
 
     key: str

@@ -8,8 +8,9 @@ changed, before the next event is handed in. Nothing polls: the caller calls `fi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from hekla.controllers.commands import DeleteJob, DeletePodGroup, JobCommand, RecordEvent
 from hekla.controllers.kill import kill, targets_of
@@ -30,8 +31,7 @@ from hekla.objects import Pod, PodGroup, VolcanoJob
 from hekla.objects.quantity import write_duration
 
 
-@dataclass(frozen=True)
-class JobOptions:
+class JobOptions(msgspec.Struct, frozen=True):
     """Where Volcano's behaviour is a matter of taste."""
 
     zero_counters_after_kill: bool = False

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 
+import msgspec
 from msgspec.structs import replace
 
 from hekla.controllers.expand import task_of
@@ -164,8 +164,7 @@ class PodScope(Enum):
     ALL = auto()
 
 
-@dataclass(frozen=True)
-class PhasePlan:
+class PhasePlan(msgspec.Struct, frozen=True):
     """How an action is carried out: which pods it kills, what it spares, and the rule that comes after."""
 
     scope: PodScope

@@ -6,9 +6,10 @@ Task policies come first, then those of the Job; the first match wins. Nothing m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+
+import msgspec
 
 from hekla.objects import VolcanoJob
 from hekla.objects.batch import LifecyclePolicy
@@ -49,8 +50,7 @@ TARGETED = frozenset({PolicyAction.RESTART_TASK, PolicyAction.RESTART_POD, Polic
 INTERNAL = frozenset({Event.OUT_OF_SYNC, Event.COMMAND_ISSUED, Event.POD_RUNNING})
 
 
-@dataclass(frozen=True)
-class PolicyRequest:
+class PolicyRequest(msgspec.Struct, frozen=True):
     """One thing that happened, and to which task or pod."""
 
     job: str
@@ -65,8 +65,7 @@ class PolicyRequest:
     action: str = ""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """The action to take, at once or after a while."""
 
     action: str

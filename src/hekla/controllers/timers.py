@@ -6,8 +6,9 @@ All in memory only, as in Volcano: a controller that starts anew has forgotten t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from hekla.controllers.phases import FINISHED, phase_of
 from hekla.controllers.policy import Event, PolicyAction, PolicyRequest
@@ -16,8 +17,7 @@ from hekla.objects import VolcanoJob
 FIRST_REPEAT = timedelta(milliseconds=5)
 
 
-@dataclass(frozen=True)
-class Timer:
+class Timer(msgspec.Struct, frozen=True):
     """An action that a policy wants done later."""
 
     due: datetime
@@ -87,8 +87,7 @@ def _is_covered(waiting: PolicyRequest, action: str, request: PolicyRequest) -> 
     return True
 
 
-@dataclass(frozen=True)
-class Repeat:
+class Repeat(msgspec.Struct, frozen=True):
     """A request that failed and will be served again."""
 
     due: datetime
@@ -145,8 +144,7 @@ class ErrorBudget:
             self.forget(request)
 
 
-@dataclass(frozen=True)
-class Expiry:
+class Expiry(msgspec.Struct, frozen=True):
     """When a finished Job may be deleted."""
 
     due: datetime

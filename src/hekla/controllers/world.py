@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from hekla.controllers.expand import pod_group_key
 from hekla.objects import Pod, PodGroup, Queue, VolcanoJob, keys
@@ -28,8 +29,7 @@ class World(Protocol):
         """The value of every PriorityClass."""
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(msgspec.Struct, frozen=True):
     """A Job with all that belongs to it."""
 
     job: VolcanoJob

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+import msgspec
 
 from hekla.text import escaped, some_of
 
@@ -13,8 +14,7 @@ LONGEST_QUOTE = 80
 MOST_NAMED = 20
 
 
-@dataclass(frozen=True)
-class Complaint:
+class Complaint(msgspec.Struct, frozen=True):
     """Something in the input that cannot be used as it is; the rest goes on."""
 
     subject: str

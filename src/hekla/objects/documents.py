@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
@@ -24,8 +25,7 @@ MOST_ALIASED = 100_000
 """How many values aliases may stand for in one document."""
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """What a document may hold and how it is understood; by default as manifests are."""
 
     deepest: int = DEEPEST

@@ -48,8 +48,7 @@ class ManifestReading:
     complaints: list[Complaint] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class ObjectPlace:
+class ObjectPlace(msgspec.Struct, frozen=True):
     """Where an object stands: a file, and a document in it or one item of a list."""
 
     source: str

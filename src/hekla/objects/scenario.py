@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -31,8 +30,7 @@ class Sharding(msgspec.Struct, frozen=True):
     nodes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(msgspec.Struct, frozen=True):
     """What a scenario file says; `complaints` tell of the objects that were left out."""
 
     name: str
@@ -41,11 +39,11 @@ class Scenario:
     sharding: Sharding | None = None
     now: float | None = None
     """When the cycle runs, in seconds since 1970; unless it says so, some time after everything in it."""
-    memory: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, float] = msgspec.field(default_factory=dict)
     """What plugins remember from the cycle before."""
     ignored_provisioners: tuple[str, ...] = ()
     """Provisioners whose volumes are not counted as attached."""
-    complaints: list[Complaint] = field(default_factory=list)
+    complaints: list[Complaint] = msgspec.field(default_factory=list)
 
 
 class _File(msgspec.Struct, rename="camel"):

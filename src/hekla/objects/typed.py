@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Union, get_args, get_origin
@@ -59,8 +58,7 @@ _LONG = frozenset(
 """Fields of 64 bits; all other whole numbers have 32."""
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """What is wrong with one field of an object."""
 
     path: Path

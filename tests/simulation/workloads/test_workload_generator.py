@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from traces import most_held
 
 from hekla.errors import InputError

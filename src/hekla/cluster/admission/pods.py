@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 from msgspec.structs import replace
 
 from hekla.cluster.admission.problems import (
@@ -36,14 +36,13 @@ from hekla.objects.pod import Affinity, SchedulingGate
 from hekla.objects.quantity import read_count
 
 
-@dataclass(frozen=True)
-class ResourceGroup:
+class ResourceGroup(msgspec.Struct, frozen=True):
     """Pods of some namespaces, or with some annotations, and where they are sent."""
 
     name: str
     namespaces: frozenset[str] = frozenset()
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    node_selector: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    node_selector: Mapping[str, str] = msgspec.field(default_factory=dict)
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     scheduler_name: str = ""

@@ -7,8 +7,9 @@ and end, Jobs go through their phases, and later objects arrive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from hekla.clock import Clock
 from hekla.cluster.embedded.commands import Commands

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 from hekla.engine.model.node import DEFAULT_NAME
 from hekla.errors import InputError
 from hekla.objects.complaint import quoted
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """Defaults are those of Kubernetes where it has one."""
 
     run_seconds: float = 30.0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
+
+import msgspec
 
 from hekla.objects import Manifest, VolcanoJob
 from hekla.objects.complaint import Complaint
@@ -14,30 +15,28 @@ from hekla.objects.complaint import Complaint
 _TICK = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(msgspec.Struct, frozen=True):
     """An object is submitted."""
 
     manifest: Manifest
 
 
-@dataclass(frozen=True)
-class PodDue:
+class PodDue(msgspec.Struct, frozen=True):
     """Something happens to a pod, if it is still the same one by then."""
 
     key: str
     uid: str
 
 
-class PodStart(PodDue):
+class PodStart(PodDue, frozen=True):
     """Its containers start."""
 
 
-class Finish(PodDue):
+class Finish(PodDue, frozen=True):
     """Its containers end."""
 
 
-class Vanish(PodDue):
+class Vanish(PodDue, frozen=True):
     """Its grace period is over."""
 
 
@@ -86,8 +85,7 @@ MOST_EVENTS = 100_000
 """Older events are forgotten: a long life must not fill the memory."""
 
 
-@dataclass(frozen=True)
-class Happening:
+class Happening(msgspec.Struct, frozen=True):
     """One thing that happened to one object, such as `pod default/train-0`."""
 
     time: float

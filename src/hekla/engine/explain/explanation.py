@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+import msgspec
 
 from hekla.engine.explain.findings import Findings, lacks_pods, waits
 from hekla.engine.framework import points
@@ -26,8 +27,7 @@ from hekla.engine.model.wait_reason import Finding, Verdict, WaitReason
 NAMES_SHOWN = 3
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True):
     """One job: a headline and the reasons behind it, most telling first."""
 
     job: str

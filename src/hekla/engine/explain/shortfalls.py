@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from hekla.engine.ledger.arrays import Amounts, Counts, Mask, any_of
@@ -16,8 +16,7 @@ from hekla.lazy import lazy
 BOUNDLESS = np.iinfo(np.int32).max
 
 
-@dataclass(frozen=True, eq=False)
-class TaskDemand:
+class TaskDemand(msgspec.Struct, frozen=True, eq=False):
     """Tasks that every plugin answers alike for; one of them speaks for all."""
 
     task: Task
@@ -37,8 +36,7 @@ class TaskDemand:
         return np.clip(most, 0, None)
 
 
-@dataclass(frozen=True, eq=False)
-class GangDemand:
+class GangDemand(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What is left to place of a job, by kind, and how many of these tasks start together."""
 
     kinds: tuple[TaskDemand, ...]
@@ -87,8 +85,7 @@ def gang_of_kinds(kinds: Sequence[TaskDemand], count: int, width: int) -> GangDe
     return GangDemand(tuple(kinds), count, least)
 
 
-@dataclass(frozen=True, eq=False)
-class Supply:
+class Supply(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What nodes have, and where each kind of task may go."""
 
     amounts: Amounts

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from hekla.conf import Conf
 from hekla.engine.framework.registry import Registry

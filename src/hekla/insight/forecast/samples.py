@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import takewhile
 from typing import Protocol
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from hekla.clock import stopwatch
 from hekla.conf import Conf

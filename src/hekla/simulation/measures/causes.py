@@ -8,10 +8,10 @@ is idle because no job asks for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -33,8 +33,7 @@ MOST_PARTS = 50_000
 """What is idle is shared out between any two changes; where there are more of them, in so many parts."""
 
 
-@dataclass(frozen=True)
-class CauseSeries(Series):
+class CauseSeries(Series, frozen=True):
     """Means in T equal parts of the run, for its C causes."""
 
     causes: tuple[Cause, ...]
@@ -44,8 +43,7 @@ class CauseSeries(Series):
     """(T, R, C + 1) the amount that was idle, in canonical units; the last: no job asked for it"""
 
 
-@dataclass(frozen=True)
-class Stays:
+class Stays(msgspec.Struct, frozen=True):
     """Spans in which a job waited in one group, in order of job and time."""
 
     job: Rows
@@ -55,8 +53,7 @@ class Stays:
     ended: Floats
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(msgspec.Struct, frozen=True):
     """Moments at which a cause begins to bind so many more jobs that ask for the same, or fewer."""
 
     at: Floats

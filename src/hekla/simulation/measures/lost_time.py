@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from hekla.engine.model.wait_reason import WaitReason
@@ -21,8 +21,7 @@ MOST_TOLD = 3
 """Causes of what is idle that a sentence names."""
 
 
-@dataclass(frozen=True)
-class CauseOfWaits:
+class CauseOfWaits(msgspec.Struct, frozen=True):
     """How long one cause bound jobs."""
 
     cause: Cause
@@ -38,8 +37,7 @@ class CauseOfWaits:
         return {**cause_data(self.cause), **figures}
 
 
-@dataclass(frozen=True)
-class CauseOfIdle:
+class CauseOfIdle(msgspec.Struct, frozen=True):
     """How much was idle while one cause bound jobs that asked for it."""
 
     cause: Cause | None
@@ -51,8 +49,7 @@ class CauseOfIdle:
         return {**cause_data(self.cause), "part": number(self.part, PARTS)}
 
 
-@dataclass(frozen=True)
-class LostTime:
+class LostTime(msgspec.Struct, frozen=True):
     """Causes in order of what they cost, the dearest first; those that cost nothing are left out."""
 
     waits: tuple[CauseOfWaits, ...]

@@ -6,8 +6,8 @@ By amounts alone: taints, affinity and topology are not known to a run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,8 +21,7 @@ SHAPES_IN_MIX = 16
 """Of every resource, so many kinds of pods that ask for it, the most frequent ones, make up the mix."""
 
 
-@dataclass(frozen=True)
-class BesideRoom:
+class BesideRoom(msgspec.Struct, frozen=True):
     """How long gangs waited for their first start while at least one of their pods fitted some node."""
 
     seconds: Floats

@@ -6,9 +6,9 @@ all that came has gone; only the parts in which a span begins or ends take fract
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -18,8 +18,7 @@ Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer]
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """Something over T equal parts of a run."""
 
     edges: Floats
@@ -36,8 +35,7 @@ class Series:
         return np.diff(self.edges)
 
 
-@dataclass(frozen=True)
-class Spans:
+class Spans(msgspec.Struct, frozen=True):
     """Spans cut at the edges of the parts, each belonging to a group."""
 
     parts: int
@@ -134,8 +132,7 @@ def totals(group: Rows, amounts: npt.NDArray[Any], groups: int) -> Floats:
     return np.asarray(np.bincount(group, amounts, groups), np.float64)
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """One eviction; jobs are `namespace/name`."""
 
     at: float
@@ -146,8 +143,7 @@ class Link:
         return {"at": round(self.at, 3), "victim": self.victim, "beneficiary": self.beneficiary}
 
 
-@dataclass(frozen=True)
-class Chains:
+class Chains(msgspec.Struct, frozen=True):
     """Evictions in favour of a job, by how many came before them in their chain."""
 
     by_depth: tuple[int, ...]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from hekla.simulation.measures.lost_time import LostTime, lost_time
@@ -18,8 +17,7 @@ MOMENTS = 400
 """In so many parts of the run shares are compared, and at so many moments fragmentation is looked at."""
 
 
-@dataclass(frozen=True)
-class ResourceUse:
+class ResourceUse(msgspec.Struct, frozen=True):
     """One resource over the whole run; amounts times seconds, in cores, bytes, devices."""
 
     name: str
@@ -44,8 +42,7 @@ class ResourceUse:
         }
 
 
-@dataclass(frozen=True)
-class Fairness:
+class Fairness(msgspec.Struct, frozen=True):
     """One queue's part of the cluster, over the whole run."""
 
     queue: str
@@ -71,8 +68,7 @@ class Fairness:
         }
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """What became of the jobs, how the cluster was used, and which queue got how much of it."""
 
     overall: JobGroup

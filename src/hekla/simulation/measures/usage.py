@@ -10,8 +10,6 @@ asked for. Places for pods are no resource that is shared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hekla.engine.model.resources import PODS
@@ -32,8 +30,7 @@ from hekla.simulation.measures.spans import (
 from hekla.simulation.run import NOTHING, Amounts, Ending, Floats, Run
 
 
-@dataclass(frozen=True)
-class JobSeries(Series):
+class JobSeries(Series, frozen=True):
     """Mean numbers in T equal parts of the run, for Q queues in the run's order."""
 
     waiting: Floats
@@ -114,8 +111,7 @@ def provided_until(run: Run) -> Floats:
     return np.where(pod_runs.ending == Ending.DONE, np.maximum(until, ended), ended)
 
 
-@dataclass(frozen=True)
-class UseSeries(Series):
+class UseSeries(Series, frozen=True):
     """T equal parts of the run, Q queues, R resources, in the run's order; amounts in canonical units."""
 
     used: Floats
@@ -168,8 +164,7 @@ def by_resource(spans: Spans, amounts: Amounts) -> Floats:
     return np.stack([spans.mean(column) for column in amounts.T], axis=-1)
 
 
-@dataclass(frozen=True)
-class ShareSeries(Series):
+class ShareSeries(Series, frozen=True):
     """T equal parts of the run, Q queues in the run's order; shares of the cluster from 0 to 1."""
 
     share: Floats

@@ -7,9 +7,9 @@ those of completed jobs. Jobs that still wait are counted, and how long they hav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,8 +30,7 @@ Names = Sequence[tuple[str, str]]
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """How a quantity is spread over jobs; percentiles are interpolated, all is NaN where there are none."""
 
     count: int
@@ -51,8 +50,7 @@ class Spread:
         return {"count": self.count, **figures, "max": number(self.most)}
 
 
-@dataclass(frozen=True)
-class JobGroup:
+class JobGroup(msgspec.Struct, frozen=True):
     """Jobs that are looked at together; empty names stand for all queues and all sizes."""
 
     queue: str
@@ -100,8 +98,7 @@ class JobGroup:
         }
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(msgspec.Struct, frozen=True):
     """A distribution as steps to draw: `share[i]` of the jobs waited for `seconds[i]` or less."""
 
     queue: str
@@ -162,8 +159,7 @@ def size_classes(run: Run) -> Rows:
     return np.searchsorted(LARGEST_OF_SIZE, run.jobs.pods)
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(msgspec.Struct, frozen=True):
     """A quantity of jobs in ascending order; jobs that do not have it are left out."""
 
     jobs: Rows

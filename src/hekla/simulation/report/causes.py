@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hekla.engine.model.resources import PODS
@@ -22,8 +22,7 @@ OTHERS = "other causes"
 Data = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class CauseGroups:
+class CauseGroups(msgspec.Struct, frozen=True):
     """Causes in the order in which they are drawn, the dearest of all runs first; the rest share a colour."""
 
     causes: tuple[Cause, ...]

@@ -11,9 +11,9 @@ follow closely on each other are kept as differences, and every number takes as 
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,8 +30,7 @@ MOST_SLOTS = 240
 Rows = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Bars:
+class Bars(msgspec.Struct, frozen=True):
     """One row per bar, ordered by node and beginning."""
 
     job: npt.NDArray[np.int32]

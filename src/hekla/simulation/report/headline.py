@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from hekla.engine.model.resources import PODS
 from hekla.simulation.measures import ResourceUse, Spread, Summary
@@ -14,8 +15,7 @@ from hekla.simulation.report.tables import Table
 Line = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(msgspec.Struct, frozen=True):
     """One figure in large letters, and what belongs to it. Cards of all runs have the same lines."""
 
     title: str

@@ -10,10 +10,11 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from string import Template
+
+from msgspec.structs import replace
 
 from hekla.errors import InputError
 from hekla.simulation.measures import summarize

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hekla.simulation.measures import (
@@ -48,8 +49,7 @@ TICKS = 1e7
 """Bars are placed to this part of the run, or to milliseconds."""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """One run, what it came to, and what it is called on the page."""
 
     run: Run

@@ -7,15 +7,16 @@ HTML in `assets/sections`, a section here, and a function in `assets/main.js` th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+
+import msgspec
+from msgspec.structs import replace
 
 from hekla.simulation.report.tables import escape
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """A part of the page under a title of its own."""
 
     id: str

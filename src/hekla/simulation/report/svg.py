@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from hekla.simulation.measures.words import DAY, HOUR, MINUTE, spoken_number, spoken_seconds
@@ -36,8 +36,7 @@ LONGEST = 26
 """Characters of a label."""
 
 
-@dataclass(frozen=True)
-class ChartCurve:
+class ChartCurve(msgspec.Struct, frozen=True):
     """Values over time, under a name."""
 
     label: str
@@ -46,8 +45,7 @@ class ChartCurve:
     colour: str
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(msgspec.Struct, frozen=True):
     """What is likely to lie between two moments, and half of it before a third; infinite: not in sight."""
 
     label: str
@@ -91,8 +89,7 @@ def bands(title: str, rows: Sequence[Band]) -> str:
     return _svg(title, height, [*parts, *ticks])
 
 
-@dataclass(frozen=True)
-class TimeScale:
+class TimeScale(msgspec.Struct, frozen=True):
     """Where moments lie beside labels; what is not in sight ends to the right of all that is."""
 
     most: float
@@ -117,8 +114,7 @@ def _bar(x: float, width: float, y: float, height: float, looks: str = "") -> st
     return f'<rect {place} rx="1.5" fill="{COLOURS[0]}" {looks}/>'
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """Where seconds and values lie in the picture."""
 
     end: float

@@ -9,8 +9,8 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,8 +22,7 @@ from hekla.simulation.run import Floats, Run
 from hekla.text import counted, escaped
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """What stands in the cells is text already; the first column names its row."""
 
     headers: Sequence[str]
@@ -71,8 +70,7 @@ def meter_html(part: float) -> str:
 COLOURS = 8
 
 
-@dataclass(frozen=True)
-class QueueGroups:
+class QueueGroups(msgspec.Struct, frozen=True):
     """Groups in the order in which they are drawn; the last one may stand for all other queues."""
 
     names: tuple[str, ...]
@@ -114,8 +112,7 @@ GIB = 1 << 30
 MAIN = (CPU, MEMORY)
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(msgspec.Struct, frozen=True):
     """One resource as it is shown."""
 
     resource: str

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from hekla.errors import InputError
 from hekla.simulation.workloads.model import Account, Submission, Workload
@@ -23,8 +25,7 @@ WorkloadOf = Callable[[int], Workload]
 _OF_BLOCKS, _OF_SHIFTS = range(2)
 
 
-@dataclass(frozen=True)
-class AsTheyAre:
+class AsTheyAre(msgspec.Struct, frozen=True):
     """The arrivals of the workload itself."""
 
     def __call__(self, workload: Workload, seed: int) -> Workload:  # noqa: ARG002 - one of three
@@ -140,13 +141,12 @@ def _without_zeros(counts: Counter[str]) -> None:
     counts.update(told)
 
 
-@dataclass(frozen=True)
-class ListedWorkload:
+class ListedWorkload(msgspec.Struct, frozen=True):
     """A workload with all its jobs at hand, the same for every seed: it can be sent to another process."""
 
     workload: Workload
     submissions: tuple[Submission, ...]
-    account: Account = field(default_factory=Account)
+    account: Account = msgspec.field(default_factory=Account)
 
     @staticmethod
     def of(workload: Workload) -> ListedWorkload:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
 
 from hekla.errors import InputError
 from hekla.objects.complaint import did_you_mean, quoted
@@ -28,8 +29,7 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
 _CLOCK = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<clock>[0-9]+(?::[0-9]{1,2}){1,2}(?:\.[0-9]+)?)\Z")
 
 
-@dataclass(frozen=True)
-class TableHeader:
+class TableHeader(msgspec.Struct, frozen=True):
     """The names in the first row of a table."""
 
     names: tuple[str, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from hekla.errors import InputError
 from hekla.objects.complaint import did_you_mean, quoted
@@ -54,8 +55,7 @@ _CALLED: Mapping[str, Sequence[str]] = {
 EXAMPLE = "submit=SubmitTime,run=Duration:min,cpu=Cores,memory=Mem:GiB"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """One column: its name in the header, and how its cells are meant."""
 
     name: str

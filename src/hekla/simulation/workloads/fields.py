@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -57,8 +56,7 @@ def _seconds(value: object) -> float:
     return float(text) if _NUMBER.match(text) else read_long_span(text)
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(msgspec.Struct, frozen=True):
     """Where a value stands: a file, the path within it, and the line as far as it is known."""
 
     source: str

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count, islice
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node, ObjectMeta, PriorityClass, Queue
@@ -22,8 +23,7 @@ from hekla.simulation.workloads.model import Account, Role, Submission, Workload
 from hekla.simulation.workloads.shapes import Requests, Shapes
 
 
-@dataclass(frozen=True)
-class GangKind:
+class GangKind(msgspec.Struct, frozen=True):
     """Pods of one kind that start together, and how often such a job comes."""
 
     pods: int

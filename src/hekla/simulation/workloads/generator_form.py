@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -27,8 +27,7 @@ SLICES = 20_000
 """Into how many parts a distribution is cut to find its mean."""
 
 
-@dataclass(frozen=True)
-class Durations:
+class Durations(msgspec.Struct, frozen=True):
     """How long jobs run."""
 
     kind: str = "lognormal"
@@ -64,16 +63,14 @@ class Durations:
 DURATIONS = ("exponential", "fixed", "lognormal", "pareto")
 
 
-@dataclass(frozen=True)
-class PodKind:
+class PodKind(msgspec.Struct, frozen=True):
     """What a pod asks for, and how often."""
 
     requests: Requests
     weight: float = 1.0
 
 
-@dataclass(frozen=True)
-class QueueMix:
+class QueueMix(msgspec.Struct, frozen=True):
     """A queue, its share of the jobs, its weight for the scheduler, and how many users it has."""
 
     name: str
@@ -82,8 +79,7 @@ class QueueMix:
     users: int = 5
 
 
-@dataclass(frozen=True)
-class PriorityMix:
+class PriorityMix(msgspec.Struct, frozen=True):
     """A priority class and its share of the jobs."""
 
     name: str
@@ -102,8 +98,7 @@ def geometric(mean: float = 4.0, largest: int = 64) -> tuple[tuple[int, float], 
     return tuple((size, keep ** (size - 1)) for size in range(1, largest + 1) if keep > 0 or size == 1)
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """Where nothing is said: a cluster for training, with many small jobs and few large ones."""
 
     jobs: int | None = 1000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -19,8 +18,7 @@ from hekla.simulation.workloads.trace import Broken, Reading, StartsAt, Trace
 from hekla.simulation.workloads.written import HEAD_KEYS, Draft
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """What a job waits for, and the line that says so."""
 
     after: str

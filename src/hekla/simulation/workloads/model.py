@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+import msgspec
+
 from hekla.objects import Manifest, Node, ObjectMeta, VolcanoJob
 from hekla.objects.batch import PodTemplate
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec
@@ -27,8 +29,7 @@ class Restart(Enum):
     """Nothing: the job has failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """Pods of one kind in a job. Jobs that look alike share one."""
 
     name: str
@@ -40,8 +41,7 @@ class Role:
     """How long its pods run, where that differs from the job."""
 
 
-@dataclass(frozen=True, slots=True)
-class GivenGroup:
+class GivenGroup(msgspec.Struct, frozen=True):
     """A PodGroup with its pods, as they are written."""
 
     spec: PodGroupSpec
@@ -49,8 +49,7 @@ class GivenGroup:
     """Of each pod its metadata, and which of the roles it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True):
     """One job as it is handed in."""
 
     name: str
@@ -76,9 +75,9 @@ class Submission:
     think_seconds: float = 0.0
     """How long after the end of that job it is handed in."""
     topology: NetworkTopology | None = None
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Of the PodGroup."""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Of the PodGroup."""
     job: VolcanoJob | None = None
     """The Job that is handed in, where it is one: its pods are made once its PodGroup is admitted.
@@ -99,8 +98,7 @@ class Submission:
         return self.pods if self.min_available is None else self.min_available
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFails:
+class NodeFails(msgspec.Struct, frozen=True):
     """A node goes down with all its pods."""
 
     at: float
@@ -109,8 +107,7 @@ class NodeFails:
     """None: it never comes back."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDrains:
+class NodeDrains(msgspec.Struct, frozen=True):
     """A node takes no more pods, and those it has are evicted."""
 
     at: float
@@ -118,8 +115,7 @@ class NodeDrains:
     for_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodesAdded:
+class NodesAdded(msgspec.Struct, frozen=True):
     """Nodes join the cluster."""
 
     at: float
@@ -129,8 +125,7 @@ class NodesAdded:
 Fault = NodeFails | NodeDrains | NodesAdded
 
 
-@dataclass(frozen=True, slots=True)
-class Hazards:
+class Hazards(msgspec.Struct, frozen=True):
     """What goes wrong by chance; spans are exponentially distributed. None: it never does."""
 
     node_failure_seconds: float | None = None
@@ -165,8 +160,7 @@ class Account:
         ]
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True):
     """Jobs over time on a cluster that may come with them."""
 
     name: str
@@ -182,5 +176,5 @@ class Workload:
     hazards: Hazards = Hazards()
     count: int | None = None
     """How many jobs there are, where that is known without reading them."""
-    account: Account = field(default_factory=Account)
+    account: Account = msgspec.field(default_factory=Account)
     """Filled while submissions are read; that of the latest reading."""

@@ -7,8 +7,9 @@ under a name of its own; which card a share lies on is not looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
+
+import msgspec
 
 from hekla.simulation.workloads.cells import header_of
 from hekla.simulation.workloads.model import Account, Submission
@@ -38,8 +39,7 @@ PRIORITIES = {"qos-ls": 3000, "qos-guaranteed": 2000, "qos-burstable": 1000, "qo
 ROUNDED_UP = "a share of a GPU: rounded up to a whole one"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     name: str
     cpu: int
     memory: int

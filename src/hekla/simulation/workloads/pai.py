@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from hekla.simulation.workloads.cells import header_of
@@ -42,8 +42,7 @@ NO_MODEL = frozenset({"", "CPU", "MISC"})
 """What stands for no particular GPU."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaiRow:
+class PaiRow(msgspec.Struct, frozen=True):
     job: str
     task: str
     pods: int

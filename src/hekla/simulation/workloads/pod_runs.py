@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import isfinite
+
+import msgspec
 
 from hekla.errors import InputError
 from hekla.objects import Pod, PodGroup, keys, seconds
@@ -21,8 +22,7 @@ STAMP_SECONDS = 2.0
 """So much they may differ anyway: time stamps are whole seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodRun:
+class PodRun(msgspec.Struct, frozen=True):
     """A pod, and from when to when it ran, in seconds since 1970; None: not yet, or not known."""
 
     pod: Pod

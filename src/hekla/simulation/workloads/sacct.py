@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import isfinite
+
+import msgspec
+from msgspec.structs import replace
 
 from hekla.objects.complaint import did_you_mean, quoted
 from hekla.simulation.workloads.cells import (
@@ -61,8 +63,7 @@ _NO_LIMIT = frozenset({"invalid", "partition_limit"})
 """What stands for a limit that a job has not set itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class SacctRow:
+class SacctRow(msgspec.Struct, frozen=True):
     """A job, or a part of a heterogeneous one."""
 
     job: str

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from hekla.errors import InputError
 from hekla.objects import Manifest, Node
@@ -78,22 +80,21 @@ Jobs = Callable[[Account], Iterator[Submission]]
 """All jobs of a file in order of time; what is dropped or changed goes into the account."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Content:
+class Content(msgspec.Struct, frozen=True, kw_only=True):
     """What a file comes to before anything is selected."""
 
     name: str
     jobs: Jobs
     objects: tuple[Manifest, ...] = ()
     faults: tuple[Fault, ...] = ()
-    hazards: Hazards = field(default_factory=Hazards)
+    hazards: Hazards = msgspec.field(default_factory=Hazards)
     count: int | None = None
     has_dependencies: bool = False
     """Whether some jobs wait for other jobs."""
     are_manifests: bool = False
-    dropped: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = msgspec.field(default_factory=Counter)
     """What was left out before there were any jobs."""
-    changed: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 def selected(content: Content, options: ReadingOptions) -> Workload:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from hekla.cluster.admission.problems import is_dns_subdomain
 from hekla.errors import InputError
@@ -32,8 +34,7 @@ JOB_KEYS = ROLE_KEYS | OVERRIDES | {
 TOPOLOGY_KEYS = ("mode", "highestTierAllowed", "highestTierName")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A job as it stands in a file, once or several times."""
 
     submission: Submission

@@ -7,11 +7,12 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, BinaryIO
 from weakref import finalize
+
+import msgspec
 
 from hekla.errors import InputError
 from hekla.objects.read import LARGEST_FILE
@@ -28,8 +29,7 @@ _RECORDING = b'{"record":"header"'
 _GZIP_WINDOW = 31
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """A part of a file that says one thing: a line, or an element of a list."""
 
     line: int

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from hekla.simulation.workloads.nodes import MOST_PODS, nodes_of
 from hekla.simulation.workloads.selection import Content
@@ -17,8 +19,7 @@ _QUEUE = re.compile(rb"^;\s*Queue:\s*(?P<number>\d+)[\s:-]+(?P<name>\S+)", re.IG
 _SIZE = re.compile(rb"^;\s*(?P<what>MaxProcs|MaxNodes):\s*(?P<number>\d{1,9})\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class SwfHeader:
+class SwfHeader(msgspec.Struct, frozen=True):
     """What the remarks before the jobs say."""
 
     queues: Mapping[int, str]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
+
+import msgspec
 
 from hekla.simulation.workloads.cells import (
     MomentReader,
@@ -92,8 +93,7 @@ def saved_columns(header: TableHeader) -> dict[str, Column]:
     return {**SAVED, **{name: Column(name, is_total=True) for name in resources}}
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
+class TableRow(msgspec.Struct, frozen=True):
     """What a row says; None where it says nothing."""
 
     line: int

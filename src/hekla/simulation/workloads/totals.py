@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from hekla.simulation.workloads.model import Role
 from hekla.simulation.workloads.shapes import GPU, MOST_KEPT, Choice, Requests, Shapes
@@ -18,8 +19,7 @@ Units = Mapping[str, int]
 """By resource what is asked for: processors in thousandths, memory in bytes, all else by the piece."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pile:
+class Pile(msgspec.Struct, frozen=True):
     """An amount in pieces, and how many of them are in all."""
 
     name: str

@@ -12,13 +12,15 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
 from typing import Generic, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from hekla.objects import Manifest, ObjectMeta, PriorityClass, Queue
 from hekla.objects.complaint import quoted
@@ -50,8 +52,7 @@ class StartsAt(Enum):
     """Zero, unless nothing happens for a day from then: a part of a log, or dates as seconds since 1970."""
 
 
-@dataclass(frozen=True)
-class Trace(Generic[Row]):
+class Trace(msgspec.Struct, Generic[Row], frozen=True):
     """How the rows of a file become jobs."""
 
     source: Source

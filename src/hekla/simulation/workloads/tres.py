@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from hekla.simulation.workloads.cells import is_unknown, wrong
 
@@ -19,8 +20,7 @@ _WITHOUT_UNIT = "M"
 """What Slurm counts memory in where it names no unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tres:
+class Tres(msgspec.Struct, frozen=True):
     """What a job has in all."""
 
     cpus: int = 0
