@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hekla.cluster.embedded.timeline import Timeline
-from hekla.simulation.jobs import SimPod
-from hekla.simulation.run import NOTHING
+
+if TYPE_CHECKING:
+    from hekla.simulation.jobs import SimPod
 
 
-class AgendaPlan(NamedTuple):
-    """Something that will happen; to a pod only as long as its count of plans is the same."""
+@dataclass(eq=False, slots=True)
+class Plan:
+    """Something that will happen."""
 
     act: Callable[[Any], None]
     subject: Any
-    plans: int = NOTHING
     is_background: bool = False
     """It alone is no reason to go on."""
 
-    @property
-    def still_holds(self) -> bool:
-        concerns_a_pod = self.plans != NOTHING
-        return not concerns_a_pod or self.plans == self.subject.plans
+
+@dataclass(eq=False, slots=True)
+class PodPlan:
+    """Something that will happen to pods, but for those of which something else became meanwhile."""
+
+    act: Callable[[Iterator[SimPod]], None]
+    pods: Sequence[SimPod]
+    holds_for: int
+    """How many of them it still concerns."""
+
+    def still_concerned(self) -> Iterator[SimPod]:
+        """One by one: what happens to a pod may be the end of what was planned for the next."""
+        return (pod for pod in self.pods if pod.plan is self)
 
 
 class Agenda:
     """Plans in order of time. Times are seconds since the start, which is at `origin` seconds since 1970."""
 
     def __init__(self, origin: float) -> None:
-        self._timeline: Timeline[AgendaPlan] = Timeline(0.0, origin=origin)
+        self._timeline: Timeline[Plan | PodPlan] = Timeline(0.0, origin=origin)
         self.now = self._timeline.now
-        self._busy = 0
-        """Pods for which something is planned."""
-        self._foreseen = 0
-        """Plans that concern no pod and are reason enough to go on."""
+        self._awaited = 0
+        """Pods for which something is planned, and plans that concern no pod and are reason to go on."""
 
     @property
     def moment(self) -> datetime:
@@ -54,43 +63,47 @@ class Agenda:
         self, at: float, act: Callable[[Any], None], subject: object, *, is_background: bool = False
     ) -> None:
         """Let something happen at that time; mere background does not keep time going."""
-        self._foreseen += not is_background
-        self._timeline.plan(at, AgendaPlan(act, subject, is_background=is_background))
+        self._awaited += not is_background
+        self._timeline.plan(at, Plan(act, subject, is_background=is_background))
 
-    def plan_for(self, pod: SimPod, span: float, act: Callable[[SimPod], None]) -> None:
-        """Let it happen to the pod after that time, instead of all that was planned before."""
-        self._busy += not pod.is_busy
-        pod.is_busy = True
-        pod.plans += 1
-        self._timeline.plan(self.now + span, AgendaPlan(act, pod, pod.plans))
+    def plan_for(self, pods: Sequence[SimPod], span: float, act: Callable[[Iterator[SimPod]], None]) -> None:
+        """Let it happen to these pods after that time, instead of all that was planned before."""
+        self.drop(pods)
+        plan = PodPlan(act, pods, len(pods))
+        for pod in pods:
+            pod.plan = plan
+        self._awaited += len(pods)
+        self._timeline.plan(self.now + span, plan)
 
-    def drop(self, pod: SimPod) -> None:
-        """What was planned for the pod no longer holds."""
-        self._busy -= pod.is_busy
-        pod.is_busy = False
-        pod.plans += 1
+    def drop(self, pods: Iterable[SimPod]) -> None:
+        """What was planned for these pods no longer holds."""
+        for pod in pods:
+            if pod.plan is not None:
+                pod.plan.holds_for -= 1
+                pod.plan = None
+                self._awaited -= 1
 
     @property
     def has_reason_to_go_on(self) -> bool:
-        return bool(self._busy or self._foreseen)
+        return self._awaited > 0
 
     def next_due(self) -> float:
         """When the next plan is due; infinite where there is none."""
         while (first := self._timeline.first()) is not None:
-            if first[1].still_holds:
-                return first[0]
+            due, plan = first
+            if not isinstance(plan, PodPlan) or plan.holds_for:
+                return due
             self._timeline.pop()
         return math.inf
 
     def happen(self) -> None:
         """Carry out all plans of this moment: what pods come to first, then what happens to nodes."""
-        others: list[AgendaPlan] = []
-        while self.next_due() <= self.now:
-            plan = self._timeline.pop()
-            if plan.plans == NOTHING:
-                self._foreseen -= not plan.is_background
+        others: list[Plan] = []
+        while (plan := self._timeline.pop_due()) is not None:
+            if isinstance(plan, Plan):
+                self._awaited -= not plan.is_background
                 others.append(plan)
-            else:
-                plan.act(plan.subject)
+            elif plan.holds_for:
+                plan.act(plan.still_concerned())
         for plan in others:
             plan.act(plan.subject)

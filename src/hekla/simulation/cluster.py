@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -91,12 +92,12 @@ class SimulatedCluster:
         self._last_cycle = -math.inf
         self._nap = nap
         self._last_event = 0.0
-        self._hands: dict[type[Decision], Callable[[Any], None]] = {
+        self._hands: dict[type[Decision], Callable[[Iterable[Any]], None]] = {
             Bind: self._lifecycle.bind,
             Evict: self._lifecycle.evict,
             Nominate: self._lifecycle.nominate,
-            OpenGate: self._lifecycle.open_gate,
-            UpdatePodGroup: self._lifecycle.update_group,
+            OpenGate: self._lifecycle.open_gates,
+            UpdatePodGroup: self._lifecycle.update_groups,
         }
 
     # What the scheduler sees and does
@@ -138,10 +139,10 @@ class SimulatedCluster:
     def apply(self, decisions: Sequence[Decision]) -> None:
         """Carry out what a cycle decided. What it tells people about pods is not kept: nothing reads it."""
         self._lifecycle.begin_decisions()
-        for decision in decisions:
-            carry_out = self._hands.get(type(decision))
+        for kind, alike in groupby(decisions, type):
+            carry_out = self._hands.get(kind)
             if carry_out is not None:
-                carry_out(decision)
+                carry_out(alike)
         self._lifecycle.end_of_decisions()
 
     def advance(self, to: float) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
+from struct import Struct
 
 import numpy as np
 
 from hekla.simulation.run import (
-    NOTHING,
     Amounts,
     Ending,
     Jobs,
@@ -41,17 +42,11 @@ def _codes() -> array[int]:
     return array("B")
 
 
-class NameTable:
+class NameTable(dict[str, int]):
     """Things by number, in the order in which they were first heard of."""
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number_of(self, name: str) -> int:
-        number = self._numbers.setdefault(name, len(self.names))
-        if number == len(self.names):
-            self.names.append(name)
+    def __missing__(self, name: str) -> int:
+        number = self[name] = len(self)
         return number
 
 
@@ -81,19 +76,22 @@ class JobRows:
         return len(self.names)
 
 
-@dataclass
-class PodRunRows:
-    """Columns of `PodRuns`, growing."""
-
-    job: array[int] = field(default_factory=_numbers)
-    pod: array[int] = field(default_factory=_numbers)
-    shape: array[int] = field(default_factory=_numbers)
-    node: array[int] = field(default_factory=_numbers)
-    began: array[float] = field(default_factory=_doubles)
-    ended: array[float] = field(default_factory=_doubles)
-    ending: array[int] = field(default_factory=_codes)
-    kept: array[float] = field(default_factory=_doubles)
-    beneficiary: array[int] = field(default_factory=_numbers)
+POD_RUN = np.dtype(
+    [
+        ("job", "<i4"),
+        ("pod", "<i4"),
+        ("shape", "<i4"),
+        ("node", "<i4"),
+        ("began", "<f8"),
+        ("ended", "<f8"),
+        ("ending", "u1"),
+        ("kept", "<f8"),
+        ("beneficiary", "<i4"),
+    ]
+)
+"""A row of `PodRuns`."""
+PodRunRow = tuple[int, int, int, int, float, float, int, float, int]
+_packed = Struct("<iiiiddBdi").pack
 
 
 @dataclass
@@ -120,7 +118,7 @@ class RunLog:
 
     def __init__(self) -> None:
         self.jobs = JobRows()
-        self.pod_runs = PodRunRows()
+        self._pod_runs = bytearray()
         self.queues = NameTable()
         self.nodes = NameTable()
         self.shapes = RequestTable()
@@ -149,7 +147,7 @@ class RunLog:
         rows = self.jobs
         rows.names.append(name)
         rows.users.append(user)
-        rows.queue.append(self.queues.number_of(queue))
+        rows.queue.append(self.queues[queue])
         rows.state.append(State.WAITING)
         rows.submitted.append(submitted)
         rows.started.append(math.nan)
@@ -174,45 +172,25 @@ class RunLog:
         self.jobs.finished[job] = now
         self.jobs.state[job] = state
 
-    def enter_pod_run(
-        self,
-        *,
-        job: int,
-        pod: int,
-        shape: int,
-        node: int,
-        began: float,
-        ended: float,
-        ending: Ending,
-        kept: float,
-        beneficiary: int = NOTHING,
-    ) -> int:
-        """The row of a pod run that is over."""
-        rows = self.pod_runs
-        rows.job.append(job)
-        rows.pod.append(pod)
-        rows.shape.append(shape)
-        rows.node.append(node)
-        rows.began.append(began)
-        rows.ended.append(ended)
-        rows.ending.append(ending)
-        rows.kept.append(kept)
-        rows.beneficiary.append(beneficiary)
-        return len(rows.job) - 1
+    def enter_pod_runs(self, runs: Iterable[PodRunRow]) -> range:
+        """The rows of pod runs that are over."""
+        first = len(self._pod_runs) // POD_RUN.itemsize
+        self._pod_runs += b"".join(starmap(_packed, runs))
+        return range(first, len(self._pod_runs) // POD_RUN.itemsize)
 
     def undo_pod_run(self, row: int, kept: float) -> None:
         """What was done in it has to be done again, all but so many seconds."""
-        self.pod_runs.ending[row] = Ending.STOPPED
-        self.pod_runs.kept[row] = kept
+        run = np.frombuffer(self._pod_runs, POD_RUN)[row : row + 1]
+        run["ending"], run["kept"] = Ending.STOPPED, kept
 
     def node_up(self, name: str, room: Request, now: float) -> None:
-        number = self.nodes.number_of(name)
+        number = self.nodes[name]
         if number == len(self._rooms):
             self._rooms.append(room)
         self._up_since.setdefault(number, now)
 
     def node_down(self, name: str, now: float) -> None:
-        number = self.nodes.number_of(name)
+        number = self.nodes[name]
         self._service.append((number, self._up_since.pop(number), now))
 
     def closed(
@@ -230,6 +208,7 @@ class RunLog:
         waits: WaitCauses | None = None,
     ) -> Run:
         """The run as it stands; the log is not written in any more."""
+        rows = np.frombuffer(self._pod_runs, POD_RUN)
         return Run(
             title=title,
             conf=conf,
@@ -238,10 +217,10 @@ class RunLog:
             is_complete=is_complete,
             cycles=cycles,
             resources=resources,
-            queues=list(self.queues.names),
+            queues=list(self.queues),
             shapes=self.shapes.matrix(resources),
             jobs=self._jobs(resources),
-            pod_runs=self._pod_runs(),
+            pod_runs=PodRuns(**{name: rows[name].copy() for name in POD_RUN.names or ()}),
             nodes=self._nodes(resources, end),
             samples=samples,
             waits=waits,
@@ -270,25 +249,11 @@ class RunLog:
             shape=np.array(rows.shape, dtype=np.int32),
         )
 
-    def _pod_runs(self) -> PodRuns:
-        rows = self.pod_runs
-        return PodRuns(
-            job=np.array(rows.job, dtype=np.int32),
-            pod=np.array(rows.pod, dtype=np.int32),
-            shape=np.array(rows.shape, dtype=np.int32),
-            node=np.array(rows.node, dtype=np.int32),
-            began=np.array(rows.began),
-            ended=np.array(rows.ended),
-            ending=np.array(rows.ending, dtype=np.uint8),
-            kept=np.array(rows.kept),
-            beneficiary=np.array(rows.beneficiary, dtype=np.int32),
-        )
-
     def _nodes(self, resources: Sequence[str], end: float) -> Nodes:
         service = [*self._service, *((number, began, end) for number, began in self._up_since.items())]
         rooms = [[room.get(name, 0) for name in resources] for room in self._rooms]
         return Nodes(
-            names=list(self.nodes.names),
+            names=list(self.nodes),
             allocatable=np.array(rooms, dtype=np.int64).reshape(len(rooms), len(resources)),
             service=np.array([number for number, _, _ in service], dtype=np.int32),
             service_began=np.array([began for _, began, _ in service], dtype=np.float64),

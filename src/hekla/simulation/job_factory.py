@@ -201,7 +201,9 @@ def _pods_to_make(job: SimJob, whole: VolcanoJob, alike: Alike) -> Iterable[SimP
         work = submission.run_seconds if part.role.run_seconds is None else part.role.run_seconds
         for index in range(task.replicas):
             manifest = Pod(metadata=pod_meta(whole, task, index), spec=part.spec)
-            yield SimPod(job, number, part.spec, part.shape, work, manifest, doing=Doing.NOT_MADE)
+            yield SimPod(
+                job, number, part.spec, part.shape, work, manifest, manifest.key, doing=Doing.NOT_MADE
+            )
             number += 1
 
 
@@ -218,7 +220,8 @@ def _pods_given(job: SimJob, given: GivenGroup, alike: Alike, stamp: datetime) -
             creation_timestamp=stamp + timedelta(microseconds=number),
         )
         work = submission.run_seconds if part.role.run_seconds is None else part.role.run_seconds
-        yield SimPod(job, number, part.spec, part.shape, work, Pod(metadata=meta, spec=part.spec))
+        manifest = Pod(metadata=meta, spec=part.spec)
+        yield SimPod(job, number, part.spec, part.shape, work, manifest, manifest.key)
 
 
 def _pods_of(job: SimJob, submission: Submission, alike: Alike, stamp: datetime) -> Iterable[SimPod]:
@@ -231,14 +234,15 @@ def _pods_of(job: SimJob, submission: Submission, alike: Alike, stamp: datetime)
         work = submission.run_seconds if role.run_seconds is None else role.run_seconds
         for index in range(role.replicas):
             name = f"{submission.name}-{role.name}-{index}"
+            key = f"{submission.namespace}/{name}"
             meta = ObjectMeta(
                 name=name,
                 namespace=submission.namespace,
-                uid=f"{submission.namespace}/{name}",
+                uid=key,
                 labels=labels,
                 annotations=annotations,
                 creation_timestamp=stamp,
             )
             manifest = Pod(metadata=meta, spec=part.spec)
-            yield SimPod(job, number, part.spec, part.shape, work, manifest)
+            yield SimPod(job, number, part.spec, part.shape, work, manifest, key)
             number += 1

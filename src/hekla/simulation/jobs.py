@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hekla.cluster.embedded.options import read_seconds
@@ -18,6 +19,7 @@ from hekla.errors import InputError
 from hekla.objects import Manifest, Pod, PodGroup, VolcanoJob
 from hekla.objects.keys import GROUP_NAME, RUN_SECONDS
 from hekla.objects.pod import PodSpec
+from hekla.simulation.agenda import PodPlan
 from hekla.simulation.event_log import RunLog
 from hekla.simulation.run import NOTHING, Ending
 from hekla.simulation.workloads import Restart
@@ -37,8 +39,7 @@ class Doing(Enum):
     """With its job."""
 
 
-@dataclass(eq=False, slots=True)
-class SimPod:
+class SimPod(Struct, eq=False):
     """One pod of a job, however often it is made: one that was evicted comes back under the same name."""
 
     job: SimJob
@@ -49,6 +50,8 @@ class SimPod:
     work: float
     """Seconds of work in all."""
     manifest: Pod
+    key: str
+    """`namespace/name`, the same for all its generations."""
     doing: Doing = Doing.WAITING
     node: str = ""
     began: float = 0.0
@@ -56,22 +59,16 @@ class SimPod:
     """Seconds of work that nothing can undo."""
     worked: float = 0.0
     """Of a pod that leaves: seconds of work of this pod run that count."""
-    plans: int = 0
-    """Rises whenever what was planned for the pod no longer holds."""
+    plan: PodPlan | None = None
+    """What will happen to it, if nothing else does before."""
     leaves_as: Ending = Ending.EVICTED
     """Of a pod that leaves: chosen to, or because its job starts again."""
     beneficiary: str = ""
     """For which job it has to leave."""
-    is_busy: bool = False
-    """It holds a node and will give it up by itself."""
     generation: int = 1
     """How often it was made."""
     last_run: int = NOTHING
     """Its row in the log."""
-
-    @property
-    def is_made(self) -> bool:
-        return self.doing not in (Doing.NOT_MADE, Doing.GONE)
 
 
 @dataclass(eq=False, slots=True)
@@ -157,7 +154,7 @@ def residents(
         job.has_controller = owner is not None
         job.manifest = None if owner is None else manifests_by_uid.get(owner.uid)
         for sim_pod in job.pods:
-            if sim_pod.manifest.key in not_made:
+            if sim_pod.key in not_made:
                 sim_pod.doing = Doing.NOT_MADE
     return jobs
 
@@ -204,6 +201,7 @@ def _sim_pod(job: SimJob, number: int, pod: Pod, span: float, log: RunLog) -> Si
         log.shapes.number_of(demand_of(pod)[0]),
         span,
         pod,
+        pod.key,
         doing=Doing.RUNNING if node else Doing.WAITING,
         node=node,
     )

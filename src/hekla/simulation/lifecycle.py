@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -105,16 +106,13 @@ class PodLifecycle:
         if job.group is not None:
             self._job_by_group[job.group.key] = job
             self._live.note(job.group)
-        for pod in job.pods:
-            if pod.doing is Doing.NOT_MADE:
-                self._active_pods += 1
-                continue
-            self._pods[pod.manifest.key] = pod
-            self._live.note(pod.manifest)
-            if pod.doing is Doing.RUNNING:
-                self._begin(pod, pod.node)
-            elif pod.doing is Doing.WAITING:
-                self._active_pods += 1
+        made = [pod for pod in job.pods if pod.doing is not Doing.NOT_MADE]
+        self._pods.update([(pod.key, pod) for pod in made])
+        self._live.note_all([pod.manifest for pod in made])
+        running = [pod for pod in made if pod.doing is Doing.RUNNING]
+        self._active_pods += len(job.pods) - len(running)
+        if running:
+            self._begin(job, running)
         self._make_pods(job)
         self.mark_changed()
 
@@ -127,7 +125,9 @@ class PodLifecycle:
         missing = [pod for pod in job.pods if pod.doing is Doing.NOT_MADE]
         if job.waits_for_tasks and missing:
             assert job.manifest is not None
-            tasks = tasks_to_make(job.manifest, [pod.manifest for pod in job.pods if pod.is_made])
+            tasks = tasks_to_make(
+                job.manifest, [pod.manifest for pod in job.pods if pod.doing is not Doing.NOT_MADE]
+            )
             missing = [pod for pod in missing if task_of(pod.manifest) in tasks]
         self.has_made_pods |= bool(missing)
         for pod in missing:
@@ -146,7 +146,7 @@ class PodLifecycle:
         pod.manifest = Pod(metadata=fresh, spec=pod.spec)
         pod.doing = Doing.WAITING
         self._heed(pod.job)
-        self._pods[pod.manifest.key] = pod
+        self._pods[pod.key] = pod
         self._live.note(pod.manifest)
         self.mark_changed()
 
@@ -168,58 +168,67 @@ class PodLifecycle:
         scheduled = Condition(type="PodScheduled", status="True", last_transition_time=now)
         self._running = PodStatus(phase="Running", start_time=now, conditions=(scheduled,))
 
-    def bind(self, decision: Bind) -> None:
-        pod = self._pods[decision.pod]
-        assert pod.doing is Doing.WAITING, f"{decision.pod} is {pod.doing.value}, not waiting"
-        spec = replace(pod.spec, node_name=decision.node)
+    def bind(self, decisions: Iterable[Bind]) -> None:
+        """Pods of one job that are bound one after the other begin together."""
+        placed = [(self._pods[decision.pod], decision.node) for decision in decisions]
+        for job, of_job in groupby(placed, lambda one: one[0].job):
+            pods = [self._bound(pod, node) for pod, node in of_job]
+            self._live.note_all([pod.manifest for pod in pods])
+            self._active_pods -= len(pods)
+            self._begin(job, pods)
+            self._unconfirmed[job] = self._unconfirmed.get(job, 0) + len(pods)
+
+    def _bound(self, pod: SimPod, node: str) -> SimPod:
+        assert pod.doing is Doing.WAITING, f"{pod.key} is {pod.doing.value}, not waiting"
+        spec = replace(pod.spec, node_name=node)
         pod.manifest = Pod(metadata=pod.manifest.metadata, spec=spec, status=self._running)
-        self._live.note(pod.manifest)
-        self._active_pods -= 1
-        self._begin(pod, decision.node)
-        self._unconfirmed[pod.job] = self._unconfirmed.get(pod.job, 0) + 1
+        pod.doing, pod.node = Doing.RUNNING, node
+        return pod
 
-    def evict(self, decision: Evict) -> None:
-        pod = self._pods.get(decision.pod)
-        if pod is None:
-            return  # an eviction before this one has ended its job
-        if pod.doing is Doing.RUNNING:
-            self.send_away(pod, decision.reason, decision.beneficiary)
-        elif pod.doing is Doing.LEAVING and pod.leaves_as is not Ending.EVICTED:
-            # It leaves with another pod of its job already, and is counted as chosen all the same.
-            self._log.jobs.evictions[pod.job.row] += 1
-            pod.leaves_as, pod.beneficiary = Ending.EVICTED, decision.beneficiary
+    def evict(self, decisions: Iterable[Evict]) -> None:
+        for decision in decisions:
+            pod = self._pods.get(decision.pod)
+            if pod is None:
+                continue  # an eviction before this one has ended its job
+            if pod.doing is Doing.RUNNING:
+                self.send_away(pod, decision.reason, decision.beneficiary)
+            elif pod.doing is Doing.LEAVING and pod.leaves_as is not Ending.EVICTED:
+                # It leaves with another pod of its job already, and is counted as chosen all the same.
+                self._log.jobs.evictions[pod.job.row] += 1
+                pod.leaves_as, pod.beneficiary = Ending.EVICTED, decision.beneficiary
 
-    def nominate(self, decision: Nominate) -> None:
-        pod = self._pods.get(decision.pod)
-        if pod is not None and pod.doing is Doing.WAITING:
-            status = replace(pod.manifest.status, nominated_node_name=decision.node)
-            pod.manifest = replace(pod.manifest, status=status)
+    def nominate(self, decisions: Iterable[Nominate]) -> None:
+        for decision in decisions:
+            pod = self._pods.get(decision.pod)
+            if pod is not None and pod.doing is Doing.WAITING:
+                status = replace(pod.manifest.status, nominated_node_name=decision.node)
+                pod.manifest = replace(pod.manifest, status=status)
+                self._live.note(pod.manifest)
+                self.mark_changed()
+
+    def open_gates(self, decisions: Iterable[OpenGate]) -> None:
+        for pod in filter(None, [self._pods.get(decision.pod) for decision in decisions]):
+            pod.manifest = conditions.ungated(pod.manifest)
+            pod.spec = replace(pod.manifest.spec, node_name="")
+            self._heed(pod.job)
             self._live.note(pod.manifest)
             self.mark_changed()
 
-    def open_gate(self, decision: OpenGate) -> None:
-        pod = self._pods.get(decision.pod)
-        if pod is None:
-            return
-        pod.manifest = conditions.ungated(pod.manifest)
-        pod.spec = replace(pod.manifest.spec, node_name="")
-        self._heed(pod.job)
-        self._live.note(pod.manifest)
-        self.mark_changed()
+    def update_groups(self, decisions: Iterable[UpdatePodGroup]) -> None:
+        for decision in decisions:
+            job = self._job_by_group.get(decision.pod_group)
+            if job is not None and job.group is not None:
+                before, job.group = job.group, replace(job.group, status=decision.status)
+                self._live.note(job.group)
+                if before.status.phase != decision.status.phase:
+                    self._enter_phase(job, decision.status.phase)
 
-    def update_group(self, decision: UpdatePodGroup) -> None:
-        job = self._job_by_group.get(decision.pod_group)
-        if job is None or job.group is None:
-            return
-        before = job.group.status
-        job.group = replace(job.group, status=decision.status)
-        self._live.note(job.group)
-        if before.phase != decision.status.phase:
-            self._heed(job)
-            # One that has just been admitted leaves no more room to others than it found.
-            if self._is_looked_at_again or decision.status.phase != INQUEUE:
-                self._free()
-            self._make_pods(job)
+    def _enter_phase(self, job: SimJob, phase: str) -> None:
+        self._heed(job)
+        # One that has just been admitted leaves no more room to others than it found.
+        if self._is_looked_at_again or phase != INQUEUE:
+            self._free()
+        self._make_pods(job)
 
     def end_of_decisions(self) -> None:
         """All decisions of a cycle are carried out: what waits still may be next."""
@@ -241,30 +250,37 @@ class PodLifecycle:
 
     # Work
 
-    def _begin(self, pod: SimPod, node: str) -> None:
-        """The pod works from now on, until it is done or something happens to it."""
+    def _begin(self, job: SimJob, pods: Sequence[SimPod]) -> None:
+        """Pods of one job work from now on, until they are done or something happens to them."""
         now = self._agenda.now
-        pod.doing, pod.node, pod.began = Doing.RUNNING, node, now
-        self.pods_on[node][pod] = None
-        job = pod.job
-        job.running += 1
+        for pod in pods:
+            pod.began = now
+            self.pods_on[pod.node][pod] = None
+        job.running += len(pods)
         self._heed(job)
         if not job.has_started and job.running + job.done >= job.needed:
             job.has_started = True
             self._log.start(job.row, now)
-        left = pod.work - pod.saved
-        chance, own = self._dice.pod_fails_after(job.key, pod.number, pod.generation), _fails_after(pod)
-        trouble = min(chance, own)
-        is_trouble = trouble < left or own <= left
-        act, span = (self._fail, trouble) if is_trouble else (self._finish, left)
-        if span < math.inf:
-            self._agenda.plan_for(pod, self._options.start_seconds + span, act)
+        for (act, span), alike in groupby(pods, self._end_of):
+            if span < math.inf:
+                self._agenda.plan_for(list(alike), self._options.start_seconds + span, act)
 
-    def _finish(self, pod: SimPod) -> None:
-        self._leave(pod, Ending.DONE, kept=pod.work - pod.saved)
-        pod.doing = Doing.DONE
-        pod.job.done += 1
-        self._ending[pod.job] = None
+    def _end_of(self, pod: SimPod) -> tuple[Callable[[Iterable[SimPod]], None], float]:
+        """What the pod comes to if nothing else happens to it, and after how many seconds of work."""
+        left = pod.work - pod.saved
+        chance, own = self._dice.pod_fails_after(pod.job.key, pod.number, pod.generation), _fails_after(pod)
+        trouble = min(chance, own)
+        return (self._fail, trouble) if trouble < left or own <= left else (self._finish, left)
+
+    def _finish(self, pods: Iterable[SimPod]) -> None:
+        """Pods of one job are done."""
+        done = list(pods)
+        job = done[0].job
+        self._leave(done, Ending.DONE, [pod.work - pod.saved for pod in done])
+        for pod in done:
+            pod.doing = Doing.DONE
+        job.done += len(done)
+        self._ending[job] = None
 
     def settle_ends(self) -> None:
         """Jobs of which pods ended just now are over, or go on without them."""
@@ -294,13 +310,15 @@ class PodLifecycle:
         for pod in job.pods:
             if pod.doing in (Doing.RUNNING, Doing.LEAVING):
                 ending = pod.leaves_as if pod.doing is Doing.LEAVING else Ending.STOPPED
-                self._leave(pod, ending, self._kept(pod))
+                self._leave([pod], ending, [self._kept(pod)])
             elif pod.doing in (Doing.WAITING, Doing.NOT_MADE):
                 self._active_pods -= 1
-            if pod.is_made:
-                del self._pods[pod.manifest.key]
-                if not stays:
-                    self._live.forget(pod.manifest)
+        made = [pod for pod in job.pods if pod.doing is not Doing.NOT_MADE]
+        for pod in made:
+            del self._pods[pod.key]
+        if not stays:
+            self._live.forget_all([pod.manifest for pod in made])
+        for pod in job.pods:
             pod.doing = Doing.GONE
         if job.group is not None and not stays:
             del self._job_by_group[job.group.key]
@@ -315,16 +333,14 @@ class PodLifecycle:
 
     # Losses
 
-    def _fail(self, pod: SimPod) -> None:
-        """The pod ends by itself, too early."""
-        pod.job.fails_after = None if pod.number == 0 else pod.job.fails_after
-        self._log.jobs.failures[pod.job.row] += 1
-        self._lose(pod, Ending.FAILED)
-
-    def _lose(self, pod: SimPod, ending: Ending) -> None:
-        """The pod is gone at once, and what it did since it was last saved."""
-        self._stop(pod, ending)
-        self._answer_loss(pod.job)
+    def _fail(self, pods: Iterable[SimPod]) -> None:
+        """Pods end by themselves, too early, and what they did since they were last saved is lost."""
+        for pod in pods:
+            job = pod.job
+            job.fails_after = None if pod.number == 0 else job.fails_after
+            self._log.jobs.failures[job.row] += 1
+            self._stop(pod, Ending.FAILED)
+            self._answer_loss(job)
 
     def lose_node(self, name: str) -> None:
         """All that is on the node is lost at once; then their jobs answer."""
@@ -390,19 +406,20 @@ class PodLifecycle:
         )
         pod.manifest = conditions.evicted(replace(pod.manifest, metadata=meta), reason, now)
         self._live.note(pod.manifest)
-        self._agenda.plan_for(pod, grace, self._vanish)
+        self._agenda.plan_for([pod], grace, self._vanish)
 
     def _grace_of(self, pod: SimPod) -> float:
         stated = pod.spec.termination_grace_period_seconds
         return self._options.grace_seconds if stated is None else float(max(stated, 0))
 
-    def _vanish(self, pod: SimPod) -> None:
-        self._stop(pod, pod.leaves_as)
+    def _vanish(self, pods: Iterable[SimPod]) -> None:
+        for pod in pods:
+            self._stop(pod, pod.leaves_as)
 
     def _stop(self, pod: SimPod, ending: Ending) -> None:
         """The pod's pod run is over, and it waits for another one."""
         kept = self._kept(pod)
-        self._leave(pod, ending, kept)
+        self._leave([pod], ending, [kept])
         pod.saved += kept
         self._come_back(pod)
 
@@ -421,36 +438,50 @@ class PodLifecycle:
     def _unmake(self, pod: SimPod) -> None:
         """The pod is gone until its Job makes it again."""
         self._live.forget(pod.manifest)
-        del self._pods[pod.manifest.key]
+        del self._pods[pod.key]
         pod.doing = Doing.NOT_MADE
         self.mark_changed()
 
     # PodRuns
 
-    def _leave(self, pod: SimPod, ending: Ending, kept: float) -> None:
-        """The pod gives up its node."""
-        self._enter_pod_run(pod, ending, kept)
-        del self.pods_on[pod.node][pod]
-        self._agenda.drop(pod)
-        pod.node, pod.beneficiary = "", ""
-        if pod.doing is Doing.RUNNING:
-            pod.job.running -= 1
-        elif pod.doing is Doing.LEAVING:
-            self._active_pods -= 1
+    def _leave(self, pods: Sequence[SimPod], ending: Ending, kept: Iterable[float]) -> None:
+        """The pods give up their nodes."""
+        self._enter_pod_runs(pods, ending, kept)
+        self._agenda.drop(pods)
+        for pod in pods:
+            del self.pods_on[pod.node][pod]
+            pod.node, pod.beneficiary = "", ""
+            if pod.doing is Doing.RUNNING:
+                pod.job.running -= 1
+            elif pod.doing is Doing.LEAVING:
+                self._active_pods -= 1
 
-    def _enter_pod_run(self, pod: SimPod, ending: Ending, kept: float) -> None:
-        beneficiary = self._job_by_group.get(pod.beneficiary)
-        pod.last_run = self._log.enter_pod_run(
-            job=pod.job.row,
-            pod=pod.number,
-            shape=pod.shape,
-            node=self._log.nodes.number_of(pod.node),
-            began=pod.began,
-            ended=self._agenda.now,
-            ending=ending,
-            kept=kept,
-            beneficiary=NOTHING if beneficiary is None else beneficiary.row,
+    def _enter_pod_runs(self, pods: Sequence[SimPod], ending: Ending, kept: Iterable[float]) -> None:
+        """What the pods did on their nodes is over, and so much of their work was kept."""
+        now, nodes = self._agenda.now, self._log.nodes
+        rows = self._log.enter_pod_runs(
+            [
+                (
+                    pod.job.row,
+                    pod.number,
+                    pod.shape,
+                    nodes[pod.node],
+                    pod.began,
+                    now,
+                    ending,
+                    seconds,
+                    self._row_of(pod.beneficiary),
+                )
+                for pod, seconds in zip(pods, kept, strict=True)
+            ]
         )
+        for pod, row in zip(pods, rows, strict=True):
+            pod.last_run = row
+
+    def _row_of(self, group: str) -> int:
+        """The row of a PodGroup's job; what pods leave for, mostly for none."""
+        job = self._job_by_group.get(group)
+        return NOTHING if job is None else job.row
 
     def _worked(self, pod: SimPod) -> float:
         """Seconds of work in this pod run; one that leaves has stopped working."""
@@ -467,9 +498,8 @@ class PodLifecycle:
         for job in self.jobs.values():
             if job.running + job.done < job.needed:
                 self._log.jobs.state[job.row] = State.WAITING
-            for pod in job.pods:
-                if pod.node:
-                    self._enter_pod_run(pod, Ending.CUT, self._worked(pod))
+            cut = [pod for pod in job.pods if pod.node]
+            self._enter_pod_runs(cut, Ending.CUT, map(self._worked, cut))
 
 
 def _saved_of(job: SimJob, reached: float) -> float:

@@ -133,17 +133,11 @@ class Observer:
 
     def _enter(self, pod: Pod, job: Watched, began: float, ending: Ending) -> None:
         is_kept = ending in (Ending.DONE, Ending.CUT)
-        self._log.enter_pod_run(
-            job=job.row,
-            pod=list(job.requests).index(pod.key),
-            shape=self._log.shapes.number_of(job.requests[pod.key]),
-            node=self._log.nodes.number_of(pod.spec.node_name),
-            began=began,
-            ended=self._now,
-            ending=ending,
-            kept=self._now - began if is_kept else 0.0,
-            beneficiary=NOTHING,
-        )
+        number = list(job.requests).index(pod.key)
+        shape, node = self._log.shapes.number_of(job.requests[pod.key]), self._log.nodes[pod.spec.node_name]
+        kept = self._now - began if is_kept else 0.0
+        run = (job.row, number, shape, node, began, self._now, ending, kept, NOTHING)
+        self._log.enter_pod_runs([run])
 
     def run(self, title: str, conf: str) -> Run:
         """What was seen so far."""
@@ -160,7 +154,7 @@ class Observer:
             end=self._now,
             is_complete=self._cluster.next_event_at() is None,
             cycles=self._cycles,
-            samples=self._sampler.samples(self._log.queues.names, self._resources),
+            samples=self._sampler.samples(list(self._log.queues), self._resources),
             resources=self._resources,
             wall_seconds=0.0,
         )

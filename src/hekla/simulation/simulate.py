@@ -286,7 +286,7 @@ class Simulation:
             end=self._cluster.now,
             is_complete=is_complete,
             cycles=self._cycles,
-            samples=self._sampler.samples(self._log.queues.names, resources),
+            samples=self._sampler.samples(list(self._log.queues), resources),
             resources=resources,
             wall_seconds=wall_seconds,
             waits=None if self._waits is None else self._waits.causes(),

@@ -67,6 +67,10 @@ class Timeline(Generic[What]):
     def pop(self) -> What:
         return heappop(self._heap)[2]
 
+    def pop_due(self) -> What | None:
+        """The next that is due by now; None where nothing is."""
+        return self.pop() if self._heap and self._heap[0][0] <= self.now else None
+
     def move_to(self, moment: float) -> None:
         """Time never runs back."""
         self.now = max(self.now, moment)

@@ -7,7 +7,7 @@ with a complaint that names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar, cast
 
 from hekla.collector import spare_what_is_there, without_collector
@@ -89,6 +89,16 @@ class LiveState:
     def note(self, manifest: Manifest) -> None:
         """The object is new, or looks like this now."""
         self.all_manifests.note(manifest)
+
+    def note_all(self, manifests: Iterable[Manifest]) -> None:
+        """The same of objects of one kind."""
+        for manifest in manifests:
+            self.note(manifest)
+
+    def forget_all(self, manifests: Iterable[Manifest]) -> None:
+        """Objects of one kind are gone."""
+        for manifest in manifests:
+            self.forget(manifest)
 
     def forget(self, manifest: Manifest) -> None:
         """The object is gone; one that comes later under its name stands last."""
