@@ -131,11 +131,18 @@ class Loop:
 
     def decide(self, profile: Profile | None = None) -> CycleReport:
         """One cycle on the facts of this moment; the caller carries out what it decides."""
+        self._catch_up()
+        return self._decided(profile)
+
+    def _catch_up(self) -> None:
+        """Let everything happen that is due by now."""
+        if self._timed is not None:
+            self._timed.advance(self._clock.now())
+
+    def _decided(self, profile: Profile | None = None) -> CycleReport:
         with self._in_turn:
             self._opened()
             now = self._clock.now()
-            if self._timed is not None:
-                self._timed.advance(now)
             self.cycles += 1
             snapshot = self._cluster.snapshot()
             self._load_reader.put_into(snapshot, now)
@@ -184,8 +191,10 @@ class Loop:
         first = self.cycles
         wake_at = -math.inf
         while self.cycles - first < most:
+            self._catch_up()
             if self._is_worthwhile(wake_at):
-                report = self.step()
+                report = self._decided()
+                self._cluster.apply(report.decisions)
                 wake_at = report.wake_at
                 if on_cycle is not None:
                     on_cycle(report)
@@ -202,7 +211,6 @@ class Loop:
         """Whether a cycle could decide anything now: some other time has come, or things have changed."""
         if self._timed is None or wake_at <= self._clock.now() or not self._shortcuts.unchanged_jobs:
             return True
-        self._timed.advance(self._clock.now())
         return self._timed.may_decide()
 
     def _let_pass(self, end: float) -> None:

@@ -113,7 +113,7 @@ class SimulatedCluster:
         self._pass_on()
         self._live.take_in()
         # What has just been started counts otherwise one period later, though nothing happens till then.
-        self._lifecycle.has_news = self._lifecycle.is_unconfirmed and self._lifecycle.heed_everything
+        self._lifecycle.has_news = bool(self._lifecycle.unconfirmed) and self._lifecycle.heed_everything
         if self._is_watchful or self._live.attention.may_decide or self._has_napped:
             return True
         self._lifecycle.confirm()
@@ -133,7 +133,7 @@ class SimulatedCluster:
 
     def _confirm_before(self, moment: float) -> None:
         """A cycle that was left out would have found by then what the last one started."""
-        if moment > self._last_cycle + self._options.period + INSTANT:
+        if self._lifecycle.unconfirmed and moment > self._last_cycle + self._options.period + INSTANT:
             self._lifecycle.confirm()
 
     def apply(self, decisions: Sequence[Decision]) -> None:
@@ -149,27 +149,28 @@ class SimulatedCluster:
         """Let everything happen that is due by then, in order of time; at one moment ends before arrivals."""
         # Seconds since the start are exact where seconds since 1970 are rounded.
         end = round(to - self._start, 6)
-        while (due := self._next_due()) is not None and due <= end:
+        while (due := self._next_due()) <= end:
             self._pass_to(due)
         self._agenda.move_to(end)
 
     def next_event_at(self) -> float | None:
         """When something happens next that a cycle would decide on, as precisely as is wanted."""
-        if self._lifecycle.has_made_pods:
-            return self._start + self.now
-        due = self.now if self._lifecycle.has_news else self._next_news()
-        if self._lifecycle.heed_everything and self._last_cycle + self._nap < self._last_event + PATIENCE:
-            due = min(math.inf if due is None else due, self._last_cycle + self._nap)
-        return None if due is None else self._start + max(due, self.now * (1 + self._options.precision))
+        lifecycle, now = self._lifecycle, self.now
+        if lifecycle.has_made_pods:
+            return self._start + now
+        due = now if lifecycle.has_news else self._next_news()
+        if lifecycle.heed_everything and self._last_cycle + self._nap < self._last_event + PATIENCE:
+            due = min(due, self._last_cycle + self._nap)
+        return None if due == math.inf else self._start + max(due, self.now * (1 + self._options.precision))
 
-    def _next_news(self) -> float | None:
+    def _next_news(self) -> float:
         """When there is something to decide on; what no job waits for happens on the way."""
-        while (due := self._next_due()) is not None and due <= self._options.until:
-            if self._lifecycle.heed_everything:
-                break
+        due = self._next_due()
+        while not self._lifecycle.heed_everything and due < math.inf and due <= self._options.until:
             self._pass_to(due)
             if self._lifecycle.has_news:
                 break
+            due = self._next_due()
         return due
 
     def is_settled(self) -> bool:
@@ -230,12 +231,12 @@ class SimulatedCluster:
 
     # Time
 
-    def _next_due(self) -> float | None:
+    def _next_due(self) -> float:
+        """When something happens next; infinite where nothing does that is reason to go on."""
         arrival = math.inf if self._upcoming is None else self._upcoming.submitted
-        if math.isinf(arrival) and not self._agenda.has_reason_to_go_on and not self._is_endless:
-            return None
-        due = min(arrival, self._agenda.next_due())
-        return None if math.isinf(due) else due
+        if arrival == math.inf and not self._agenda.has_reason_to_go_on and not self._is_endless:
+            return math.inf
+        return min(arrival, self._agenda.next_due())
 
     @property
     def _is_endless(self) -> bool:
@@ -246,7 +247,7 @@ class SimulatedCluster:
         """Let time pass up to its limit, if there is one and anything is left; whether there is."""
         if self._is_endless:
             self.advance(self._start + self._options.until)
-        return self._is_endless or self._next_due() is not None
+        return self._is_endless or self._next_due() < math.inf
 
     def _pass_to(self, due: float) -> None:
         """Let everything happen that is due at this moment."""

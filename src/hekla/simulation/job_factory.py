@@ -46,6 +46,8 @@ class Alike:
     parts: tuple[JobPart, ...]
     size: int
     """Into the log's sizes."""
+    pods: int
+    minimum: int
     submission: Submission
     """The first of them; kept so that identities of its roles stay theirs."""
     kind: object = field(default_factory=object)
@@ -65,13 +67,14 @@ class JobFactory:
     def job_of(self, submission: Submission, now: float, stamp: datetime) -> SimJob:
         alike = self._alike_of(submission)
         whole = _named(submission) if submission.job else None
+        key = submission.key
         job = SimJob(
-            key=submission.key,
-            row=self._enter(submission, alike, now),
-            group=_group_of(submission, whole, alike, stamp),
+            key=key,
+            row=self._enter(key, submission, alike, now),
+            group=_group_of(key, submission, whole, alike, stamp),
             restart=submission.restart,
             checkpoint=submission.checkpoint_seconds,
-            minimum=submission.minimum,
+            minimum=alike.minimum,
             fails_after=submission.fails_after,
             has_controller=whole is not None,
             manifest=whole,
@@ -115,6 +118,8 @@ class JobFactory:
             spec=group.spec,
             parts=parts,
             size=self._log.sizes.number_of(total(requests)),
+            pods=submission.pods,
+            minimum=submission.minimum,
             submission=submission,
         )
 
@@ -124,17 +129,17 @@ class JobFactory:
             self._log.notes[problem] = None
         return JobPart(role, pod.spec, self._log.shapes.number_of(demand_of(pod)[0]))
 
-    def _enter(self, submission: Submission, alike: Alike, now: float) -> int:
+    def _enter(self, key: str, submission: Submission, alike: Alike, now: float) -> int:
         spans = [submission.run_seconds if r.run_seconds is None else r.run_seconds for r in submission.roles]
         return self._log.enter_job(
-            submission.key,
+            key,
             user=submission.user,
             queue=submission.queue,
             submitted=now,
             run_seconds=max(spans, default=submission.run_seconds),
             estimate=submission.estimate,
-            minimum=submission.minimum,
-            pods=submission.pods,
+            minimum=alike.minimum,
+            pods=alike.pods,
             shape=alike.parts[0].shape if alike.parts else self._log.shapes.number_of({}),
             size=alike.size,
         )
@@ -179,11 +184,13 @@ def _named(submission: Submission) -> VolcanoJob:
     return replace(job, metadata=meta, spec=spec)
 
 
-def _group_of(submission: Submission, job: VolcanoJob | None, alike: Alike, stamp: datetime) -> PodGroup:
+def _group_of(
+    key: str, submission: Submission, job: VolcanoJob | None, alike: Alike, stamp: datetime
+) -> PodGroup:
     meta = ObjectMeta(
         name=submission.name if job is None else pod_group_name(job),
         namespace=submission.namespace,
-        uid=submission.key,
+        uid=key,
         labels=dict(submission.labels),
         annotations=dict(submission.annotations),
         owner_references=() if job is None else (owner_of(job),),

@@ -66,18 +66,13 @@ class PodLifecycle:
         self._ending: dict[SimJob, None] = {}
         self._active_pods = 0
         """Pods that wait or leave."""
-        self._unconfirmed: dict[SimJob, int] = {}
+        self.unconfirmed: dict[SimJob, int] = {}
         """Of jobs, how many pods were started by the last cycle; the next one finds that they run."""
 
     @property
     def heed_everything(self) -> bool:
         """Whether a job waits for any event, or the configuration acts on every one."""
         return bool(self._active_pods) or self._is_watchful
-
-    @property
-    def is_unconfirmed(self) -> bool:
-        """Whether the next cycle, if it comes at once, finds that jobs have started."""
-        return bool(self._unconfirmed)
 
     @property
     def _is_looked_at_again(self) -> bool:
@@ -90,7 +85,7 @@ class PodLifecycle:
 
         A job of a trace that starts anew reserves what its pods ask for.
         """
-        return self._keeps_groups or any(job.running > count for job, count in self._unconfirmed.items())
+        return self._keeps_groups or any(job.running > count for job, count in self.unconfirmed.items())
 
     def mark_changed(self) -> None:
         self.has_news = True
@@ -163,7 +158,7 @@ class PodLifecycle:
 
     def begin_decisions(self) -> None:
         """A cycle has seen what the one before it started: pods that run by now are known to."""
-        self._unconfirmed.clear()
+        self.unconfirmed.clear()
         now = self._agenda.moment
         scheduled = Condition(type="PodScheduled", status="True", last_transition_time=now)
         self._running = PodStatus(phase="Running", start_time=now, conditions=(scheduled,))
@@ -176,7 +171,7 @@ class PodLifecycle:
             self._live.note_all([pod.manifest for pod in pods])
             self._active_pods -= len(pods)
             self._begin(job, pods)
-            self._unconfirmed[job] = self._unconfirmed.get(job, 0) + len(pods)
+            self.unconfirmed[job] = self.unconfirmed.get(job, 0) + len(pods)
 
     def _bound(self, pod: SimPod, node: str) -> SimPod:
         assert pod.doing is Doing.WAITING, f"{pod.key} is {pod.doing.value}, not waiting"
@@ -232,21 +227,21 @@ class PodLifecycle:
 
     def end_of_decisions(self) -> None:
         """All decisions of a cycle are carried out: what waits still may be next."""
-        if self._unconfirmed and (self._is_looked_at_again or self._reserves_too_much):
+        if self.unconfirmed and (self._is_looked_at_again or self._reserves_too_much):
             self._free()
-        for job in self._unconfirmed:
+        for job in self.unconfirmed:
             if job.waits_for_tasks:
                 self._make_pods(job)
 
     def confirm(self) -> None:
         """Write what a cycle would have written that was left out because no job waited."""
-        for job in self._unconfirmed:
+        for job in self.unconfirmed:
             if job.group is not None and self.jobs.get(job.key) is job and job.running:
                 status = replace(job.group.status, phase=RUNNING, running=job.running, succeeded=job.done)
                 job.group = replace(job.group, status=status)
                 self._live.note(job.group)
                 self._live.attention.expect(job.group.key, status)
-        self._unconfirmed.clear()
+        self.unconfirmed.clear()
 
     # Work
 

@@ -228,8 +228,8 @@ class Sampler:
         self._deserved.append(
             {
                 queue: dict(deserved)
-                for plugin in session.plugins
-                for queue, deserved in plugin.deserved_by_queue().items()
+                for number in session.dispatch.who.keep_accounts
+                for queue, deserved in session.plugins[number].deserved_by_queue().items()
                 if deserved
             }
         )

@@ -182,19 +182,19 @@ class Simulation:
     def _job_of(self, submission: Submission, now: float, stamp: datetime) -> SimJob | None:
         """The job of a submission; one that an API server would refuse is only noted."""
         job = self._factory.job_of(submission, now, stamp)
-        problem = self._why_refused(submission)
+        problem = self._why_refused(job, submission.queue)
         if not problem:
             return job
         self._log.jobs.state[job.row] = State.REFUSED
         self._log.notes[problem] = None
         return None
 
-    def _why_refused(self, submission: Submission) -> str:
-        if self._cluster.is_there(submission.key):
-            return f"job {submission.key}: refused: a job of this name is still there"
-        if not submission.pods:
-            return f"job {submission.key}: refused: it has no pods"
-        return self._problem_of_queue(submission.queue)
+    def _why_refused(self, job: SimJob, queue: str) -> str:
+        if self._cluster.is_there(job.key):
+            return f"job {job.key}: refused: a job of this name is still there"
+        if not job.pods:
+            return f"job {job.key}: refused: it has no pods"
+        return self._problem_of_queue(queue)
 
     def _problem_of_queue(self, name: str) -> str:
         if name not in self._problem_by_queue:

@@ -103,6 +103,8 @@ class Answerers:
         self.told_of_one = [at for at, one in numbered if one.on_allocate is not Plugin.on_allocate]
         """The numbers of plugins that hear of every placement."""
         self.told_of_many = [at for at in self.told_of_one if hears_of_many(self._classes[at])]
+        self.keep_accounts = [at for at, one in numbered if keeps_accounts(one)]
+        """The numbers of plugins that say what queues deserve."""
         self.told_of_releases = [at for at, one in numbered if one.on_release is not Plugin.on_release]
 
     def declared(self, point: AnyPoint) -> list[Declaration]:
@@ -179,6 +181,14 @@ def hears_of_many(plugin: type[Plugin]) -> bool:
     """Whether its way of hearing of many tasks at once is as new as its way of hearing of one."""
     hooks = ({"on_allocate", "on_allocate_all"} & vars(base).keys() for base in plugin.__mro__)
     return "on_allocate_all" in next(found for found in hooks if found)
+
+
+def keeps_accounts(plugin: type[Plugin]) -> bool:
+    """Whether it has figures of queues."""
+    return (plugin.queue_figures, plugin.deserved_by_queue) != (
+        Plugin.queue_figures,
+        Plugin.deserved_by_queue,
+    )
 
 
 def _is_silent(one: Declaration, point: AnyPoint, silent: Silent) -> bool:
