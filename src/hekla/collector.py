@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-@contextmanager
-def without_collector() -> Iterator[None]:
+class without_collector:  # noqa: N801 - used in a with statement, as a function would be
     """Work that makes many objects and hardly a circle of them: looking for circles meanwhile costs time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
+
+    def __enter__(self) -> None:
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_error: object) -> None:
+        if self._was_on:
             gc.enable()
 
 

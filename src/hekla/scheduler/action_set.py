@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from hekla.conf import Conf
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.registry import Registry, Step, steps_of
+from hekla.engine.framework.session import Session
 from hekla.errors import PluginError, said_by
 from hekla.scheduler.builtin import BUILTIN
+
+Call = tuple[str, Callable[[Session], None]]
+"""What a cycle calls, and the name of the action that does it."""
 
 logger = logging.getLogger("hekla.scheduler")
 
@@ -22,6 +27,7 @@ class ActionSet:
         self._steps: dict[str, Step] = {}
         self._actions: dict[str, Action] = {}
         self._names: tuple[str, ...] = ()
+        self.calls: list[Call] = []
         self.use(conf)
 
     def in_order(self) -> list[tuple[str, Action]]:
@@ -47,11 +53,12 @@ class ActionSet:
         dropped = {name: action for name, action in self._actions.items() if name not in kept}
         self._steps, self._actions = wanted, {**kept, **taken}
         self._names = tuple(step.name for step in steps)
+        self.calls = _calls(self.in_order())
         _let_go(dropped)
 
     def close(self) -> None:
         """Let all actions go; a second time there is nothing to let go."""
-        actions, self._steps, self._actions, self._names = self._actions, {}, {}, ()
+        actions, self._steps, self._actions, self._names, self.calls = self._actions, {}, {}, (), []
         _let_go(actions)
 
     def __enter__(self) -> ActionSet:
@@ -61,6 +68,12 @@ class ActionSet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _calls(in_order: Sequence[tuple[str, Action]]) -> list[Call]:
+    """All actions prepare, those that do anything then, before the first one runs."""
+    preparing = [(n, one) for n, one in dict(in_order).items() if type(one).prepare is not Action.prepare]
+    return [*((name, one.prepare) for name, one in preparing), *((name, one.run) for name, one in in_order)]
 
 
 def _taken_in(step: Step) -> Action:

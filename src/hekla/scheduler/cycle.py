@@ -62,11 +62,10 @@ def run_cycle(
     `actions` are those of the configuration, where they outlive the cycle; without them it has its own.
     """
     own = ActionSet(conf, registry) if actions is None else nullcontext(actions)
-    watch = PartTimer(profile)
-    by_action: dict[str, list[Decision]] = {}
     with without_collector(), own as in_use:
-        watch.begins("open")
         steps = in_use.in_order()
+        by_action: dict[str, list[Decision]] = {name: [] for name, _ in steps}
+        watch = PartTimer(("open", *by_action, "close"), profile)
         session = open_session(
             snapshot,
             conf,
@@ -81,20 +80,19 @@ def run_cycle(
         )
         who = ""
         try:
-            prepared = [(name, action.prepare) for name, action in dict(steps).items()]
-            for name, step in [*prepared, *((name, action.run) for name, action in steps)]:
-                who, decided = f'action "{name}"', len(session.decisions)
-                session.trace.speaker = name
-                watch.begins(name)
-                step(session)
-                by_action[name] = by_action.get(name, []) + session.decisions[decided:]
-            who = "closing the session"
+            for who, call in in_use.calls:
+                decided = len(session.decisions)
+                session.trace.speaker = who
+                watch.begins(who)
+                call(session)
+                by_action[who] += session.decisions[decided:]
+            who = ""
             watch.begins("close")
             close_session(session)
         except HeklaError:
             raise
         except Exception as error:
-            raise fault_of(who, error) from error
+            raise fault_of(f'action "{who}"' if who else "closing the session", error) from error
     return CycleReport(
         session, session.decisions, watch.stopped(), by_action, profile, wake_at=session.wake_at
     )
@@ -138,23 +136,22 @@ def open_session(
 class PartTimer:
     """How long each part of the cycle takes; one ends where the next begins."""
 
-    def __init__(self, profile: Profile | None) -> None:
+    def __init__(self, parts: Sequence[str], profile: Profile | None) -> None:
         self._profile = profile
-        self._times: dict[str, float] = {}
-        self._part = ""
-        self._began = stopwatch()
+        self._times = dict.fromkeys(parts, 0.0)
+        self._part, self._began = parts[0], stopwatch()
+        self.begins(parts[0])
 
     def begins(self, part: str) -> None:
         now = stopwatch()
-        if self._part:
-            self._times[self._part] = self._times.get(self._part, 0.0) + now - self._began
+        self._times[self._part] += now - self._began
         self._part, self._began = part, now
         if self._profile is not None:
             self._profile.part = part
 
     def stopped(self) -> dict[str, float]:
         """By part, in seconds."""
-        self.begins("")
+        self._times[self._part] += stopwatch() - self._began
         return self._times
 
 

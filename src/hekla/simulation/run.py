@@ -228,7 +228,7 @@ class Sampler:
         self._deserved.append(
             {
                 queue: dict(deserved)
-                for number in session.dispatch.who.keep_accounts
+                for number in session.registrations.keep_accounts
                 for queue, deserved in session.plugins[number].deserved_by_queue().items()
                 if deserved
             }

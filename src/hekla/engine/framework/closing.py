@@ -102,11 +102,10 @@ def close_session(session: Session) -> None:
     not_admitted = [session.jobs[uid] for uid in session.not_admitted if session.jobs[uid].is_pending]
     for job in not_admitted:
         session.conditions.remark(job, session.not_admitted[job.uid])
-    began = stopwatch()
-    for plugin in session.plugins:
+    for plugin in [session.plugins[at] for at in session.registrations.told_of_closing]:
+        began = stopwatch()
         plugin.on_close()
-        ended = stopwatch()
-        session.closing[plugin.name], began = ended - began, ended
+        session.closing[plugin.name] = stopwatch() - began
     for job in not_admitted:
         # Of a gang that runs in part the gang plugin tells how it fares, or nothing.
         if not job.roster.having(Status.RUNNING) and not session.conditions.is_unschedulable(job):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from hekla.engine.framework import points
 from hekla.engine.framework.plugin import NoArguments, Plugin
@@ -17,7 +17,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 Silent = tuple[tuple[AnyPoint | str, ...], ...]
-"""By registration, the points or methods that its plugin leaves out."""
+"""By registration whose plugin leaves answers out, their points or methods."""
 
 
 def _every_switch_is_on(_switch: str) -> bool:
@@ -52,39 +52,61 @@ class Handler(NamedTuple):
     answer: Callable[..., Any]
 
 
-@dataclass(frozen=True, eq=False)
 class Registrations:
     """All plugins of a configuration, numbered through all tiers in the order in which they are asked."""
 
-    tiers: Sequence[Sequence[Registration]] = ()
-    declared: dict[AnyPoint, list[list[Declaration]]] = field(init=False)
-    """By point and tier; tiers without an answer are not there."""
-    answerers: dict[Silent, Answerers] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        declared: dict[AnyPoint, list[list[Declaration]]] = {}
+    def __init__(self, tiers: Sequence[Sequence[Registration]] = ()) -> None:
+        self.all = [registration for tier in tiers for registration in tier]
+        classes = [one.plugin for one in self.all]
+        self.names = [one.name for one in classes]
+        self.opens = [overrides(one, "on_open") for one in classes]
+        """By number, whether the plugin does anything when a session opens."""
+        self.told_of_closing = numbers_of(overrides(one, "on_close") for one in classes)
+        self.told_of_one = numbers_of(overrides(one, "on_allocate") for one in classes)
+        """The numbers of plugins that hear of every placement."""
+        self.told_of_many = [at for at in self.told_of_one if hears_of_many(classes[at])]
+        self.told_of_releases = numbers_of(overrides(one, "on_release") for one in classes)
+        self.keep_accounts = numbers_of(
+            overrides(one, "queue_figures") or overrides(one, "deserved_by_queue") for one in classes
+        )
+        """The numbers of plugins that say what queues deserve."""
+        self.leaving_out = numbers_of(overrides(one, "silent_on") for one in classes)
+        self.waking = numbers_of(one.acts_on_time and overrides(one, "wake_at") for one in classes)
+        self.keeps_pods = any(one.keeps_pods for one in classes)
+        self.has_moving_task_order = any(one.moving_task_order for one in classes)
+        self.declared: dict[AnyPoint, list[list[Declaration]]] = {}
+        """By point and tier; tiers without an answer are not there."""
+        self._answerers: dict[Silent, Answerers] = {}
         numbers = iter(range(len(self.all)))
-        for registrations in self.tiers:
-            of_tier: dict[AnyPoint, list[Declaration]] = {}
-            for one in registrations:
-                number = next(numbers)
-                for method, point, scope, concerns in points.declared(one.plugin):
-                    if points.switches_on(point, one.is_enabled):
-                        assert scope in points.scopes_of(point), f"{one.plugin.name}.{method}: no such scope"
-                        of_tier.setdefault(point, []).append(Declaration(number, method, scope, concerns))
-            for point, found in of_tier.items():
-                declared.setdefault(point, []).append(found)
-        object.__setattr__(self, "declared", declared)
-
-    @property
-    def all(self) -> list[Registration]:
-        return [registration for tier in self.tiers for registration in tier]
+        for tier in tiers:
+            for point, found in _declared_in(tier, numbers).items():
+                self.declared.setdefault(point, []).append(found)
 
     def without(self, silent: Silent) -> Answerers:
         """Who answers in the sessions in which plugins leave this out."""
-        if silent not in self.answerers:
-            self.answerers[silent] = Answerers(self, silent)
-        return self.answerers[silent]
+        known = self._answerers.get(silent)
+        if known is None:
+            known = self._answerers[silent] = Answerers(self, silent)
+        return known
+
+
+def _declared_in(tier: Sequence[Registration], numbers: Iterator[int]) -> dict[AnyPoint, list[Declaration]]:
+    found: dict[AnyPoint, list[Declaration]] = {}
+    for one, number in zip(tier, numbers, strict=False):
+        for method, point, scope, concerns in points.declared(one.plugin):
+            if points.switches_on(point, one.is_enabled):
+                assert scope in points.scopes_of(point), f"{one.plugin.name}.{method}: no such scope"
+                found.setdefault(point, []).append(Declaration(number, method, scope, concerns))
+    return found
+
+
+def overrides(plugin: type[Plugin], hook: str) -> bool:
+    return getattr(plugin, hook) is not getattr(Plugin, hook)
+
+
+def numbers_of(flags: Iterable[bool]) -> list[int]:
+    """At which places there is a yes."""
+    return [at for at, flag in enumerate(flags) if flag]
 
 
 class Answerers:
@@ -92,20 +114,14 @@ class Answerers:
 
     def __init__(self, registrations: Registrations, silent: Silent) -> None:
         self._classes = [one.plugin for one in registrations.all]
+        left_out = dict(zip(registrations.leaving_out, silent, strict=True))
         self.tiers: dict[AnyPoint, list[list[Declaration]]] = {}
         for point, declared in registrations.declared.items():
-            heard = [[one for one in tier if not _is_silent(one, point, silent)] for tier in declared]
+            heard = [[one for one in tier if not _is_silent(one, point, left_out)] for tier in declared]
             self.tiers[point] = [tier for tier in heard if tier]
         self._declared = {
             point: [one for tier in tiers for one in tier] for point, tiers in self.tiers.items()
         }
-        numbered = [*enumerate(self._classes)]
-        self.told_of_one = [at for at, one in numbered if one.on_allocate is not Plugin.on_allocate]
-        """The numbers of plugins that hear of every placement."""
-        self.told_of_many = [at for at in self.told_of_one if hears_of_many(self._classes[at])]
-        self.keep_accounts = [at for at, one in numbered if keeps_accounts(one)]
-        """The numbers of plugins that say what queues deserve."""
-        self.told_of_releases = [at for at, one in numbered if one.on_release is not Plugin.on_release]
 
     def declared(self, point: AnyPoint) -> list[Declaration]:
         """What is answered, whatever the tier."""
@@ -157,6 +173,12 @@ class Answerers:
         return self._numbers(points.JOB_ENQUEUEABLE) <= self._numbers(points.ADMISSION_ROOM)
 
     @lazy
+    def tells_queue_keys(self) -> bool:
+        """Whether all plugins that order queues can tell what they go by as keys."""
+        answers = [getattr(self._classes[at], method) for at, method, *_ in self.declared(points.QUEUE_ORDER)]
+        return all(hasattr(answer, "as_key") for answer in answers)
+
+    @lazy
     def has_moving_job_order(self) -> bool:
         """Whether a plugin's order of jobs changes while nothing happens to them."""
         return any(one.scope is Scope.ATTEMPT for one in self.declared(points.JOB_ORDER))
@@ -183,57 +205,60 @@ def hears_of_many(plugin: type[Plugin]) -> bool:
     return "on_allocate_all" in next(found for found in hooks if found)
 
 
-def keeps_accounts(plugin: type[Plugin]) -> bool:
-    """Whether it has figures of queues."""
-    return (plugin.queue_figures, plugin.deserved_by_queue) != (
-        Plugin.queue_figures,
-        Plugin.deserved_by_queue,
-    )
+def _is_silent(one: Declaration, point: AnyPoint, left_out: Mapping[int, tuple[AnyPoint | str, ...]]) -> bool:
+    silent = left_out.get(one.number, ())
+    return point in silent or one.method in silent
 
 
-def _is_silent(one: Declaration, point: AnyPoint, silent: Silent) -> bool:
-    return point in silent[one.number] or one.method in silent[one.number]
-
-
-class Dispatch:
-    """The answers of one session's plugins; looked up when a point is first asked about."""
+class Dispatch(dict[AnyPoint, Callable[..., Any]]):
+    """By point, what one session's plugins say together, as one function; made when it is first asked for."""
 
     def __init__(self, registrations: Registrations, plugins: Sequence[Plugin]) -> None:
+        super().__init__()
         self._plugins = plugins
-        self.who = registrations.without(tuple([tuple(plugin.silent_on()) for plugin in plugins]))
+        silent = tuple([tuple(plugins[at].silent_on()) for at in registrations.leaving_out])
+        self.who = registrations.without(silent)
         """The same object for sessions in which the same plugins answer the same questions."""
-        self._combined: dict[AnyPoint, Callable[..., Any]] = {}
         self._handlers: dict[AnyPoint, list[Handler]] = {}
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, point: Point[Q, Any, R]) -> Callable[Q, R]: ...
+
+    def __missing__(self, point: Point[Q, Any, R]) -> Callable[Q, R]:
+        combined = self[point] = point.combine(self.answers_by_tier(point))
+        return combined
 
     def tiers(self, point: AnyPoint) -> list[list[Handler]]:
         """Who answers, tier by tier."""
-        return [[self._handler(one) for one in tier] for tier in self.who.tiers.get(point, ())]
-
-    def _handler(self, one: Declaration) -> Handler:
-        plugin = self._plugins[one.number]
-        return Handler(plugin, one.scope, one.concerns, getattr(plugin, one.method))
+        return [self._bound(tier) for tier in self.who.tiers.get(point, ())]
 
     def handlers(self, point: AnyPoint) -> list[Handler]:
         """Who answers, whatever the tier."""
-        if point not in self._handlers:
-            self._handlers[point] = [self._handler(one) for one in self.who.declared(point)]
-        return self._handlers[point]
+        known = self._handlers.get(point)
+        if known is None:
+            known = self._handlers[point] = self._bound(self.who.declared(point))
+        return known
+
+    def _bound(self, declared: Sequence[Declaration]) -> list[Handler]:
+        plugins = self._plugins
+        return [
+            Handler(plugins[at], scope, concerns, getattr(plugins[at], method))
+            for at, method, scope, concerns in declared
+        ]
 
     def answers(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What plugins have to say, one after another, whatever their tier."""
-        return [answer for tier in self.answers_by_tier(point) for answer in tier]
+        plugins = self._plugins
+        return [getattr(plugins[one.number], one.method) for one in self.who.declared(point)]
 
     def answers_by_tier(self, point: Point[Q, A, Any]) -> list[list[Callable[Q, A]]]:
         plugins, tiers = self._plugins, self.who.tiers.get(point, ())
         return [[getattr(plugins[one.number], one.method) for one in tier] for tier in tiers]
 
-    def __getitem__(self, point: Point[Q, Any, R]) -> Callable[Q, R]:
-        """What all plugins say together, as one function."""
-        combined = self._combined.get(point)
-        if combined is None:
-            combined = self._combined[point] = point.combine(self.answers_by_tier(point))
-        return combined
-
     def telling_apart(self) -> list[Callable[[Task], Hashable]]:
         """How plugins whose answers are kept by class tell tasks apart, beyond pod spec and namespace."""
         return [self._plugins[number].distinguishes for number in self.who.telling_apart]
+
+
+NO_PLUGINS = Registrations()

@@ -99,10 +99,9 @@ class FairOrder:
 
 def _heap_of_queues(session: Session, *, fixed_keys: bool) -> Heap[QueueInfo] | KeyedHeap[QueueInfo]:
     """Where only what happens to a queue moves its key, keys stand still while queues wait for their turn."""
-    keys = session.queue_keys if session.shortcuts.memory else None
-    if keys is None or not fixed_keys:
-        return queues_in_order(session)
-    return KeyedHeap(lambda queue: (*[key(queue) for key in keys], queue.created, queue.name))
+    if fixed_keys and session.shortcuts.memory and session.dispatch.who.tells_queue_keys:
+        return KeyedHeap(session.queue_key)
+    return queues_in_order(session)
 
 
 class TaskHeap:

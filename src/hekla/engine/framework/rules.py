@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ class Vote(IntEnum):
 
 
 def flat(tiers: Tiers[Q, A]) -> list[Callable[Q, A]]:
-    return [answer for tier in tiers for answer in tier]
+    return [*chain.from_iterable(tiers)]
 
 
 def every(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:

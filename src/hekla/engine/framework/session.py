@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, compress, groupby
+from operator import attrgetter
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from hekla.engine.framework.action import Action
 from hekla.engine.framework.beneficiaries import Beneficiaries
 from hekla.engine.framework.closing import Conditions
 from hekla.engine.framework.decisions import Bind, Decision, Evict
-from hekla.engine.framework.dispatch import Dispatch, Handler, Registrations
+from hekla.engine.framework.dispatch import NO_PLUGINS, Dispatch, Handler, Registrations
 from hekla.engine.framework.messages import UNSCHEDULABLE, waits_for_admission
 from hekla.engine.framework.plugin import Objection, Plugin, Resolve
 from hekla.engine.framework.points import AnyPoint, Point, Purpose
@@ -49,7 +50,9 @@ R = TypeVar("R")
 VictimPoint = Point[[Task, Sequence[Task]], Sequence[Task] | None, list[Task]]
 
 
-NO_PLUGINS = Registrations()
+NO_ANSWERS = Dispatch(NO_PLUGINS, ())
+"""Until a session has taken plugins in, no question has an answer."""
+IN_ORDER_OF_ARRIVAL = attrgetter("number")
 
 RENAMED = {"fitting": "scoring", "settled": "queue_sums", "quiescent": "queue_sums", "story": "trace"}
 """What plugins and actions of before 0.1 may still ask for."""
@@ -107,13 +110,8 @@ class Session:
         unsettled = settle_topology(self.active_jobs(), self.domains)
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
-        self.dispatch = Dispatch(NO_PLUGINS, ())
-        """Until plugins are taken in, no question has an answer."""
+        self.registrations, self.dispatch = NO_PLUGINS, NO_ANSWERS
         self.scoring = Scoring(self)
-        self._listeners: list[Plugin] = []
-        self._on_allocate: list[Callable[[Task], str | None]] = []
-        self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
-        self._on_release: list[Callable[[Task], None]] = []
         self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -123,13 +121,12 @@ class Session:
 
     def active_jobs(self) -> list[Job]:
         """The jobs that a cycle has to look at, in order of arrival; all others are at rest, or wait."""
-        return sorted(self.attention.active.values(), key=lambda job: job.number)
+        return sorted(self.attention.active.values(), key=IN_ORDER_OF_ARRIVAL)
 
     def changed_jobs(self) -> list[Job]:
         """The jobs of which there may be news: the active ones, and those at rest that lose tasks."""
-        return sorted(
-            {**self.attention.active, **self.attention.in_line}.values(), key=lambda job: job.number
-        )
+        jobs = {**self.attention.active, **self.attention.in_line}
+        return sorted(jobs.values(), key=IN_ORDER_OF_ARRIVAL)
 
     def _own_shard(self) -> Mask | None:
         shard = self.snapshot.shard
@@ -159,19 +156,17 @@ class Session:
         self, plugins: Sequence[Plugin], registrations: Registrations, actions: Sequence[Action] = ()
     ) -> None:
         """The plugins, one for each registration; each may now open. The actions are those to come."""
-        began = stopwatch()
-        for plugin in plugins:
+        self.registrations = registrations
+        self.opening = dict.fromkeys(registrations.names, 0.0)
+        self.closing = dict.fromkeys(registrations.names, 0.0)
+        for plugin, opens in zip(plugins, registrations.opens, strict=True):
             self.plugins.append(plugin)
-            plugin.on_open()
-            ended = stopwatch()
-            self.opening[plugin.name], began = ended - began, ended
+            if opens:
+                began = stopwatch()
+                plugin.on_open()
+                self.opening[plugin.name] = stopwatch() - began
         self.dispatch = Dispatch(registrations, plugins)
-        self._listeners = [plugins[at] for at in self.dispatch.who.told_of_one]
-        self._on_allocate = [one.on_allocate for one in self._listeners]
-        at_once = [plugins[at] for at in self.dispatch.who.told_of_many]
-        self._on_allocate_all = [one.on_allocate_all for one in at_once if not one.may_object]
-        self._on_release = [plugins[at].on_release for at in self.dispatch.who.told_of_releases]
-        self.pods.is_kept = any([one.keeps_pods for one in plugins])
+        self.pods.is_kept = registrations.keeps_pods
         self.attention.follow_rules(self._waiting_rules(actions))
 
     def answers_to(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
@@ -186,11 +181,33 @@ class Session:
         return bool(self.dispatch.who.declared(point))
 
     @lazy
+    def _listeners(self) -> list[Plugin]:
+        return [self.plugins[at] for at in self.registrations.told_of_one]
+
+    @lazy
+    def _on_allocate(self) -> list[Callable[[Task], str | None]]:
+        return [one.on_allocate for one in self._listeners]
+
+    @lazy
+    def _on_allocate_all(self) -> list[Callable[[Sequence[Task]], None]]:
+        at_once = [self.plugins[at] for at in self.registrations.told_of_many]
+        return [one.on_allocate_all for one in at_once if not one.may_object]
+
+    @lazy
+    def _on_release(self) -> list[Callable[[Task], None]]:
+        return [self.plugins[at].on_release for at in self.registrations.told_of_releases]
+
+    @lazy
     def queue_keys(self) -> list[Callable[[QueueInfo], Any]] | None:
         """What queues are ordered by, where all who have a say can tell it as keys."""
+        if not self.dispatch.who.tells_queue_keys:
+            return None
         asked = self.dispatch.handlers(points.QUEUE_ORDER)
-        forms = [(one.plugin, getattr(one.answer, "as_key", "")) for one in asked]
-        return [getattr(*form) for form in forms] if all(name for _, name in forms) else None
+        return [getattr(one.plugin, one.answer.__dict__["as_key"]) for one in asked]
+
+    def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """What they come to; no two queues are equal."""
+        return (*[key(queue) for key in self.queue_keys or ()], queue.created, queue.name)
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """What jobs are ordered by; kept until a task of the job moves, where plugins agree to that."""
@@ -208,9 +225,9 @@ class Session:
     def _job_order(self) -> list[Callable[[Job], Any]]:
         return self.answers_to(points.JOB_ORDER)
 
-    @lazy
+    @property
     def has_moving_task_order(self) -> bool:
-        return any(plugin.moving_task_order for plugin in self.plugins)
+        return self.registrations.has_moving_task_order
 
     @lazy
     def runs_are_foreseeable(self) -> bool:
@@ -228,7 +245,8 @@ class Session:
         """The jobs that an action may find something to do for, in order of their UIDs."""
         if not self.shortcuts.unchanged_jobs:
             return self.all_jobs
-        return [job for _, job in sorted(self.attention.in_line.items())]
+        in_line = self.attention.in_line
+        return [*map(in_line.__getitem__, sorted(in_line))]
 
     def _waiting_rules(self, actions: Sequence[Action]) -> WaitingRules:
         """Which jobs these actions may leave alone as long as they wait; why they wait is not told."""
@@ -301,7 +319,7 @@ class Session:
     def wake_at(self) -> float:
         """When a later session may decide differently although nothing happens until then."""
         reserved = math.inf if self.beneficiaries is None else self.beneficiaries.wake_at
-        return min([reserved, *[plugin.wake_at() for plugin in self.plugins if plugin.acts_on_time]])
+        return min([reserved, *[self.plugins[at].wake_at() for at in self.registrations.waking]])
 
     def sub_job_is_ready(self, job: Job, sub_job: SubJob) -> bool:
         if not job.has_policies:
@@ -464,7 +482,7 @@ class Session:
     @lazy
     def no_plugin_objects(self) -> bool:
         """Whether every plugin accepts whatever is placed: those that hear of many tasks at once do."""
-        return len(self._on_allocate_all) == len(self._on_allocate)
+        return len(self._on_allocate_all) == len(self.registrations.told_of_one)
 
     def put_all(self, tasks: Sequence[Task], rows: Sequence[int], status: Status) -> int:
         """Place tasks of one job that look alike; how many, up to the first that a plugin objects to."""
