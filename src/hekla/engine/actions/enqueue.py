@@ -7,13 +7,15 @@ the more deserving one. A job that is refused waits for the next cycle and block
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from hekla.conf import argument
 from hekla.engine.framework.action import Action
 from hekla.engine.framework.orders import FairOrder
 from hekla.engine.framework.session import Session
-from hekla.engine.ledger.arrays import Amounts, Floats
+from hekla.engine.ledger.arrays import Floats
 from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.wait_reason import WaitReason
@@ -79,7 +81,11 @@ class JobsToAdmit(FairOrder):
         self._refused: Refused = {}
         self._passed_over: set[int] = set()
         """Rows of the backlog of which a job was refused: so is the whole row."""
-        self._admitted: list[tuple[str, Amounts]] = []
+        self._rooms: dict[str, Floats | None] = {}
+        """By queue how much one more of its jobs may ask for, as it was told since the last was admitted."""
+        self._chosen_by: dict[str, Floats | None] = {}
+        """By UID the room that a job of the backlog was found to fit in."""
+        self._admitted: list[Job] = []
         active = [job for job in session.jobs_in_line() if job.is_pending]
         waiting = [*active, *self._attention.unasked.values()]
         if len({*self._backlog.queues, *[job.queue for job in waiting]}) > 1:
@@ -94,12 +100,21 @@ class JobsToAdmit(FairOrder):
     def _add_next(self, queue: str) -> None:
         if queue not in self._backlog.queues:
             return
-        job = self._backlog.first_to_fit(queue, self._room(queue), self._passed_over)
+        room = self._room(queue)
+        job = self._backlog.first_to_fit(queue, room, self._passed_over)
         if job is not None:
+            self._chosen_by[job.uid] = room
             self.add(job)
 
     def _room(self, queue: str) -> Floats | None:
-        return self._session.admission_room(self._session.queues[queue])
+        if queue not in self._rooms:
+            self._rooms[queue] = self._session.admission_room(self._session.queues[queue])
+        return self._rooms[queue]
+
+    def _fits(self, job: Job, row: int) -> bool:
+        """Whether there is still room for a job of the backlog."""
+        room = self._room(job.queue)
+        return room is self._chosen_by[job.uid] or self._backlog.fits(row, room)
 
     def consider(self, job: Job) -> None:
         """Admit the job if there is room; of the backlog, the next one has its turn then."""
@@ -107,7 +122,7 @@ class JobsToAdmit(FairOrder):
             self._admit_if_possible(job)
             return
         row = self._backlog.row_of(job.uid)
-        if self._backlog.fits(row, self._room(job.queue)):
+        if self._fits(job, row):
             if not self._session.is_quiet:
                 # Whatever it is told now is told of an active job.
                 self._session.look_at(job)
@@ -118,14 +133,14 @@ class JobsToAdmit(FairOrder):
 
     def _admit_if_possible(self, job: Job) -> None:
         """A job that names no minimum resources is admitted unasked; any other is voted on."""
-        session, kind = self._session, (job.queue, tuple((job.min_resources or {}).items()))
+        session, kind = self._session, kind_of(job)
         like = self._refused.get(kind)
         if like is not None and job.min_resources is not None:
             session.refuse_admission(job, like)
         elif job.min_resources is None or session.is_enqueueable(job):
             session.admit(job)
-            amounts = less_gated(session, job, minimum_of(session, job))
-            self._admitted.append((job.queue, amounts))
+            self._admitted.append(job)
+            self._rooms.clear()
         else:
             session.refuse_admission(job)
             if session.dispatch.who.admits_by_kind and session.shortcuts.unchanged_jobs:
@@ -133,7 +148,15 @@ class JobsToAdmit(FairOrder):
 
     def end(self) -> None:
         """What is left over can only grow by what jobs give back, unless something was placed before."""
-        is_as_it_was = self._session.version_at_open == self._session.nodes.journal.version
+        session = self._session
+        is_as_it_was = session.version_at_open == session.nodes.journal.version
         if len(self._backlog) and self._attention.rules.for_admission and is_as_it_was:
             rooms = {at: room for at in self._backlog.queues if (room := self._room(at)) is not None}
-            self._attention.know_room(rooms, self._admitted)
+            admitted = [
+                (one.queue, less_gated(session, one, minimum_of(session, one))) for one in self._admitted
+            ]
+            self._attention.know_room(rooms, admitted)
+
+
+def kind_of(job: Job) -> tuple[str, Hashable]:
+    return job.queue, tuple((job.min_resources or {}).items())

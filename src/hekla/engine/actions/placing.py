@@ -59,15 +59,15 @@ class Placer:
         True where it may start now, or once releases are done; otherwise the caller gives it all back.
         """
         session, job, sub_job = self._session, self._job, self._sub_job
-        self._try_tasks(statement, tasks)
-        if session.sub_job_is_ready(job, sub_job) or session.sub_job_is_pipelined(job, sub_job):
+        if self._try_tasks(statement, tasks) or session.sub_job_is_pipelined(job, sub_job):
             return True
         if statement.operations:
             domain = "" if self._domain.name == TOP else self._domain.name
             session.trace.of_job(job.uid, partial_fit(len(statement), sub_job.roster.minimum, domain))
         return False
 
-    def _try_tasks(self, statement: Statement, tasks: OrderedTasks) -> None:
+    def _try_tasks(self, statement: Statement, tasks: OrderedTasks) -> bool:
+        """Whether the sub-job may start now, with as many of them as it takes."""
         session, job = self._session, self._job
         queue = session.queues[job.queue]
         while tasks:
@@ -82,9 +82,10 @@ class Placer:
             found = self._find(task, tasks)
             if found is None:
                 if not job.may_continue(self._sub_job):
-                    return
+                    break
             elif self._take(statement, found, tasks) and session.sub_job_is_ready(job, self._sub_job):
-                return
+                return True
+        return session.sub_job_is_ready(job, self._sub_job)
 
     def _open_gate(self, task: Task) -> None:
         """The queue has room for the task: it may be placed from the next cycle on."""

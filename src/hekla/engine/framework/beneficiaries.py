@@ -70,6 +70,8 @@ class Beneficiaries:
         """Write down what became of every beneficiary, and which jobs became one."""
         session = self._session
         evictions = [decision for decision in session.decisions if isinstance(decision, Evict)]
+        if not evictions and not session.snapshot.state.beneficiaries:
+            return
         evicted_for = Counter(eviction.beneficiary for eviction in evictions if eviction.beneficiary)
         losers = {task.job for eviction in evictions if (task := session.tasks.get(eviction.pod)) is not None}
         self.new = set(evicted_for)

@@ -70,7 +70,10 @@ class Conditions:
         self._remarks.setdefault(job.uid, []).append(text)
 
     def of(self, job: Job) -> list[Condition]:
-        return self._of_job.setdefault(job.uid, list(job.pod_group.status.conditions))
+        known = self._of_job.get(job.uid)
+        if known is None:
+            known = self._of_job[job.uid] = [*job.pod_group.status.conditions]
+        return known
 
     def write(self, job: Job, condition: Condition) -> None:
         """An unchanged condition keeps the time at which it was first written."""
@@ -89,8 +92,7 @@ class Conditions:
 
     def withdraw(self, job: Job, kind: str) -> None:
         """What was said no longer holds."""
-        if any(known.type == kind for known in self.of(job)):
-            self._of_job[job.uid] = [known for known in self.of(job) if known.type != kind]
+        self._of_job[job.uid] = [known for known in self.of(job) if known.type != kind]
 
     def is_unschedulable(self, job: Job) -> bool:
         """Whether this very session called the job unschedulable."""
@@ -115,7 +117,7 @@ def close_session(session: Session) -> None:
     for job in session.changed_jobs():
         job.phase = phase_of(job)
         status = status_of_group(session, job)
-        is_news = _essence(status) != _essence(job.pod_group.status)
+        is_news = says_something_else(status, job.pod_group.status)
         if is_news:
             session.decisions.append(UpdatePodGroup(job.uid, status))
         pod_news = [*_pod_news(session, job)]
@@ -159,9 +161,13 @@ def status_of_group(session: Session, job: Job) -> PodGroupStatus:
     )
 
 
-def _essence(status: PodGroupStatus) -> tuple[object, ...]:
-    conditions = tuple(said(condition) for condition in status.conditions)
-    return status.phase, conditions, status.running, status.succeeded, status.failed
+def says_something_else(status: PodGroupStatus, known: PodGroupStatus) -> bool:
+    counts = (status.running, status.succeeded, status.failed)
+    return (
+        status.phase != known.phase
+        or counts != (known.running, known.succeeded, known.failed)
+        or [*map(said, status.conditions)] != [*map(said, known.conditions)]
+    )
 
 
 def _pod_news(session: Session, job: Job) -> Iterable[Decision]:

@@ -59,7 +59,14 @@ def least_of_first_tier(tiers: Tiers[Q, Floats]) -> Callable[Q, Floats | None]:
     answers = next(iter(tiers), ())
     if not answers:
         return lambda *_question, **_named: None
-    return lambda *question, **named: np.minimum.reduce([ask(*question, **named) for ask in answers])
+
+    def ask(*question: Q.args, **named: Q.kwargs) -> Floats:
+        least = np.array(answers[0](*question, **named), dtype=np.float64)
+        for answer in answers[1:]:
+            np.minimum(least, answer(*question, **named), out=least)
+        return least
+
+    return ask
 
 
 def vote(tiers: Tiers[Q, Vote]) -> Callable[Q, bool]:

@@ -533,7 +533,7 @@ class Session:
 
     def bind_all(self, tasks: Sequence[Task]) -> None:
         """The same for many."""
-        for uid, of_job in groupby(tasks, key=lambda task: task.job):
+        for uid, of_job in groupby(tasks, key=attrgetter("job")):
             self.bind_together(self.jobs[uid], list(of_job))
 
     def bind_together(self, job: Job, tasks: Sequence[Task]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from itertools import groupby
+from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -110,7 +111,7 @@ class Statement:
     def commit(self) -> None:
         """Make everything real, first to last."""
         session = self._session
-        for kind, operations in groupby(self.operations, key=lambda operation: operation.kind):
+        for kind, operations in groupby(self.operations, key=attrgetter("kind")):
             if kind is Kind.ALLOCATE:
                 session.bind_all([operation.task for operation in operations])
                 continue

@@ -13,9 +13,9 @@ hold and ask for is kept as sums, so that plugins need not visit thousands of jo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 
 from hekla.engine.ledger.arrays import Amounts, Floats
@@ -44,8 +44,7 @@ class NodeBooks(Books, Protocol):
     def nodes(self) -> NodeLedger: ...
 
 
-@dataclass(frozen=True)
-class WaitingRules:
+class WaitingRules(msgspec.Struct, frozen=True):
     """Which jobs may wait in the table under a configuration."""
 
     ordered_by: object = None
