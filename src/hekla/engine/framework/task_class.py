@@ -189,27 +189,43 @@ class TaskClass:
         so a step counts as much as the worst up to it, and all tasks together take the best steps of all.
         """
         rows = best_rows(np.where(among, self._scores[0], -np.inf), count)
-        steps = 2 + count // max(len(rows), 1)
-        while len(rows):
+        if not len(rows):
+            return []
+        most = self._most_on_any(rows, count)
+        steps = min(2 + count // len(rows), most)
+        while True:
             values = self._ladders(rows, steps).ravel()
             # Flattened, steps stand in the order of rows: the first row goes first among equals.
-            taken = np.argsort(-values, kind="stable")[: min(count, np.count_nonzero(values > -np.inf))]
+            taken = (-values).argsort(kind="stable")[: min(count, np.count_nonzero(values > -np.inf))]
             ladders, heights = np.divmod(taken, steps)
-            if steps > count or not (heights == steps - 1).any():
+            if steps == most or not (heights == steps - 1).any():
                 found: list[int] = rows[ladders].tolist()
                 return found
-            steps *= 2
-        return []
+            steps = min(2 * steps, most)
+
+    def _most_on_any(self, rows: Indices, count: int) -> int:
+        """Of so many tasks, at most this many find room on any one of these nodes."""
+        idle, amounts = self._session.nodes.idle.T, self._task.shape.amounts
+        scarce = [column for column in self._task.asked if amounts[column] > 0]
+        return min([count, *[int(idle[one].take(rows).max()) // amounts[one] for one in scarce]])
 
     def _ladders(self, rows: Indices, steps: int) -> Floats:
         """What each of so many tasks would find on these nodes; -inf without room.   -> (rows, steps)"""
+        values = np.empty((len(rows), steps))
+        values[:, 0] = self._scores[0][rows]
+        if steps > 1:
+            values[:, 1:] = self._with_more(rows, steps - 1)
+            np.minimum.accumulate(values, axis=1, out=values)
+        return values
+
+    def _with_more(self, rows: Indices, most: int) -> Floats:
+        """The scores of these nodes with one, two and so on up to so many of the tasks on them."""
         session = self._session
-        added: Counts = np.arange(len(rows) * steps) % steps
-        states = SupposedStates(session.nodes, session.pods, rows.repeat(steps), self._task, added)
+        added: Counts = np.arange(len(rows) * most) % most + 1
+        states = SupposedStates(session.nodes, session.pods, rows.repeat(most), self._task, added)
         found = self.evaluate(states)
         fits = found.fits_now & found.fits_later & found.is_open
-        values = np.where(fits, found.order + found.batch, -np.inf).reshape(len(rows), steps)
-        return np.minimum.accumulate(values, axis=1, out=values)
+        return np.where(fits, found.order + found.batch, -np.inf).reshape(len(rows), most)
 
 
 def best_rows(scores: Floats, count: int) -> Indices:

@@ -27,8 +27,8 @@ class NodeCapacity:
     """The same for picking rows of an array: a slice where they stand side by side."""
     amounts: Amounts
     """(P, N)"""
-    as_floats: Floats
-    """The amounts, and the same with 1 where there is nothing, to divide by; (2P, N)"""
+    divisors: Floats
+    """The same with 1 where there is nothing, to divide by; (P, N)"""
     doubled: Floats
     """Twice what to divide by; (P, N)"""
     pairs: Sequence[tuple[int, int, Mask]]
@@ -52,7 +52,7 @@ def capacity_of(allocatable: Amounts, places: Sequence[int]) -> NodeCapacity:
         tuple(places),
         slice(places[0], places[-1] + 1) if is_one_run else list(places),
         amounts,
-        np.concatenate([amounts, divisors]),
+        divisors,
         2.0 * divisors,
         [(left, right, mask) for left, right, mask in _pairs(amounts > 0) if mask.any()],
         is_loner if is_loner.any() else None,
@@ -72,47 +72,29 @@ def _pairs(present: Mask) -> Iterator[tuple[int, int, Mask]]:
 
 def least_allocated(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """The part of each resource that would stay free, in percent, on average."""
-    if not has.is_small:
-        return _mean_percent_of_large(np.maximum(picked(has.amounts, rows) - held - asked, 0), has, rows)
-    amounts, divisors = _halves(picked(has.as_floats, rows))
-    free: Floats = amounts - held
-    np.subtract(free, asked, out=free)
-    np.maximum(free, 0.0, out=free)
-    return _mean_percent(free, divisors, has, rows)
+    free = picked(has.amounts, rows) - held
+    free -= asked
+    return _mean_percent(np.maximum(free, 0, out=free), has, rows)
 
 
 def most_allocated(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """The part of each resource that would be in use, in percent, on average."""
-    if not has.is_small:
-        return _mean_percent_of_large(np.minimum(held + asked, picked(has.amounts, rows)), has, rows)
-    amounts, divisors = _halves(picked(has.as_floats, rows))
-    return _mean_percent(np.minimum(held + asked, amounts), divisors, has, rows)
+    return _mean_percent(np.minimum(held + asked, picked(has.amounts, rows)), has, rows)
 
 
-def _halves(table: Floats) -> tuple[Floats, Floats]:
-    middle = len(table) // 2
-    return table[:middle], table[middle:]
-
-
-def _mean_percent(amounts: Floats, divisors: Floats, has: NodeCapacity, rows: Rows) -> Floats:
+def _mean_percent(amounts: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
     """Which part of the capacity that is, in whole percent, rounded down, and the mean of these as well.
 
     What a node does not have is not counted, and adds nothing. The amounts are changed.
     """
-    np.multiply(amounts, MAX_NODE_SCORE, out=amounts)
-    np.divide(amounts, divisors, out=amounts)
-    return _mean(np.floor(amounts, out=amounts), has, rows)
-
-
-def _mean_percent_of_large(amounts: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
-    """The same for amounts of which floats would not tell every single byte."""
-    parts = amounts * MAX_NODE_SCORE // np.maximum(picked(has.amounts, rows), 1)
-    return _mean(parts.astype(np.float64), has, rows)
-
-
-def _mean(parts: Floats, has: NodeCapacity, rows: Rows) -> Floats:
+    amounts *= MAX_NODE_SCORE
+    if has.is_small:
+        parts = amounts / picked(has.divisors, rows)
+        np.floor(parts, out=parts)
+    else:
+        parts = (amounts // np.maximum(picked(has.amounts, rows), 1)).astype(np.float64)
     mean: Floats = reduce(np.add, parts)
-    np.divide(mean, has.kinds if isinstance(has.kinds, float) else picked(has.kinds, rows), out=mean)
+    mean /= has.kinds if isinstance(has.kinds, float) else picked(has.kinds, rows)
     return np.floor(mean, out=mean)
 
 
