@@ -32,7 +32,7 @@ def account(
         queue=QueueInfo("q", weight, is_open=True, is_reclaimable=True, created=0.0),
         bounds=Bounds(least, most, most, ceiling=most.tolist(), floor=least.astype(np.float64).tolist()),
         held=zero.tolist(),
-        request=np.array([*request, 0], dtype=np.int64),
+        request=[*request, 0],
         inqueue=zero.copy(),
         elastic=zero.copy(),
     )

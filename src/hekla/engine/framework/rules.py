@@ -55,7 +55,7 @@ def some(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:
 
 
 def least_of_first_tier(tiers: Tiers[Q, Floats]) -> Callable[Q, Floats | None]:
-    """Resource by resource; None where nothing limits."""
+    """Resource by resource; None where nothing limits. Do not change the array."""
     answers = next(iter(tiers), ())
     if not answers:
         return lambda *_question, **_named: None

@@ -10,7 +10,7 @@ from hekla.conf import argument
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.points import ADMISSION_ROOM, JOB_ENQUEUEABLE, JOB_ENQUEUED, Scope, answers
 from hekla.engine.framework.rules import Vote
-from hekla.engine.ledger.arrays import Floats
+from hekla.engine.ledger.arrays import Amounts, Floats
 from hekla.engine.ledger.demand import less_gated, minimum_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
@@ -35,10 +35,14 @@ class Overcommit(Plugin):
         session = self.session
         self.stretched: Floats = np.asarray(session.total * float(self.arguments.factor), dtype=np.float64)
         self.idle: Floats = np.asarray(self.stretched - session.nodes.used_in_all, dtype=np.float64)
-        self.waiting = np.zeros(len(session.axis), dtype=np.int64)
-        for sums in session.queue_sums.values():
-            # An admitted job counts in full here, whatever it holds already, as in Volcano.
-            self.waiting += sums.claimed
+        # An admitted job counts in full here, whatever it holds already, as in Volcano.
+        claims = [sums.claimed for sums in session.queue_sums.values()]
+        self._wait_for(sum(claims, np.zeros(len(session.axis), dtype=np.int64)))
+
+    def _wait_for(self, amounts: Amounts) -> None:
+        """All that admitted jobs wait for comes to so much."""
+        self.waiting = amounts
+        self._left: Floats = self.idle - amounts
 
     @answers(JOB_ENQUEUEABLE, Scope.KIND)
     def fits_the_stretched_cluster(self, job: Job) -> Vote:
@@ -59,8 +63,8 @@ class Overcommit(Plugin):
 
     @answers(ADMISSION_ROOM)
     def left_of_the_stretched_cluster(self, _queue: QueueInfo) -> Floats:
-        return np.asarray(self.idle - self.waiting, dtype=np.float64)
+        return self._left
 
     @answers(JOB_ENQUEUED)
     def count_as_waiting(self, job: Job) -> None:
-        self.waiting += less_gated(self.session, job, minimum_of(self.session, job))
+        self._wait_for(self.waiting + less_gated(self.session, job, minimum_of(self.session, job)))

@@ -144,8 +144,11 @@ def within(amounts: Amounts, limit: Amounts | Floats, asked: Amounts, pods: int)
     amounts, limit, asked: (R,)
     """
     # Plain numbers: this is asked for every task, of a handful of resources.
-    rows = enumerate(zip(amounts.tolist(), limit.tolist(), asked.tolist(), strict=True))
-    return all([amount <= most or wanted <= 0 or column == pods for column, (amount, most, wanted) in rows])
+    rows = enumerate(zip(asked.tolist(), amounts.tolist(), limit.tolist(), strict=True))
+    for column, (wanted, amount, most) in rows:
+        if wanted > 0 and amount > most and column != pods:
+            return False
+    return True
 
 
 def how_many(

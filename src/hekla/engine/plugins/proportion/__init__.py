@@ -165,15 +165,12 @@ class Proportion(Plugin):
 
     @answers(ADMISSION_ROOM)
     def left_to_its_limit(self, queue: QueueInfo) -> Floats:
-        account = self.accounts[queue.name]
-        return np.asarray(
-            account.bounds.limit - (account.allocated + account.inqueue - account.elastic), dtype=np.float64
-        )
+        return self.accounts[queue.name].left
 
     @answers(JOB_ENQUEUED)
     def count_as_waiting(self, job: Job) -> None:
         if job.min_resources is not None:
-            self.accounts[job.queue].inqueue += less_gated(self.session, job, minimum_of(self.session, job))
+            self.accounts[job.queue].reserve(less_gated(self.session, job, minimum_of(self.session, job)))
 
     def on_allocate(self, task: Task) -> None:
         job = self.session.jobs.get(task.job)

@@ -46,12 +46,13 @@ class QueueAccount:
     queue: QueueInfo
     bounds: Bounds
     held: list[int]
-    request: Amounts
+    request: list[int]
     inqueue: Amounts
     elastic: Amounts
     deserved: list[float] = field(default_factory=list)
     _most: list[float] = field(default_factory=list)
     _share: float | None = None
+    _left: Floats | None = None
 
     def grant(self, deserved: list[float]) -> None:
         """The queue deserves so much."""
@@ -62,7 +63,19 @@ class QueueAccount:
     def hold(self, amounts: Sequence[int]) -> None:
         """The queue holds so much more."""
         self.held = list(map(add, self.held, amounts))
-        self._share = None
+        self._share = self._left = None
+
+    def reserve(self, amounts: Amounts) -> None:
+        """A job that waits for so much was admitted."""
+        self.inqueue += amounts
+        self._left = None
+
+    @property
+    def left(self) -> Floats:
+        """How much more may be admitted; worked out when asked for. Do not change the array."""
+        if self._left is None:
+            self._left = self.bounds.limit - (self.allocated + self.inqueue - self.elastic)
+        return self._left
 
     @property
     def share(self) -> float:
@@ -110,14 +123,9 @@ def bounds_of(
 
 
 def open_account(queue: QueueInfo, bounds: Bounds, sums: QueueSums) -> QueueAccount:
-    return QueueAccount(
-        queue,
-        bounds,
-        held=sums.held.tolist(),
-        request=sums.held + sums.pending,
-        inqueue=sums.waiting.copy(),
-        elastic=sums.elastic,
-    )
+    held = sums.held.tolist()
+    request = list(map(add, held, sums.pending.tolist()))
+    return QueueAccount(queue, bounds, held, request, inqueue=sums.waiting.copy(), elastic=sums.elastic)
 
 
 def not_above(amounts: Sequence[float], limit: Sequence[float]) -> bool:
@@ -135,7 +143,7 @@ class Portion:
         self.account = account
         self.weight = account.queue.weight
         self.given = [0.0] * len(account.request)
-        self._request = account.request.tolist()
+        self._request = account.request
         rows = zip(account.bounds.ceiling, self._request, strict=True)
         self._most = [min(ceiling, float(request)) for ceiling, request in rows]
         self._least = account.bounds.floor
