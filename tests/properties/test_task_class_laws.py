@@ -176,7 +176,8 @@ def waiting_tasks(session: Session) -> list[Task]:
 
 def made_anew(session: Session, task: Task) -> TaskClass:
     everywhere = NodeStates(session.nodes, session.pods)
-    return TaskClass(session, NodeAnswers(session.dispatch, everywhere, task), task).refresh()
+    answers = NodeAnswers(session.dispatch, everywhere, session.dispatch.concerning(task))
+    return TaskClass(session, answers, task).refresh()
 
 
 def said_of(session: Session, known: TaskClass, task: Task) -> dict[str, object]:

@@ -107,7 +107,8 @@ def _about_candidates(session: Session, plugin: Plugin) -> Iterator[Question]:
     names = np.array(session.nodes.names, dtype=np.str_)
     everywhere = NodeStates(session.nodes, session.pods)
     for task in _waiting(session) if len(names) else ():
-        reductions = NodeAnswers(session.dispatch, everywhere, task).order.anew
+        concerning = session.dispatch.concerning(task)
+        reductions = NodeAnswers(session.dispatch, everywhere, concerning).order.anew
         for one in reductions:
             if isinstance(one, Reduction) and one.plugin is plugin:
                 for among in (np.ones(len(names), dtype=np.bool_), names == min(names)):

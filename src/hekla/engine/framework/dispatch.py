@@ -123,6 +123,10 @@ class Answerers:
             point: [one for tier in tiers for one in tier] for point, tiers in self.tiers.items()
         }
 
+    def name_of(self, number: int) -> str:
+        """The name of the plugin that is registered under this number."""
+        return self._classes[number].name
+
     def declared(self, point: AnyPoint) -> list[Declaration]:
         """What is answered, whatever the tier."""
         return self._declared.get(point, [])
@@ -189,6 +193,12 @@ class Answerers:
         return bool(self.declared(points.BEST_NODE))
 
     @lazy
+    def selective(self) -> list[Declaration]:
+        """The answers about nodes that say for which tasks they are."""
+        asked = (*points.ABOUT_NODES, points.NODE_ORDER_REDUCE)
+        return [one for point in asked for one in self.declared(point) if one.concerns is not None]
+
+    @lazy
     def telling_apart(self) -> list[int]:
         """The numbers of plugins that tell tasks apart by more than pod spec and namespace."""
         kept = [one for point in points.ABOUT_NODES for one in self.declared(point)]
@@ -228,6 +238,17 @@ class Dispatch(dict[AnyPoint, Callable[..., Any]]):
     def __missing__(self, point: Point[Q, Any, R]) -> Callable[Q, R]:
         combined = self[point] = point.combine(self.answers_by_tier(point))
         return combined
+
+    def concerning(self, task: Task) -> tuple[Declaration, ...]:
+        """Of the answers about nodes that are for some tasks only, those that are for this one."""
+        plugins = self._plugins
+        return tuple(
+            [one for one in self.who.selective if one.concerns and one.concerns(plugins[one.number], task)]
+        )
+
+    def bound(self, declared: Iterable[Declaration]) -> list[Callable[..., Any]]:
+        """These answers, as the plugins of the session give them."""
+        return [getattr(self._plugins[one.number], one.method) for one in declared]
 
     def tiers(self, point: AnyPoint) -> list[list[Handler]]:
         """Who answers, tier by tier."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import groupby
 from operator import add
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from hekla.engine.framework.dispatch import Dispatch, Handler
-from hekla.engine.framework.points import BATCH_NODE_ORDER, NODE_ORDER, NODE_ORDER_REDUCE, PREDICATE, Scope
+from hekla.engine.framework.dispatch import Answerers, Declaration, Dispatch, Handler
+from hekla.engine.framework.points import (
+    BATCH_NODE_ORDER,
+    NODE_ORDER,
+    NODE_ORDER_REDUCE,
+    PREDICATE,
+    AnyPoint,
+    Scope,
+)
 from hekla.engine.ledger.arrays import Floats, Mask
 from hekla.engine.ledger.states import NodeStates
 from hekla.engine.model.diagnosis import Code, Refusal
@@ -37,59 +44,75 @@ class Answers(Generic[A]):
     """What depends on each node's own state: asked again for rows that changed."""
     anew: list[Callable[..., A]]
     """What a placement elsewhere can change: asked at every attempt."""
-    is_foreseeable: bool
-    """Whether all that is said by row reads the ledgers alone."""
 
 
-def sorted_by_scope(handlers: Iterable[Handler]) -> Answers[A]:
-    once: list[Callable[[Task], A]] = []
-    by_row: list[Callable[[Task, NodeStates], A]] = []
-    anew: list[Callable[..., A]] = []
-    is_foreseeable = True
-    for handler in handlers:
-        match handler.scope:
-            case Scope.CLASS:
-                once.append(handler.answer)
-            case Scope.LEDGER:
-                by_row.append(handler.answer)
-            case Scope.ROW:
-                by_row.append(_reading_rows(handler.answer))
-                is_foreseeable = False
-            case _:
-                anew.append(handler.answer)
-    return Answers(once, by_row, anew, is_foreseeable)
+class Declared:
+    """The same before any plugin is there to answer."""
+
+    def __init__(self, declared: Iterable[Declaration]) -> None:
+        self.once: list[Declaration] = []
+        self.by_row: list[Declaration] = []
+        self.anew: list[Declaration] = []
+        kept = {Scope.CLASS: self.once, Scope.LEDGER: self.by_row, Scope.ROW: self.by_row}
+        for one in declared:
+            kept.get(one.scope, self.anew).append(one)
+        self.is_steady = not self.anew and all(one.scope is Scope.LEDGER for one in self.by_row)
+        """Whether all that is not asked once reads nothing but the ledgers."""
+
+    def answered_by(self, dispatch: Dispatch) -> Answers[Any]:
+        given = zip(self.by_row, dispatch.bound(self.by_row), strict=True)
+        by_row = [ask if one.scope is Scope.LEDGER else _reading_rows(ask) for one, ask in given]
+        return Answers(dispatch.bound(self.once), by_row, dispatch.bound(self.anew))
 
 
 def _reading_rows(answer: Callable[..., A]) -> Callable[[Task, NodeStates], A]:
     return lambda task, states: answer(task, states.rows)
 
 
-class NodeAnswers:
-    """All that plugins say of nodes for tasks like this one."""
+class NodeQuestions:
+    """Who says what of nodes for some tasks: the same in all sessions in which the same plugins answer."""
 
-    def __init__(self, dispatch: Dispatch, everywhere: NodeStates, task: Task) -> None:
-        filters = _concerning(dispatch.handlers(PREDICATE), task)
-        self.filters: list[Answers[Refusals]] = [
-            sorted_by_scope(group) for _, group in groupby(filters, key=lambda handler: handler.plugin.name)
-        ]
+    def __init__(self, who: Answerers, concerning: Collection[Declaration]) -> None:
+        def declared(point: AnyPoint) -> list[Declaration]:
+            return [one for one in who.declared(point) if one.concerns is None or one in concerning]
+
+        by_plugin = groupby(declared(PREDICATE), key=lambda one: who.name_of(one.number))
+        self.filters = [Declared(group) for _, group in by_plugin]
+        reducing = dict.fromkeys(one.number for one in who.declared(NODE_ORDER_REDUCE))
+        scores = declared(NODE_ORDER)
+        self.order = Declared(one for one in scores if one.number not in reducing)
+        own = {number: [one for one in scores if one.number == number] for number in reducing}
+        self.reduced = {number: Declared(scores) for number, scores in own.items() if scores}
+        self.batch = Declared(declared(BATCH_NODE_ORDER))
+        parts = [*self.filters, self.order, self.batch]
+        self.is_steady = not self.reduced and all(part.is_steady for part in parts)
+
+
+@lru_cache(maxsize=64)
+def questions_about(who: Answerers, concerning: tuple[Declaration, ...]) -> NodeQuestions:
+    """What is to be asked for tasks that these answers are for, beside those that are for all tasks."""
+    return NodeQuestions(who, concerning)
+
+
+class NodeAnswers:
+    """All that the plugins of a session say of nodes for tasks like this one."""
+
+    def __init__(
+        self, dispatch: Dispatch, everywhere: NodeStates, concerning: tuple[Declaration, ...]
+    ) -> None:
+        asked = questions_about(dispatch.who, concerning)
+        self.filters: list[Answers[Refusals]] = [one.answered_by(dispatch) for one in asked.filters]
         """By plugin."""
         self.row_filters = [ask for plugin in self.filters for ask in plugin.by_row]
         self.filters_anew = [ask for plugin in self.filters for ask in plugin.anew]
-        reduces = dispatch.handlers(NODE_ORDER_REDUCE)
-        reducing = list(dict.fromkeys(one.plugin for one in reduces))
-        scores = _concerning(dispatch.handlers(NODE_ORDER), task)
-        self.order: Answers[Score] = sorted_by_scope(one for one in scores if one.plugin not in reducing)
-        for plugin in reducing:
-            if own := [one for one in scores if one.plugin is plugin]:
-                own_reduces = [one for one in reduces if one.plugin is plugin]
-                self.order.anew.append(Reduction(sorted_by_scope(own), own_reduces, everywhere))
-        self.batch: Answers[Score] = sorted_by_scope(_concerning(dispatch.handlers(BATCH_NODE_ORDER), task))
-
-    @property
-    def is_steady(self) -> bool:
+        self.order: Answers[Score] = asked.order.answered_by(dispatch)
+        for number, scores in asked.reduced.items():
+            declared, given = dispatch.who.declared(NODE_ORDER_REDUCE), dispatch.handlers(NODE_ORDER_REDUCE)
+            own = [handler for one, handler in zip(declared, given, strict=True) if one.number == number]
+            self.order.anew.append(Reduction(scores.answered_by(dispatch), own, everywhere))
+        self.batch: Answers[Score] = asked.batch.answered_by(dispatch)
+        self.is_steady = asked.is_steady
         """Whether a placement changes what is said of its own node alone, in a way that can be foreseen."""
-        answers: list[Answers[Any]] = [*self.filters, self.order, self.batch]
-        return all(not each.anew and each.is_foreseeable for each in answers)
 
 
 class Reduction:
@@ -129,10 +152,6 @@ def _checked(scores: object, among: Mask, plugin: str) -> Floats:
     if not np.isfinite(scores[among]).all():
         raise PluginError(f'plugin "{plugin}": node order reduce gives a candidate a score that is no number')
     return scores
-
-
-def _concerning(handlers: Iterable[Handler], task: Task) -> list[Handler]:
-    return [one for one in handlers if one.concerns is None or one.concerns(one.plugin, task)]
 
 
 def refused_nodes(answers: Sequence[Refusals], count: int) -> RefusedNodes | None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hekla.engine.framework.class_keys import ClassKeys, selected_labels
-from hekla.engine.framework.dispatch import Handler
+from hekla.engine.framework.dispatch import Declaration
 from hekla.engine.framework.node_answers import NodeAnswers
-from hekla.engine.framework.points import ABOUT_NODES, BEST_NODE, NODE_ORDER_REDUCE, PREDICATE, Scope
+from hekla.engine.framework.points import BEST_NODE, PREDICATE, Scope
 from hekla.engine.framework.task_class import TaskClass
 from hekla.engine.ledger.arrays import Mask
 from hekla.engine.ledger.states import NodeStates
@@ -53,8 +53,8 @@ class Scoring:
             FEWEST_KEPT, MEMORY_FOR_CLASSES // (BYTES_PER_NODE * max(len(session.nodes), 1))
         )
         self._classes: OrderedDict[int, TaskClass] = OrderedDict()
-        self._answers: dict[tuple[bool, ...], NodeAnswers] = {}
-        """By which answers concern a class."""
+        self._answers: dict[tuple[Declaration, ...], NodeAnswers] = {}
+        """By which answers concern a class beside those that concern all."""
         self._diagnoses: dict[object, Diagnosis] = {}
         self._diagnosed_at = -1
 
@@ -84,18 +84,12 @@ class Scoring:
 
     def _new_class(self, task: Task) -> TaskClass:
         session = self._session
-        concerned = tuple([one.concerns(one.plugin, task) for one in self._selective if one.concerns])
-        answers = self._answers.get(concerned)
+        concerning = session.dispatch.concerning(task)
+        answers = self._answers.get(concerning)
         if answers is None:
             everywhere = NodeStates(session.nodes, session.pods)
-            answers = self._answers[concerned] = NodeAnswers(session.dispatch, everywhere, task)
+            answers = self._answers[concerning] = NodeAnswers(session.dispatch, everywhere, concerning)
         return TaskClass(session, answers, task)
-
-    @lazy
-    def _selective(self) -> list[Handler]:
-        """The answers about nodes that say for which tasks they are."""
-        points = (*ABOUT_NODES, NODE_ORDER_REDUCE)
-        return [one for point in points for one in self._session.dispatch.handlers(point) if one.concerns]
 
     # Which nodes
 
