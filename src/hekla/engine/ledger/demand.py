@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -13,7 +12,10 @@ from hekla.engine.ledger.axis import Axis
 from hekla.engine.model.job import INQUEUE, RUNNING, Job
 from hekla.engine.model.resources import EPHEMERAL_STORAGE
 from hekla.engine.model.status import Status
-from hekla.engine.model.task import Task
+from hekla.engine.model.task import RequestShape, Task
+
+HELD, ELASTIC, WAITING, CLAIMED, PENDING = range(5)
+"""The rows of a table of sums."""
 
 
 class Books(Protocol):
@@ -32,7 +34,8 @@ def minimum_of(books: Books, job: Job) -> Amounts:
 
 def elastic(books: Books, job: Job) -> Amounts:
     """What the job holds above its minimum."""
-    return np.asarray(np.maximum(job.held - minimum_of(books, job), 0), dtype=np.int64)
+    above: Amounts = np.maximum(job.held - minimum_of(books, job), 0)
+    return above
 
 
 def reserved(books: Books, job: Job) -> Amounts:
@@ -66,36 +69,66 @@ def waiting_demand(books: Books, job: Job) -> Amounts | None:
 
 
 class QueueSums:
-    """What the jobs of a queue come to, each (R,) and a row of one table.
+    """What the jobs of a queue come to, each (R,) and a row of one table, which never changes.
 
     What they hold, and what of that is above their minimums; what admitted ones still need to reach theirs,
     and the same with those not known to run yet in full; what pending tasks ask for.
     """
 
+    __slots__ = ("table",)
+
     def __init__(self, table: Amounts) -> None:
         self.table = table
-        self.held, self.elastic, self.waiting, self.claimed, self.pending = table
+
+    @property
+    def held(self) -> Amounts:
+        held: Amounts = self.table[HELD]
+        return held
+
+    @property
+    def elastic(self) -> Amounts:
+        elastic: Amounts = self.table[ELASTIC]
+        return elastic
+
+    @property
+    def waiting(self) -> Amounts:
+        waiting: Amounts = self.table[WAITING]
+        return waiting
+
+    @property
+    def claimed(self) -> Amounts:
+        claimed: Amounts = self.table[CLAIMED]
+        return claimed
+
+    @property
+    def pending(self) -> Amounts:
+        pending: Amounts = self.table[PENDING]
+        return pending
 
 
 def sums_of(books: Books, job: Job) -> Amounts:
     """The part of a job in the sums of its queue."""
     own = np.zeros((5, len(job.held)), dtype=np.int64)
-    own[0] = job.held
     if any(job.held.tolist()):
-        own[1] = elastic(books, job)
+        own[HELD], own[ELASTIC] = job.held, elastic(books, job)
     if (waiting := waiting_demand(books, job)) is not None:
         is_unknown = job.phase == INQUEUE
-        own[2], own[3] = waiting, less_gated(books, job, minimum_of(books, job)) if is_unknown else waiting
-    own[4] = sum_of(job.roster.having(Status.PENDING).values(), own[4])
+        own[WAITING] = waiting
+        own[CLAIMED] = less_gated(books, job, minimum_of(books, job)) if is_unknown else waiting
+    if pending := job.roster.having(Status.PENDING):
+        own[PENDING] = sum_of(pending.values(), own[PENDING])
     return own
 
 
 def sum_of(tasks: Iterable[Task], zero: Amounts) -> Amounts:
-    """What tasks ask for together; those that ask for the same are counted, not added one by one."""
-    vectors = [task.vector for task in tasks]
-    if len(set(map(id, vectors))) == 1:
-        return len(vectors) * vectors[0]
-    counts, total = Counter(map(id, vectors)), zero.copy()
-    for at, vector in {id(vector): vector for vector in vectors}.items():
-        total += counts[at] * vector
+    """What tasks ask for together; those that ask for the same are counted, not added one by one.
+
+    Do not change the array: it is the zero that was given where there are no tasks.
+    """
+    counts: dict[RequestShape, int] = {}
+    for task in tasks:
+        counts[task.shape] = counts.get(task.shape, 0) + 1
+    total = zero
+    for shape, count in counts.items():
+        total = total + count * shape.vector
     return total

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from hekla.engine.ledger.arrays import Amounts, Floats
-from hekla.engine.ledger.demand import Books, QueueSums, sum_of, sums_of
+from hekla.engine.ledger.demand import CLAIMED, WAITING, Books, QueueSums, sum_of, sums_of
 from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.model.benefit import BenefitStage, benefit_of
 from hekla.engine.model.job import INQUEUE, Job
@@ -91,24 +91,26 @@ class KnownRoom:
         self._facts = facts
         self._room = room
         self._used = facts.nodes.used_in_all.copy()
-        self._sums = {queue: one.table.copy() for queue, one in sums.items()}
+        self._tables = {queue: one.table for queue, one in sums.items()}
 
     def admit(self, queue: str, amounts: Amounts) -> None:
         """A job of the queue was admitted since, and the room is what was left then."""
-        sums = QueueSums(self._sums[queue])
-        sums.waiting += amounts
-        sums.claimed += amounts
+        table = self._tables[queue] = self._tables[queue].copy()
+        for row in (WAITING, CLAIMED):
+            table[row] += amounts
 
     def at_most(self, sums: Mapping[str, QueueSums]) -> dict[str, Floats]:
         """What may be admitted to each queue by now: what was given back since may be had by any of them."""
-        given_back = np.zeros_like(self._used)
         unclaimed = self._used - self._facts.nodes.used_in_all
-        for queue, before in self._sums.items():
-            less = QueueSums(before - sums[queue].table if queue in sums else before)
-            most = less.held + less.waiting + np.maximum(-less.elastic, 0)
-            given_back += np.maximum(most, 0)
-            unclaimed += less.claimed
-        return {queue: room + np.maximum(given_back, unclaimed) for queue, room in self._room.items()}
+        given_back = np.zeros_like(unclaimed)
+        for queue, before in self._tables.items():
+            now = sums.get(queue)
+            if now is None or now.table is not before:
+                held, elastic, waiting, claimed, _ = before if now is None else before - now.table
+                given_back += np.maximum(held + waiting - np.minimum(elastic, 0), 0)
+                unclaimed += claimed
+        most = np.maximum(given_back, unclaimed)
+        return {queue: room + most for queue, room in self._room.items()}
 
 
 class Attention:
@@ -208,7 +210,8 @@ class Attention:
 
     def change(self, *jobs: str) -> None:
         """Something happened to the jobs of these UIDs."""
-        self._changed.update(dict.fromkeys(jobs))
+        for job in jobs:
+            self._changed[job] = None
 
     def outdate(self, *jobs: str) -> None:
         """The same, and the jobs are no longer what their status was reported of."""
@@ -284,9 +287,9 @@ class Attention:
         )
 
     def _drop(self, uid: str) -> None:
-        if self.active.pop(uid, None) is None and self.resting.pop(uid, None) is None:
-            self.to_admit.remove(uid)
-            self.to_place.remove(uid)
+        if self.active.pop(uid, None) is not None or self.resting.pop(uid, None) is not None:
+            return
+        if self.to_admit.remove(uid) or self.to_place.remove(uid):
             self.last_notes.pop(uid, None)
             self.unasked.pop(uid, None)
 
@@ -315,11 +318,9 @@ class Attention:
     # Sums
 
     def _count(self, job: Job) -> None:
-        own = sums_of(self._facts, job)
+        own, before = sums_of(self._facts, job), self.queue_sums.get(job.queue)
         self._sums_of_job[job.uid] = job.queue, own
-        if job.queue not in self.queue_sums:
-            self.queue_sums[job.queue] = QueueSums(np.zeros_like(own))
-        self.queue_sums[job.queue].table += own
+        self.queue_sums[job.queue] = QueueSums(own if before is None else before.table + own)
         self._jobs_in[job.queue] = self._jobs_in.get(job.queue, 0) + 1
 
     def _forget_sums(self, uid: str) -> None:
@@ -329,6 +330,6 @@ class Attention:
         queue, own = entry
         self._jobs_in[queue] -= 1
         if self._jobs_in[queue]:
-            self.queue_sums[queue].table -= own
+            self.queue_sums[queue] = QueueSums(self.queue_sums[queue].table - own)
         else:
             del self._jobs_in[queue], self.queue_sums[queue]

@@ -45,6 +45,9 @@ class JobKind(NamedTuple):
 class WaitingTable:
     """A row per kind, with its jobs in order, and a column per row in each array."""
 
+    not_asked = 0.0
+    """What stands for resources that a kind does not name."""
+
     def __init__(self, resources: int) -> None:
         self._row_of: dict[JobKind, int] = {}
         self._kinds: list[JobKind | None] = []
@@ -97,10 +100,11 @@ class WaitingTable:
             self._fill(row, kind)
         return row
 
-    def remove(self, uid: str) -> None:
+    def remove(self, uid: str) -> bool:
+        """Whether the job was here."""
         row = self._row_of_job.pop(uid, None)
         if row is None:
-            return
+            return False
         self._counts[row] -= 1
         if self._newcomers.pop(uid, None) is None:
             jobs, key = self._jobs[row], self._key_of_job.pop(uid)
@@ -108,16 +112,18 @@ class WaitingTable:
             del jobs[at]
             if at == 0:
                 self._move(row, key, jobs[0][0] if jobs else None)
-        self.tidy(row)
+        if not self._counts[row]:
+            self._give_up(row)
+        return True
 
-    def tidy(self, row: int) -> None:
-        """A row without jobs is given up."""
+    def _give_up(self, row: int) -> None:
+        """The row has no jobs any more."""
         kind = self._kinds[row]
-        if kind is not None and not self._counts[row]:
-            del self._row_of[kind]
-            self._kinds[row] = None
-            self._empty(row)
-            self._spare.append(row)
+        assert kind is not None
+        del self._row_of[kind]
+        self._kinds[row] = None
+        self._empty(row)
+        self._spare.append(row)
 
     def put_in_order(self, key_of: Callable[[Job], SortKey]) -> None:
         """Give newcomers their place among the others."""
@@ -135,7 +141,9 @@ class WaitingTable:
         """The row has another first job."""
         kind = self._kinds[row]
         assert kind is not None
-        line = self._lines.setdefault(kind.queue, RowsInOrder())
+        line = self._lines.get(kind.queue)
+        if line is None:
+            line = self._lines[kind.queue] = RowsInOrder()
         if before is not None:
             line.remove(before)
         if now is not None:
@@ -170,9 +178,10 @@ class WaitingTable:
     def _fill(self, row: int, kind: JobKind) -> None:
         """The columns of a new row."""
         self._queue[row] = self._queue_numbers.setdefault(kind.queue, len(self._queue_numbers))
-        self.asks[:, row] = 0.0
+        asks = [self.not_asked] * len(self.asks)
         for column, amount in kind.asked:
-            self.asks[column, row] = amount
+            asks[column] = amount
+        self.asks[:, row] = asks
 
     def _empty(self, row: int) -> None:
         """No room is enough for a row that is not used."""
@@ -207,12 +216,15 @@ class RowsInOrder:
 class AdmissionBacklog(WaitingTable):
     """Jobs that are not admitted, by what they would reserve."""
 
+    not_asked = -np.inf
+    """There is room for what is not asked for, however little is left."""
+
     def first_to_fit(self, queue: str, room: Floats | None, passed_over: Collection[int]) -> Job | None:
         """The first job of the queue that asks for no more than so much; None: there is no limit."""
         return self._first(queue, lambda rows: self._fits(rows, room), passed_over)
 
     def fits(self, row: int, room: Floats | None) -> bool:
-        return bool(self._fits(np.array([row]), room)[0])
+        return room is None or bool((self.asks[:, row] <= room).all())
 
     def is_any_to_fit(self, room: Mapping[str, Floats]) -> bool:
         """Whether some job fits into what is left to its queue; a queue that is not named has no limit."""
@@ -220,17 +232,13 @@ class AdmissionBacklog(WaitingTable):
         for queue, amounts in room.items():
             if queue in self._queue_numbers:
                 limits[:, self._queue_numbers[queue]] = np.minimum(amounts, UNLIMITED)
-        return bool((self.asks <= limits[:, self._queue]).all(axis=0).any())
+        return bool(np.logical_and.reduce(self.asks <= limits.take(self._queue, axis=1)).any())
 
     def _fits(self, rows: Indices, room: Floats | None) -> Mask:
         if room is None:
             return np.ones(len(rows), dtype=np.bool_)
-        return np.asarray((self.asks[:, rows] <= room[:, None]).all(axis=0), dtype=np.bool_)
-
-    def _fill(self, row: int, kind: JobKind) -> None:
-        super()._fill(row, kind)
-        # There is room for what is not asked for, however little is left.
-        self.asks[self.asks[:, row] <= 0, row] = -np.inf
+        fits: Mask = np.logical_and.reduce(self.asks.take(rows, axis=1) <= room[:, None])
+        return fits
 
 
 class PlacementBacklog(WaitingTable):
@@ -252,16 +260,19 @@ class PlacementBacklog(WaitingTable):
     def follow(self, nodes: NodeLedger) -> None:
         """Bring `most` up to date with what was given back since it last was."""
         journal = nodes.journal
-        if journal is not self._journal:
+        if not self._row_of:
+            # Rows that come are counted before anything is known of them.
+            self._journal = None
+        elif journal is not self._journal:
             # Other nodes are there: every row is awake until it is counted.
             self._journal, self._room = journal, room_of(nodes).copy()
             self.most[self.size < np.inf] = np.inf
         elif journal.now != self._seen:
             rows = journal.since(self._seen)
             room = room_of(nodes)[rows]
-            grown = (room > self._room[rows]).any(axis=1)
-            if self._row_of and grown.any():
-                self._raise(room[grown])
+            grown = room > self._room[rows]
+            if grown.any():
+                self._raise(room[grown.any(axis=1)])
             self._room[rows] = room
         self._seen = journal.now
 
@@ -282,7 +293,7 @@ class PlacementBacklog(WaitingTable):
     def count(self, nodes: NodeLedger) -> None:
         """Bring all bounds up to date; rows of which nothing is known are counted."""
         self.follow(nodes)
-        for row in np.flatnonzero((self.most == np.inf) & (self.size < np.inf)).tolist():
+        for row in (self.most == np.inf).nonzero()[0].tolist():
             self.has_room(row, nodes)
 
     def has_room(self, row: int, nodes: NodeLedger) -> bool:
@@ -332,7 +343,10 @@ def fit_count(room: Any, kind: JobKind) -> float:
     """How many of the kind's tasks fit on nodes with that room; any number of those that ask for nothing."""
     if not kind.asked:
         return np.inf
-    counts = np.minimum.reduce([room[:, column] // amount for column, amount in kind.asked])
+    (first, amount), *others = kind.asked
+    counts = room[:, first] // amount
+    for column, amount in others:
+        np.minimum(counts, room[:, column] // amount, out=counts)
     return float(np.maximum(counts, 0).sum())
 
 
@@ -395,9 +409,8 @@ def admission_kind(books: Books, job: Job) -> JobKind:
 
 def placement_kind(job: Job) -> JobKind:
     """By what each of its tasks asks for at least: where too few of that fit, the job does not."""
-    shapes = {id(task.shape): task.shape for task in job.tasks.values()}
-    asked: dict[int, int] | None = None
-    for shape in shapes.values():
-        own = {column: shape.amounts[column] for column in shape.asked if shape.amounts[column] > 0}
-        asked = own if asked is None else {at: min(asked[at], own[at]) for at in asked.keys() & own.keys()}
-    return JobKind(job.queue, tuple(sorted((asked or {}).items())), job.minimum)
+    shapes = {task.shape for task in job.tasks.values()}
+    least = map(min, zip(*[shape.amounts for shape in shapes], strict=True))
+    return JobKind(
+        job.queue, tuple([(at, amount) for at, amount in enumerate(least) if amount > 0]), job.minimum
+    )
