@@ -91,6 +91,7 @@ def _too_large(amount: Amount) -> InputError:
     return InputError(f"{quoted(amount)} is too large to be counted; at most {LARGEST} can be")
 
 
+@lru_cache(maxsize=4096)
 def read_integer(text: str) -> int | None:
     """A whole number as Go reads it into 64 bits; None where the text is none."""
     if _INTEGER.fullmatch(text) is None:

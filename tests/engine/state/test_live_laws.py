@@ -10,7 +10,6 @@ from world import STARTING, World, assert_same, cycle, of_jobs_looked_at, one_ga
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind
 from hekla.engine.framework.shortcuts import NO_SHORTCUT
-from hekla.engine.ledger.nodes import FEW
 from hekla.engine.model.status import Status
 from hekla.engine.state.snapshot import snapshot_of, take_snapshot
 from hekla.objects import Pod
@@ -168,7 +167,7 @@ def test_a_node_that_is_made_anew_under_its_name_stands_last() -> None:
 def test_many_pods_at_once_load_nodes_as_each_by_itself_does() -> None:
     world = World()
     nodes = [node(f"n{at}", cpu=64) for at in range(3)]
-    gang = job("a", tasks=FEW + 8, cpu=1, memory="1Gi", running={"n0": FEW, "n2": 4}, releasing={"n1": 4})
+    gang = job("a", tasks=40, cpu=1, memory="1Gi", running={"n0": 32, "n2": 4}, releasing={"n1": 4})
     for manifest in stamped([queue("default"), *nodes, *gang.objects]):
         world.put(manifest)
         world.live.take_in()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 
 import msgspec
 
-from hekla.engine.model.task import Task, have_one_template
+from hekla.engine.model.task import Task
 
 
 class ClassKeys:
@@ -70,7 +70,7 @@ def is_one_template(left: Task, right: Task) -> bool:
     """Whether both were made from one, with nothing of their own beside a name."""
     spec = left.pod.spec
     is_plain = left.vector is right.vector and not spec.volumes and not spec.resource_claims
-    return is_plain and have_one_template(left.pod, right.pod)
+    return is_plain and left.template is right.template
 
 
 def selected_labels(task: Task) -> Collection[str]:

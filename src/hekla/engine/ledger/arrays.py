@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -52,12 +51,6 @@ def distinct(numbers: Indices) -> Indices:
     """Each number once, in order. (`np.unique` first of all imports masked arrays, for ten milliseconds.)"""
     ordered = np.sort(numbers)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-
-
-def counted(rows: Iterable[int]) -> tuple[Indices, Counts]:
-    """Which rows come, and how often each."""
-    counts = Counter(rows)
-    return np.array([*counts], dtype=np.intp), np.array([*counts.values()], dtype=np.int64)
 
 
 def side_by_side(*tables: Amounts) -> tuple[Amounts, tuple[Amounts, ...]]:

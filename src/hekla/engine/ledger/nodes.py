@@ -7,7 +7,9 @@ was added restores a row exactly, in whatever order operations are undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TypeVar, cast
 
 import numpy as np
@@ -17,7 +19,6 @@ from hekla.engine.ledger.arrays import (
     Counts,
     Indices,
     Mask,
-    counted,
     laid_anew,
     side_by_side,
     widened,
@@ -31,8 +32,9 @@ from hekla.errors import BrokenPromise
 
 Thing = TypeVar("Thing")
 
-FEW = 32
-"""So many tasks are counted one by one: for more, it is cheaper to go through all nodes once."""
+ADDED_UP = {1: np.add.at, -1: np.subtract.at}
+"""By sign, what changes rows of a table; a row may come more than once."""
+_counted_by = attrgetter("shape", "status")
 
 
 class Journal:
@@ -150,22 +152,7 @@ class NodeLedger:
         """Put tasks on the nodes whose rows they know, all at once."""
         for task in tasks:
             self.tasks_on[task.node][task.key] = task
-        if len(tasks) <= FEW:
-            for task in tasks:
-                self._count(task, task.node, task.status, 1)
-            return
-        self.journal.note_all(np.array([task.node for task in tasks], dtype=np.intp))
-        for leaving, group in sorted_by_status(tasks):
-            amounts = np.zeros_like(self.used)
-            np.add.at(amounts, [task.node for task in group], np.stack([task.vector for task in group]))
-            self.idle -= amounts
-            self.used += amounts
-            self.used_in_all += amounts.sum(axis=0)
-            if leaving:
-                self.releasing += amounts
-                self.releasing_in_all += amounts.sum(axis=0)
-            else:
-                self.future -= amounts
+        self._count_all(tasks, 1)
 
     def _learn(self) -> None:
         self.names = [node.name for node in self.nodes]
@@ -191,25 +178,32 @@ class NodeLedger:
         self._count(task, row, task.status, 1)
 
     def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
-        """The same for tasks that ask for the same and have room now; a row may come more than once."""
+        """The same for many; a row may come more than once."""
         for task, row in zip(tasks, rows, strict=True):
             on_it = self.tasks_on[row]
             if task.key in on_it:
                 raise BrokenPromise(f"task {task.key} is on node {self.names[row]} already")
             on_it[task.key] = task
             task.node, task.node_name = row, self.names[row]
-        chosen, counts = counted(rows)
-        self.states[chosen] += counts[:, None] * tasks[0].shape.on_node
-        self.used_in_all += len(tasks) * tasks[0].vector
-        self.journal.note_all(chosen)
+        self._count_all(tasks, 1)
 
     def lift(self, task: Task) -> None:
         """Take a task off its node again."""
-        row = task.node
-        if self.tasks_on[row].pop(task.key, None) is None:
-            raise BrokenPromise(f"task {task.key} is not on node {self.names[row]}")
-        self._count(task, row, task.status, -1)
+        self._let_go(task)
+        self._count(task, task.node, task.status, -1)
         task.node, task.node_name = NOWHERE, ""
+
+    def lift_all(self, tasks: Sequence[Task]) -> None:
+        """The same for many."""
+        for task in tasks:
+            self._let_go(task)
+        self._count_all(tasks, -1)
+        for task in tasks:
+            task.node, task.node_name = NOWHERE, ""
+
+    def _let_go(self, task: Task) -> None:
+        if self.tasks_on[task.node].pop(task.key, None) is None:
+            raise BrokenPromise(f"task {task.key} is not on node {self.names[task.node]}")
 
     def release(self, task: Task) -> None:
         """The task is being evicted: its place is promised to come back."""
@@ -242,6 +236,18 @@ class NodeLedger:
                 self.used_in_all -= task.vector
         self.journal.note(row)
 
+    def _count_all(self, tasks: Iterable[Task], sign: int) -> None:
+        """The same for tasks that know their rows; those that count alike are best in a row."""
+        for (shape, status), alike in groupby(tasks, key=_counted_by):
+            rows = np.array([task.node for task in alike], dtype=np.intp)
+            if status is Status.PIPELINED or status is Status.RELEASING:
+                for row in rows.tolist():
+                    self._count_promise(row, status, sign * shape.vector)
+            else:
+                ADDED_UP[sign](self.states, rows, shape.on_node)
+                self.used_in_all += sign * len(rows) * shape.vector
+            self.journal.note_all(rows)
+
     def _count_promise(self, row: int, status: Status, amount: Amounts) -> None:
         """Room that is promised is not taken yet, and room that is being released is still taken."""
         self.has_promises = True
@@ -268,14 +274,6 @@ class NodeLedger:
 
     def fits_later(self, task: Task, row: int) -> bool:
         return bool((self.future[row] >= task.vector)[list(task.asked)].all())
-
-
-def sorted_by_status(tasks: Sequence[Task]) -> Iterator[tuple[bool, list[Task]]]:
-    """Tasks that are leaving, and those that stay, where there are any."""
-    for leaving in (False, True):
-        group = [task for task in tasks if (task.status is Status.RELEASING) is leaving]
-        if group:
-            yield leaving, group
 
 
 def covers(available: Counts, task: Task) -> Mask:

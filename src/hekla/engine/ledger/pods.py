@@ -8,6 +8,8 @@ a pod that is being evicted no longer does, and oversubscription is not known he
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TypeVar, cast
 
 import numpy as np
@@ -16,13 +18,12 @@ from hekla.engine.ledger.arrays import (
     Amounts,
     Counts,
     Indices,
-    counted,
     laid_anew,
     side_by_side,
     widened,
 )
 from hekla.engine.ledger.axis import Axis
-from hekla.engine.ledger.nodes import FEW, NodeLedger
+from hekla.engine.ledger.nodes import ADDED_UP, NodeLedger
 from hekla.engine.ledger.tally import Tally, Thing
 from hekla.engine.model.node import NodeInfo
 from hekla.engine.model.task import NOWHERE, Task
@@ -30,6 +31,8 @@ from hekla.engine.model.task import NOWHERE, Task
 Weigh = Callable[[Task], int]
 Places = Sequence[int]
 Made = TypeVar("Made")
+
+_shape_of = attrgetter("shape")
 
 
 class PodLedger:
@@ -86,23 +89,9 @@ class PodLedger:
         self.nonzero: Amounts = self._others[:, :2]
         self.count: Counts = self._others[:, 2]
 
-    def load(self, tasks: Sequence[Task]) -> None:
-        """Put tasks on the nodes whose rows they know, all at once."""
-        if len(tasks) <= FEW:
-            for task in tasks:
-                self.add(task, task.node)
-            return
-        rows = [task.node for task in tasks]
-        for task in tasks:
-            self.pods_on[task.node][task.key] = task
-        np.add.at(self.count, rows, 1)
-        np.add.at(self.nonzero, rows, np.array([task.nonzero_on_node for task in tasks], dtype=np.int64))
-        np.add.at(self.requested, rows, np.stack([task.vector for task in tasks]))
-
-    def bring_back(self, task: Task) -> None:
-        """The task was supposed to be gone; it is where it was."""
-        if task.node != NOWHERE and task.key not in self.pods_on[task.node]:
-            self.add(task, task.node)
+    def bring_back(self, tasks: Iterable[Task]) -> None:
+        """Each of the tasks that was supposed to be gone is where it was."""
+        self.add_all([t for t in tasks if t.node != NOWHERE and t.key not in self.pods_on[t.node]])
 
     def stop_counting(self) -> None:
         """The live counts are not looked at any more."""
@@ -115,20 +104,19 @@ class PodLedger:
         self._move(task, row, 1)
 
     def add_all(self, tasks: Sequence[Task]) -> None:
-        """Pods that ask for the same, each on the node of its task."""
-        if self._for_all or self._for_label or self._tallies:
-            for task in tasks:
-                self.add(task, task.node)
-            return
+        """Pods, each on the node of its task; those that ask for the same are best in a row."""
         for task in tasks:
             self.pods_on[task.node][task.key] = task
-        rows, counts = counted(task.node for task in tasks)
-        self.states[rows] += counts[:, None] * tasks[0].shape.among_pods
-        self._nodes.journal.note_all(rows)
+        self._move_all(tasks, 1)
 
     def remove(self, task: Task, row: int) -> None:
         if self.pods_on[row].pop(task.key, None) is not None:
             self._move(task, row, -1)
+
+    def remove_all(self, tasks: Iterable[Task]) -> None:
+        """Pods, each from the node of its task, where it is there."""
+        there = [task for task in tasks if self.pods_on[task.node].pop(task.key, None) is not None]
+        self._move_all(there, -1)
 
     def _move(self, task: Task, row: int, sign: int) -> None:
         states = self.states[row]
@@ -136,6 +124,20 @@ class PodLedger:
             states += task.shape.among_pods
         else:
             states -= task.shape.among_pods
+        self._follow(task, row, sign)
+        self._nodes.journal.note(row)
+
+    def _move_all(self, tasks: Sequence[Task], sign: int) -> None:
+        for shape, alike in groupby(tasks, key=_shape_of):
+            rows = np.array([task.node for task in alike], dtype=np.intp)
+            ADDED_UP[sign](self.states, rows, shape.among_pods)
+            self._nodes.journal.note_all(rows)
+        if self._counters or self._tallies:
+            for task in tasks:
+                self._follow(task, task.node, sign)
+
+    def _follow(self, task: Task, row: int, sign: int) -> None:
+        """Live counts follow a pod that comes or goes."""
         for weigh, counts in self._for_all:
             if weight := weigh(task):
                 counts[row] += sign * weight
@@ -145,7 +147,6 @@ class PodLedger:
                     counts[row] += sign * weigh(task)
         for tally in self._tallies.values():
             tally.move(task, row, sign)
-        self._nodes.journal.note(row)
 
     def holds(self, task: Task) -> bool:
         return task.node != NOWHERE and task.key in self.pods_on[task.node]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -193,21 +193,25 @@ class Job:
                 return False
         return True
 
-    def add_task(self, task: Task) -> None:
-        task.sub_job = self._sub_job_for(task).uid
-        self.roster.add(task)
+    def add_tasks(self, tasks: Sequence[Task]) -> None:
+        whole = None if self.has_policies else self._undivided()
+        for task in tasks:
+            task.sub_job = (whole or self._sub_job_for(task)).uid
+        self.roster.add(tasks)
         if self.has_policies:
-            self.sub_jobs[task.sub_job].roster.add(task)
+            for task in tasks:
+                self.sub_jobs[task.sub_job].roster.add((task,))
             self.has_new_parts = True
 
-    def remove_task(self, task: Task) -> None:
-        self.roster.remove(task)
-        sub_job = self.sub_jobs[task.sub_job]
+    def remove_tasks(self, tasks: Sequence[Task]) -> None:
+        self.roster.remove(tasks)
         if self.has_policies:
-            sub_job.roster.remove(task)
+            for task in tasks:
+                self.sub_jobs[task.sub_job].roster.remove((task,))
             self.has_new_parts = True
-        if not sub_job.roster:
-            del self.sub_jobs[task.sub_job]
+        for uid in {task.sub_job: None for task in tasks}:
+            if not self.sub_jobs[uid].roster:
+                del self.sub_jobs[uid]
 
     def swap(self, old: Task, task: Task) -> None:
         """A task takes the place of one with the same UID."""
@@ -227,7 +231,7 @@ class Job:
         self.sub_jobs = {}
         for task in self.tasks.values():
             task.sub_job = self._sub_job_for(task).uid
-            self.sub_jobs[task.sub_job].roster.add(task)
+            self.sub_jobs[task.sub_job].roster.add((task,))
 
     def tidy(self) -> None:
         """All tasks, and those of one status, stand in the order of arrival again."""
@@ -262,7 +266,7 @@ class Job:
             task.status = before
         self.roster.move(task, status)
 
-    def move_all(self, tasks: Sequence[Task], status: Status) -> None:
+    def move_all(self, tasks: Iterable[Task], status: Status) -> None:
         """The same for many."""
         if self.has_policies:
             for task in tasks:
@@ -293,8 +297,7 @@ class Job:
     def _sub_job_for(self, task: Task) -> SubJob:
         policy, values = self._policy_for(task) if self.has_policies else (None, ())
         if policy is None:
-            asked = self.pod_group.spec.network_topology
-            return self._sub_job(self.uid, self.uid, self._default_roster, asked, 0)
+            return self._undivided()
         name = "-".join(values)
         if len(name) > _LONGEST_SUB_JOB_NAME:
             name = fnv32a(name)
@@ -302,6 +305,11 @@ class Job:
         size = 1 if policy.sub_group_size is None else policy.sub_group_size
         index = read_count(values[0]) or 0
         return self._sub_job(f"{group}-{name}", group, lambda: Roster(size), policy.network_topology, index)
+
+    def _undivided(self) -> SubJob:
+        """The sub-job of tasks that no policy names; without policies it is the whole job."""
+        asked = self.pod_group.spec.network_topology
+        return self._sub_job(self.uid, self.uid, self._default_roster, asked, 0)
 
     def _sub_job(
         self,

@@ -246,7 +246,7 @@ class VolumeRequests:
 
     def request_of(self, pod: Pod) -> Resources:
         """One attachment per claim; none at all while a claim does not exist."""
-        self.forget(pod.key)
+        self.forget((pod.key,))
         sources: dict[Source, None] = {}
         request: Resources = {}
         is_complete = True
@@ -279,13 +279,14 @@ class VolumeRequests:
         for source in sources:
             self._pods_of_source.setdefault(source, {})[pod] = None
 
-    def forget(self, pod: str) -> None:
-        """The pod is gone, or asked about anew."""
-        for source in self._sources_of_pod.pop(pod, {}):
-            pods = self._pods_of_source[source]
-            del pods[pod]
-            if not pods:
-                del self._pods_of_source[source]
+    def forget(self, pods: Iterable[str]) -> None:
+        """The pods of these keys are gone, or asked about anew."""
+        for pod in pods:
+            for source in self._sources_of_pod.pop(pod, ()):
+                others = self._pods_of_source[source]
+                del others[pod]
+                if not others:
+                    del self._pods_of_source[source]
 
     def pods_of(self, kind: type[Manifest], keys: Iterable[str]) -> list[str]:
         """The keys of the pods whose request was read off one of these objects."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import attrgetter
 
 from hekla.engine.model.status import (
     ALLOCATED_SET,
@@ -15,6 +17,7 @@ from hekla.engine.model.task import Task
 
 _BEST_EFFORT = len(Status)
 """Extra column of the role counts: Pending tasks that ask for nothing."""
+_counted_by = attrgetter("status", "role", "is_best_effort")
 
 
 class Roster:
@@ -49,42 +52,45 @@ class Roster:
     def __len__(self) -> int:
         return len(self.tasks)
 
-    def add(self, task: Task) -> None:
-        if task.number >= self._latest:
-            self._latest = task.number
-        elif task.uid not in self.tasks:
-            self._is_mixed = True
-        self.tasks[task.uid] = task
-        self._by_status[task.status][task.uid] = task
-        by_role = self._by_role.get(task.role)
-        if by_role is None:
-            by_role = self._by_role[task.role] = [0] * (_BEST_EFFORT + 1)
-        by_role[task.status] += 1
-        self.ready += COUNTS_AS_READY[task.status]
-        if task.is_best_effort and task.status is Status.PENDING:
-            by_role[_BEST_EFFORT] += 1
-            self.pending_best_effort += 1
+    def add(self, tasks: Iterable[Task]) -> None:
+        for (status, role, is_best_effort), alike in groupby(tasks, key=_counted_by):
+            by_uid, count = self._by_status[status], 0
+            for task in alike:
+                if task.number >= self._latest:
+                    self._latest = task.number
+                elif task.uid not in self.tasks:
+                    self._is_mixed = True
+                self.tasks[task.uid] = by_uid[task.uid] = task
+                count += 1
+            self._count(status, role, is_best_effort, count)
 
-    def remove(self, task: Task) -> None:
-        del self.tasks[task.uid]
-        self._strike_out(task)
+    def remove(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            del self.tasks[task.uid]
+            self._strike_out(task)
 
     def swap(self, old: Task, task: Task) -> None:
         """Put the task in the place of one with the same UID."""
         self._strike_out(old)
-        self.add(task)
+        self.add((task,))
         self.moves += 1
 
     def _strike_out(self, task: Task) -> None:
         del self._by_status[task.status][task.uid]
-        by_role = self._by_role[task.role]
-        by_role[task.status] -= 1
-        self.ready -= COUNTS_AS_READY[task.status]
-        if task.is_best_effort and task.status is Status.PENDING:
-            by_role[_BEST_EFFORT] -= 1
-            self.pending_best_effort -= 1
-        if not any(by_role):
+        self._count(task.status, task.role, task.is_best_effort, -1)
+        if not any(self._by_role[task.role]):
             del self._by_role[task.role]
+
+    def _count(self, status: Status, role: str, is_best_effort: bool, change: int) -> None:
+        counts = self._by_role.get(role)
+        if counts is None:
+            counts = self._by_role[role] = [0] * (_BEST_EFFORT + 1)
+        counts[status] += change
+        if COUNTS_AS_READY[status]:
+            self.ready += change
+        if is_best_effort and status is Status.PENDING:
+            counts[_BEST_EFFORT] += change
+            self.pending_best_effort += change
 
     def tidy(self) -> None:
         """Tasks of one status stand in the order of arrival again."""
@@ -104,36 +110,21 @@ class Roster:
 
     def move(self, task: Task, status: Status) -> None:
         """Give the task another status; every count follows."""
-        before = task.status
-        self.moves += 1
-        del self._by_status[before][task.uid]
-        self._by_status[status][task.uid] = task
-        by_role = self._by_role[task.role]
-        by_role[before] -= 1
-        by_role[status] += 1
-        self.ready += COUNTS_AS_READY[status] - COUNTS_AS_READY[before]
-        if task.is_best_effort:
-            change = (status is Status.PENDING) - (before is Status.PENDING)
-            by_role[_BEST_EFFORT] += change
-            self.pending_best_effort += change
-        task.status = status
+        self.move_all((task,), status)
 
-    def move_all(self, tasks: Sequence[Task], status: Status) -> None:
-        """The same for many: in one loop, because whole gangs move at once."""
+    def move_all(self, tasks: Iterable[Task], status: Status) -> None:
+        """The same for many."""
         self.moves += 1
-        by_status, by_role, arrived = self._by_status, self._by_role, self._by_status[status]
-        for task in tasks:
-            if task.is_best_effort:
-                self.move(task, status)
-                continue
-            before = task.status
-            del by_status[before][task.uid]
-            arrived[task.uid] = task
-            counts = by_role[task.role]
-            counts[before] -= 1
-            counts[status] += 1
-            self.ready += COUNTS_AS_READY[status] - COUNTS_AS_READY[before]
-            task.status = status
+        arrived = self._by_status[status]
+        for (before, role, is_best_effort), alike in groupby(tasks, key=_counted_by):
+            left, count = self._by_status[before], 0
+            for task in alike:
+                del left[task.uid]
+                arrived[task.uid] = task
+                task.status = status
+                count += 1
+            self._count(before, role, is_best_effort, -count)
+            self._count(status, role, is_best_effort, count)
 
     def having(self, status: Status) -> Mapping[str, Task]:
         """Tasks of one status by UID; a live view, so copy it before moving tasks."""

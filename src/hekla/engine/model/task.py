@@ -20,7 +20,7 @@ from hekla.objects.keys import (
     TASK_PRIORITY,
     TASK_SPEC,
 )
-from hekla.objects.pod import Pod
+from hekla.objects.pod import Pod, PodStatus
 from hekla.objects.quantity import read_integer
 
 DEFAULT_PRIORITY = 1
@@ -123,8 +123,12 @@ class Task:
     is_gated: bool
     has_only_queue_gate: bool
     opens_queue_gate: bool
+    fact: Status
+    """What the pod itself says; its status may be what a session supposes."""
     status: Status
     node_name: str
+    template: Pod
+    """The first pod that said the same but for its name: tasks of one template have the very same one."""
 
     # The session's part: rows instead of names, and what it decided.
     vector: npt.NDArray[np.int64]
@@ -161,6 +165,7 @@ def task_of(pod: Pod, attachments: Resources | None = None) -> Task:
         request = add(request, attachments)
     group = notes.get(GROUP_NAME, "")
     gates = spec.scheduling_gates
+    status = status_of(pod)
     return Task(
         pod=pod,
         uid=meta.uid or f"{meta.namespace}-{meta.name}",
@@ -180,8 +185,10 @@ def task_of(pod: Pod, attachments: Resources | None = None) -> Task:
         is_gated=bool(gates),
         has_only_queue_gate=len(gates) == 1 and gates[0].name == QUEUE_ALLOCATION_GATE,
         opens_queue_gate=notes.get(QUEUE_ALLOCATION_GATE) == "true",
-        status=status_of(pod),
+        fact=status,
+        status=status,
         node_name=spec.node_name,
+        template=pod,
         vector=_UNPLACED,
     )
 
@@ -211,22 +218,26 @@ def have_one_template(left: Pod, right: Pod) -> bool:
 
 def twin_of(task: Task, pod: Pod) -> Task | None:
     """The task of a pod that says what another's says, so that little needs reading; else None."""
-    if pod.spec.node_name or may_be_resized(task.pod) or may_be_resized(pod):
+    template = task.template
+    if pod.spec.node_name or may_be_resized(template.status) or may_be_resized(pod.status):
         return None
-    pod = in_the_words_of(task.pod, pod)
-    return _like(task, pod) if have_one_template(task.pod, pod) else None
+    if not have_one_template(template, pod):
+        pod = in_the_words_of(template, pod)
+        if not have_one_template(template, pod):
+            return None
+    return _like(task, pod)
 
 
-def may_be_resized(pod: Pod) -> bool:
-    """Whether its status has a say in what it asks for."""
-    return bool(pod.status.container_statuses or pod.status.init_container_statuses)
+def may_be_resized(status: PodStatus) -> bool:
+    """Whether the status of a pod has a say in what it asks for."""
+    return bool(status.container_statuses or status.init_container_statuses)
 
 
 def has_only_moved(before: Pod, pod: Pod) -> bool:
     """Whether nothing but the node and the status of a pod is new, and it asks for what it asked for."""
-    if may_be_resized(pod) or may_be_resized(before):
-        return False
     if pod.metadata is not before.metadata and pod.metadata != before.metadata:
+        return False
+    if may_be_resized(pod.status) or may_be_resized(before.status):
         return False
     spec = pod.spec
     return spec is before.spec or replace(spec, node_name=before.spec.node_name) == before.spec
@@ -241,7 +252,7 @@ def moved_on(task: Task, pod: Pod) -> Task | None:
 
 def _like(task: Task, pod: Pod) -> Task:
     """The task of a pod that says what another's says, but for its name, its age and how it fares."""
-    meta = pod.metadata
+    meta, status = pod.metadata, status_of(pod)
     return Task(
         pod,
         meta.uid or f"{meta.namespace}-{meta.name}",
@@ -261,8 +272,10 @@ def _like(task: Task, pod: Pod) -> Task:
         task.is_gated,
         task.has_only_queue_gate,
         task.opens_queue_gate,
-        status_of(pod),
+        status,
+        status,
         pod.spec.node_name,
+        task.template,
         task.vector,
         task.asked,
         task.shape,

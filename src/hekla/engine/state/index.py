@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from hekla.engine.model.job import Job
 from hekla.engine.model.status import TERMINATED_SET
-from hekla.engine.model.task import Task, have_one_template
+from hekla.engine.model.task import Task
+from hekla.objects import Pod
 from hekla.objects.complaint import Complaint
 
 Trait = Callable[[Task], object]
@@ -55,16 +56,17 @@ class TaskIndex:
 
     def __init__(self) -> None:
         self._arrivals: ArrivalOrder[Task] = ArrivalOrder()
-        self._by_key = self._arrivals.by_key
+        self.by_key: Mapping[str, Task] = self._arrivals.by_key
+        """In no order to rely on."""
         self._censuses: dict[ThingsOf, Counter[Hashable]] = {}
         self._having: dict[Trait, dict[str, Task]] = {}
         self._carriers: set[str] = set()
         """The keys of tasks with a trait, or with something to be counted; of most tasks there is neither."""
-        self._plain: Task | None = None
-        """The latest task to come in that carries nothing of interest."""
+        self._plain: Pod | None = None
+        """The template of the latest task to come in that carries nothing of interest."""
 
     def __len__(self) -> int:
-        return len(self._by_key)
+        return len(self.by_key)
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self._arrivals.in_order().values())
@@ -75,27 +77,30 @@ class TaskIndex:
 
     def get(self, key: str) -> Task | None:
         """The task of the pod `namespace/name`."""
-        return self._by_key.get(key)
+        return self.by_key.get(key)
 
-    def put(self, task: Task) -> None:
-        """Take the task in, in the place of the one its pod had before."""
-        before = self._arrivals.put(task.key, task)
-        if before is not None:
-            self._strike_out(before)
-        self._enter(task)
+    def put(self, tasks: Iterable[Task]) -> None:
+        """Take tasks in, each in the place of the one its pod had before."""
+        for task in tasks:
+            before = self._arrivals.put(task.key, task)
+            if before is not None:
+                self._strike_out(before)
+            if task.template is not self._plain:
+                self._enter(task)
 
     def renew(self, task: Task) -> None:
         """The pod has only moved on: its new task is and carries what the old one was and carried."""
-        self._by_key[task.key] = task
+        self._arrivals.by_key[task.key] = task
         if task.key not in self._carriers:
             return
         for tasks in self._having.values():
             if task.key in tasks:
                 tasks[task.key] = task
 
-    def remove(self, task: Task) -> None:
-        del self._by_key[task.key]
-        self._strike_out(task)
+    def remove(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            del self._arrivals.by_key[task.key]
+            self._strike_out(task)
 
     def having(self, trait: Trait) -> Collection[Task]:
         """The tasks with the trait, in no order to rely on; a live view."""
@@ -119,8 +124,6 @@ class TaskIndex:
         return self._censuses[things_of]
 
     def _enter(self, task: Task) -> None:
-        if self._plain is not None and have_one_template(self._plain.pod, task.pod):
-            return
         is_plain = True
         for trait, tasks in self._having.items():
             if trait(task):
@@ -130,7 +133,7 @@ class TaskIndex:
             for thing in things_of(task):
                 counts[thing] += 1
                 is_plain = False
-        self._plain = task if is_plain else None
+        self._plain = task.template if is_plain else None
         if not is_plain:
             self._carriers.add(task.key)
 
@@ -172,8 +175,8 @@ class JobIndex:
         """Take a job in, with the tasks that name it."""
         old = self._jobs.get(job.uid)
         tasks = old.tasks if old is not None else self._orphans.pop(job.uid, {})
-        for task in tasks.values():
-            job.add_task(task)
+        if tasks:
+            job.add_tasks([*tasks.values()])
         if old is not None:
             self._uncount(old)
         self._count(job)
@@ -205,21 +208,28 @@ class JobIndex:
             self._first_in[queue] = min(uid for uid, job in self._jobs.items() if job.queue == queue)
         return sorted(self._jobs_in, key=self._first_in.__getitem__)
 
-    def swap(self, old: Task | None, new: Task | None) -> None:
-        """A pod has come, changed or gone: its task joins, takes the old one's place, or leaves."""
-        if old is not None and new is not None and (old.uid, old.job) == (new.uid, new.job):
-            self.tasks.put(new)
-            self._exchange(old, new)
-            return
-        if old is not None:
-            self._leave(old)
-        if new is not None:
-            self._join(new)
+    def swap(self, pairs: Iterable[tuple[Task | None, Task | None]]) -> None:
+        """Pods have come, changed or gone: their tasks join, take the old ones' places, or leave."""
+        leaving, joining = [], []
+        for old, new in pairs:
+            if old is not None and new is not None and (old.uid, old.job) == (new.uid, new.job):
+                self.tasks.put((new,))
+                self._exchange(old, new)
+                continue
+            if old is not None:
+                leaving.append(old)
+            if new is not None:
+                joining.append(new)
+        if leaving:
+            self._leave(leaving)
+        if joining:
+            self._join(joining)
 
-    def renew(self, old: Task, new: Task) -> None:
-        """A pod has got a node or another status, and is the same otherwise."""
-        self.tasks.renew(new)
-        self._exchange(old, new)
+    def renew(self, pairs: Iterable[tuple[Task, Task]]) -> None:
+        """Pods have got a node or another status, and are the same otherwise."""
+        for old, new in pairs:
+            self.tasks.renew(new)
+            self._exchange(old, new)
 
     def _exchange(self, old: Task, new: Task) -> None:
         job = self._jobs.get(new.job)
@@ -228,23 +238,26 @@ class JobIndex:
         elif new.job:
             self._orphans[new.job][new.key] = new
 
-    def _leave(self, task: Task) -> None:
-        self.tasks.remove(task)
-        job = self._jobs.get(task.job)
-        if job is not None:
-            job.remove_task(task)
-        elif task.job:
-            del self._orphans[task.job][task.key]
-            if not self._orphans[task.job]:
-                del self._orphans[task.job]
+    def _leave(self, leaving: Sequence[Task]) -> None:
+        self.tasks.remove(leaving)
+        for uid, tasks in _by_job(leaving).items():
+            job = self._jobs.get(uid)
+            if job is not None:
+                job.remove_tasks(tasks)
+            elif uid:
+                for task in tasks:
+                    del self._orphans[uid][task.key]
+                if not self._orphans[uid]:
+                    del self._orphans[uid]
 
-    def _join(self, task: Task) -> None:
-        self.tasks.put(task)
-        job = self._jobs.get(task.job)
-        if job is not None:
-            job.add_task(task)
-        elif task.job:
-            self._orphans.setdefault(task.job, {})[task.key] = task
+    def _join(self, joining: Sequence[Task]) -> None:
+        self.tasks.put(joining)
+        for uid, tasks in _by_job(joining).items():
+            job = self._jobs.get(uid)
+            if job is not None:
+                job.add_tasks(tasks)
+            elif uid:
+                self._orphans.setdefault(uid, {}).update((task.key, task) for task in tasks)
 
     def complaints(self, groups: Collection[str]) -> Iterator[Complaint]:
         """Pods that wait for a group which does not exist."""
@@ -253,3 +266,10 @@ class JobIndex:
                 if task.status not in TERMINATED_SET:
                     message = f'names pod group "{group}", which does not exist; it waits'
                     yield Complaint(f"pod {task.key}", message)
+
+
+def _by_job(tasks: Iterable[Task]) -> dict[str, list[Task]]:
+    found: dict[str, list[Task]] = {}
+    for task in tasks:
+        found.setdefault(task.job, []).append(task)
+    return found

@@ -71,17 +71,21 @@ class Ledgers:
                 placed.append(task)
         if placed:
             self.nodes.load(placed)
-            self.pods.load(placed)
+            self.pods.add_all(placed)
 
-    def take_off(self, task: Task) -> None:
-        if task.node != NOWHERE:
-            self.pods.remove(task, task.node)
-            self.nodes.lift(task)
-        else:
-            adrift = self._adrift.get(task.pod.spec.node_name, {})
-            adrift.pop(task.key, None)
-            if not adrift:
-                self._adrift.pop(task.pod.spec.node_name, None)
+    def take_off(self, tasks: Iterable[Task]) -> None:
+        """Tasks are no longer where they sit, as far as they sit anywhere."""
+        placed = []
+        for task in tasks:
+            if task.node != NOWHERE:
+                placed.append(task)
+            elif (name := task.pod.spec.node_name) in self._adrift:
+                self._adrift[name].pop(task.key, None)
+                if not self._adrift[name]:
+                    del self._adrift[name]
+        if placed:
+            self.pods.remove_all(placed)
+            self.nodes.lift_all(placed)
 
     def complaints(self) -> Iterator[Complaint]:
         for name, tasks in self._adrift.items():

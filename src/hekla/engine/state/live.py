@@ -7,7 +7,9 @@ with a complaint that names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import TypeVar, cast
 
 from hekla.collector import spare_what_is_there, without_collector
@@ -17,7 +19,7 @@ from hekla.engine.ledger.nodes import NodeLedger
 from hekla.engine.ledger.pods import PodLedger
 from hekla.engine.model.job import Job
 from hekla.engine.model.queue import DEFAULT_QUEUE, QueueInfo
-from hekla.engine.model.status import Status, status_of
+from hekla.engine.model.status import Status
 from hekla.engine.model.task import NOWHERE, Task
 from hekla.engine.state.attention import Attention
 from hekla.engine.state.index import JobIndex, TaskIndex
@@ -88,25 +90,24 @@ class LiveState:
 
     def note(self, manifest: Manifest) -> None:
         """The object is new, or looks like this now."""
-        self.all_manifests.note(manifest)
+        self.note_all((manifest,))
 
     def note_all(self, manifests: Iterable[Manifest]) -> None:
-        """The same of objects of one kind."""
-        for manifest in manifests:
-            self.note(manifest)
-
-    def forget_all(self, manifests: Iterable[Manifest]) -> None:
-        """Objects of one kind are gone."""
-        for manifest in manifests:
-            self.forget(manifest)
+        """The same for many, which is quickest where those of one kind come together."""
+        self.all_manifests.note(manifests)
 
     def forget(self, manifest: Manifest) -> None:
         """The object is gone; one that comes later under its name stands last."""
-        self.all_manifests.lose(type(manifest), manifest.key)
+        self.forget_all((manifest,))
+
+    def forget_all(self, manifests: Iterable[Manifest]) -> None:
+        """The same for many."""
+        for kind, alike in groupby(manifests, key=type):
+            self.all_manifests.lose(kind, [manifest.key for manifest in alike])
 
     def lose(self, kind: type[Manifest], key: str) -> None:
         """The same, where only its name is known."""
-        self.all_manifests.lose(kind, key)
+        self.all_manifests.lose(kind, (key,))
 
     def complaints(self) -> list[Complaint]:
         """What cannot be used as it is."""
@@ -158,30 +159,33 @@ class LiveState:
         for job in {**self.attention.active, **losers}.values():
             # An attempt that was not repeated leaves its places in tasks that never moved.
             if job.roster.moves or job.has_topology or job.fit_errors:
-                for task in job.tasks.values():
-                    self._restore(task)
+                self._restore(job.tasks.values())
                 job.tidy()
             job.forget_session()
-        for task in self._released.values():
-            self._restore(task)
+        self._restore(self._released.values())
         self._released.clear()
         self.attention.end()
 
-    def _restore(self, task: Task) -> None:
-        fact = status_of(task.pod)
-        if task.status is not fact:
-            if task.node != NOWHERE and not task.pod.spec.node_name:
-                self.ledgers.take_off(task)
-            elif task.uid in self._released:
-                self.nodes.keep(task)
-                self.pods.bring_back(task)
-            self.set_status(task, fact)
-        task.forget_session()
+    def _restore(self, tasks: Iterable[Task]) -> None:
+        changed, supposed, evicted = [], [], []
+        for task in tasks:
+            task.forget_session()
+            if task.status is not task.fact:
+                changed.append(task)
+                if task.node != NOWHERE and not task.pod.spec.node_name:
+                    supposed.append(task)
+                elif task.uid in self._released:
+                    evicted.append(task)
+        if not changed:
+            return
+        self.ledgers.take_off(supposed)
+        for task in evicted:
+            self.nodes.keep(task)
+        self.pods.bring_back(evicted)
+        for (job, fact), alike in groupby(changed, key=attrgetter("job", "fact")):
+            self.set_statuses(job, list(alike), fact)
 
-    def set_status(self, task: Task, status: Status) -> None:
-        self.set_statuses(task.job, (task,), status)
-
-    def set_statuses(self, uid: str, tasks: Sequence[Task], status: Status) -> None:
+    def set_statuses(self, uid: str, tasks: Collection[Task], status: Status) -> None:
         """Give tasks that name the same job, which may not be there, another status."""
         job = self.index.job(uid)
         if job is not None:

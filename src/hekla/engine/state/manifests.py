@@ -6,6 +6,7 @@ What cannot be read is left out, with a complaint that names it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import TypeVar, cast
 
 from hekla.engine.model.job import Job, job_of
@@ -46,17 +47,19 @@ class Manifests:
     @property
     def noted(self) -> int:
         """How many changes wait."""
-        return sum(len(changes) for step in self._noted for changes in step.values())
+        return sum([len(changes) for step in self._noted for changes in step.values()])
 
-    def note(self, manifest: Manifest) -> None:
-        """The object is new, or looks like this now."""
-        kind, key = type(manifest), manifest.key
-        changes = self._noted[-1].setdefault(kind, {})
-        if key in changes:
-            before = changes[key]
-            if before is None or before.metadata.uid != manifest.metadata.uid:
-                changes = self._make_room_for(manifest)
-        changes[key] = manifest
+    def note(self, manifests: Iterable[Manifest]) -> None:
+        """The objects are new, or look like this now."""
+        for kind, alike in groupby(manifests, key=type):
+            changes = self._noted[-1].setdefault(kind, {})
+            for manifest in alike:
+                key = manifest.key
+                if key in changes:
+                    before = changes[key]
+                    if before is None or before.metadata.uid != manifest.metadata.uid:
+                        changes = self._make_room_for(manifest)
+                changes[key] = manifest
 
     def _make_room_for(self, manifest: Manifest) -> Changes:
         """For an object that is gone and comes again, a place after all that came before."""
@@ -70,11 +73,12 @@ class Manifests:
             self._noted.append({kind: {}})
         return self._noted[-1][kind]
 
-    def lose(self, kind: type[Manifest], key: str) -> None:
-        """The object is gone; one that comes later under its name stands last."""
+    def lose(self, kind: type[Manifest], keys: Iterable[str]) -> None:
+        """Objects of one kind are gone; one that comes later under the name of one stands last."""
         changes = self._noted[-1].setdefault(kind, {})
-        changes.pop(key, None)
-        changes[key] = None
+        for key in keys:
+            changes.pop(key, None)
+            changes[key] = None
 
     def take(self) -> Iterator[Noted]:
         """Step by step what was noted, once each has become part of what is known."""
@@ -113,9 +117,10 @@ class Reader:
         self._value_of_class: dict[str, int] = {}
         self._usual_priority = 0
         self._newest: Task | None = None
+        """The first task of the template that was read last."""
 
     def read(
-        self, kind: type[M], changes: Mapping[str, Manifest | None], read: Callable[[M], Model]
+        self, kind: type[M], changes: Mapping[str, Manifest | None], read: Callable[[str, M], Model]
     ) -> dict[str, Model | None]:
         """The changed objects of a kind as the engine knows them; None where gone, or where unusable."""
         found: dict[str, Model | None] = {}
@@ -125,7 +130,7 @@ class Reader:
             found[key] = None
             if isinstance(manifest, kind):
                 try:
-                    found[key] = read(manifest)
+                    found[key] = read(key, manifest)
                 except Exception as error:
                     # Whatever is wrong with one object, the others are read.
                     self.complain(kind, key, f"left out: {said_by(error)}")
@@ -138,6 +143,8 @@ class Reader:
 
     def nodes(self, noted: Noted) -> dict[str, NodeInfo | None]:
         """Nodes that are new, different or gone, and those whose drivers are."""
+        if Node not in noted and CSINode not in noted:
+            return {}
         known = self._manifests.all_of(Node)
         limited = {name: known[name] for name in noted.get(CSINode, {}) if name in known}
         nodes = self.read(Node, {**noted.get(Node, {}), **limited}, self._node_of)
@@ -146,8 +153,8 @@ class Reader:
                 self.complain(Node, name, "status.allocatable: missing; nothing can be placed there")
         return nodes
 
-    def _node_of(self, manifest: Node) -> NodeInfo:
-        return node_of(manifest, self._manifests.find(CSINode, manifest.metadata.name))
+    def _node_of(self, name: str, manifest: Node) -> NodeInfo:
+        return node_of(manifest, self._manifests.find(CSINode, name))
 
     # Jobs
 
@@ -169,9 +176,9 @@ class Reader:
         self.complain(PodGroup, job.uid, message)
         return False
 
-    def _job_of(self, group: PodGroup) -> Job:
-        number = self._manifests.number_of[PodGroup][group.key]
-        known = self._index.job(group.key)
+    def _job_of(self, key: str, group: PodGroup) -> Job:
+        number = self._manifests.number_of[PodGroup][key]
+        known = self._index.job(key)
         if known is not None and known.number == number and known.says_the_same_as(group):
             known.pod_group, known.phase = group, group.status.phase
             return known
@@ -199,26 +206,28 @@ class Reader:
         """Tasks of pods, but for those followed, that are new, different or gone, or whose storage is."""
         pods = {key: pod for key, pod in noted.get(Pod, {}).items() if key not in followed}
         known = self._manifests.all_of(Pod)
-        keys = [key for kind in STORAGE for key in self._volumes.pods_of(kind, noted.get(kind, ()))]
-        pods.update((key, known[key]) for key in keys if key in known)
+        for kind in STORAGE:
+            if kind in noted:
+                pods.update(
+                    (key, known[key]) for key in self._volumes.pods_of(kind, noted[kind]) if key in known
+                )
         tasks = self.read(Pod, pods, self._task_of)
-        for key, task in tasks.items():
-            if task is None:
-                self._volumes.forget(key)
+        self._volumes.forget([key for key, task in tasks.items() if task is None])
         return tasks
 
-    def _task_of(self, pod: Pod) -> Task:
-        task = self._quickly_read(pod)
-        task.number = self._manifests.number_of[Pod][pod.key]
+    def _task_of(self, key: str, pod: Pod) -> Task:
+        task = self._quickly_read(key, pod)
+        task.number = self._manifests.number_of[Pod][key]
         return task
 
-    def _quickly_read(self, pod: Pod) -> Task:
+    def _quickly_read(self, key: str, pod: Pod) -> Task:
         """Mostly a pod has got a node or another status, or comes with its like: there is little to read."""
+        known = self._index.tasks.by_key.get(key)
+        if known is None and self._newest is not None and (twin := twin_of(self._newest, pod)):
+            return twin
         if has_claims(pod):
             return task_of(pod, self._volumes.request_of(pod))
-        known = self._index.tasks.get(pod.key)
         if known is not None:
             return moved_on(known, pod) or task_of(pod)
-        twin = twin_of(self._newest, pod) if self._newest is not None else None
-        self._newest = twin or task_of(pod)
+        self._newest = task_of(pod)
         return self._newest

@@ -60,8 +60,7 @@ def take_snapshot(
 ) -> Snapshot:
     """The facts in these manifests; the order of nodes is the order in which they are given."""
     state = LiveState(default_queue=default_queue, ignored_provisioners=ignored_provisioners)
-    for manifest in objects:
-        state.note(manifest)
+    state.note_all(objects)
     return snapshot_of(state, shard)
 
 

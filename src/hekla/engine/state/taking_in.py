@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -33,8 +34,6 @@ class TakingIn:
         self._reader = Reader(state.all_manifests, state.index, default_queue, ignored_provisioners)
         self._shapes: WeakValueDictionary[Hashable, RequestShape] = WeakValueDictionary()
         """By what is asked for, as long as there is a task that does."""
-        self._newest: Task | None = None
-        """The task that was laid out last."""
 
     def complaints(self) -> Iterator[Complaint]:
         """What cannot be used as it is."""
@@ -49,21 +48,22 @@ class TakingIn:
         They take their tasks along: nothing is undone and done again for them.
         """
         state, followed = self._state, set()
+        known = state.tasks.by_key
         moved: dict[tuple[str, Status], list[Task]] = {}
         for key, pod in noted.items():
             if not isinstance(pod, Pod) or not pod.spec.node_name:
                 continue
-            task = state.tasks.get(key)
+            task = known.get(key)
             if task is None or task.node == NOWHERE or task.status not in ALLOCATED_SET:
                 continue
             status = status_of(pod)
             stays = pod.spec.node_name == task.node_name and status in STAYING
             if stays and has_only_moved(task.pod, pod):
-                task.pod = pod
-                state.pods.bring_back(task)
+                task.pod, task.fact = pod, status
                 moved.setdefault((task.job, status), []).append(task)
                 followed.add(key)
         for (job, status), tasks in moved.items():
+            state.pods.bring_back(tasks)
             state.set_statuses(job, tasks, status)
             state.attention.change(job)
         return followed
@@ -75,7 +75,7 @@ class TakingIn:
         if PriorityClass in noted:
             state.attention.change(*[job.uid for job in reader.learn_priorities()])
         nodes = reader.nodes(noted)
-        queues = reader.read(Queue, noted.get(Queue, {}), queue_of)
+        queues = reader.read(Queue, noted.get(Queue, {}), lambda _, queue: queue_of(queue))
         jobs = reader.jobs(noted.get(PodGroup, {}))
         tasks = reader.tasks(noted, followed)
         self._widen(resources_in(nodes, queues, jobs, tasks))
@@ -83,8 +83,10 @@ class TakingIn:
             self._take_in_nodes(nodes)
         if queues and (moved := self._take_in_queues(queues)):
             jobs = {**reader.jobs_again(moved), **jobs}
-        self._take_in_jobs(jobs)
-        self._take_in_tasks(tasks)
+        if jobs:
+            self._take_in_jobs(jobs)
+        if tasks:
+            self._take_in_tasks(tasks)
 
     def _forget_derived(self, noted: Noted) -> None:
         state = self._state
@@ -108,8 +110,7 @@ class TakingIn:
         state.kept_derived.clear()
         state.ledgers.widen(state.axis)
         self._shapes.clear()
-        for task in state.tasks:
-            self._lay_out(task)
+        self._lay_out(state.tasks)
         for job in state.jobs.values():
             job.min_vector = None
         state.attention.change(*state.jobs)
@@ -119,21 +120,23 @@ class TakingIn:
         nodes = {node.name: node for node in state.nodes.nodes}
         return resources_in(nodes, state.queues, state.jobs, {task.key: task for task in state.tasks})
 
-    def _lay_out(self, task: Task) -> None:
+    def _lay_out(self, tasks: Iterable[Task]) -> None:
         """Amounts by name become a vector; tasks that ask for the same share one."""
-        axis, newest = self._state.axis, self._newest
-        if newest is not None and newest.request is task.request and newest.shape.axis is axis:
-            # One of many that come with a gang.
-            task.vector, task.asked, task.shape = newest.vector, newest.asked, newest.shape
-            return
-        self._newest = task
+        for _, alike in groupby(tasks, key=lambda task: id(task.request)):
+            first, *others = alike
+            shape = self._shape_of(first)
+            for task in (first, *others):
+                task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
+
+    def _shape_of(self, task: Task) -> RequestShape:
+        axis = self._state.axis
         key = (*task.request.items(), task.nonzero, task.nonzero_on_node)
         shape = self._shapes.get(key)
         if shape is None:
             vector, asked = axis.vector(task.request), axis.compared(task.request)
             shape = RequestShape(vector, task.nonzero, asked, axis.pods, task.nonzero_on_node, axis=axis)
             self._shapes[key] = shape
-        task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
+        return shape
 
     def _take_in_nodes(self, changed: Mapping[str, NodeInfo | None]) -> None:
         state = self._state
@@ -155,37 +158,38 @@ class TakingIn:
 
     def _take_in_jobs(self, changed: Mapping[str, Job | None]) -> None:
         state = self._state
+        anew: list[str] = []
         for uid, job in changed.items():
             old = state.index.job(uid)
             if job is not None and self._reader.has_queue(job, state.queues):
                 if job is not old:
                     state.index.put(job)
-                    state.attention.outdate(uid)
+                    anew.append(uid)
             elif old is not None:
                 state.index.drop(old)
             if job is not None and benefit_of(job.pod_group.status) is not None:
                 state.beneficiaries.add(uid)
             else:
                 state.beneficiaries.discard(uid)
-            state.attention.change(uid)
+        state.attention.change(*changed)
+        state.attention.outdate(*anew)
 
     def _take_in_tasks(self, changed: Mapping[str, Task | None]) -> None:
-        state = self._state
-        outdated: dict[str, None] = {}
+        state, known = self._state, self._state.tasks.by_key
+        moved: list[tuple[Task, Task]] = []
+        others: list[tuple[Task | None, Task | None]] = []
         for key, task in changed.items():
-            old = state.tasks.get(key)
-            if old is not None:
-                state.ledgers.take_off(old)
-                if task is not None and task.shape is old.shape:
-                    state.attention.change(task.job)
-                    state.index.renew(old, task)
-                    continue
-                outdated[old.job] = None
-            if task is not None:
-                self._lay_out(task)
-                outdated[task.job] = None
-            state.index.swap(old, task)
-        state.attention.outdate(*outdated)
+            old = known.get(key)
+            if old is not None and task is not None and task.shape is old.shape:
+                moved.append((old, task))
+            else:
+                others.append((old, task))
+        state.ledgers.take_off([old for old, _ in (*moved, *others) if old is not None])
+        state.index.renew(moved)
+        self._lay_out([task for _, task in others if task is not None])
+        state.index.swap(others)
+        state.attention.change(*[task.job for _, task in moved])
+        state.attention.outdate(*[task.job for pair in others for task in pair if task is not None])
         state.ledgers.load([task for task in changed.values() if task is not None])
 
 
@@ -203,6 +207,6 @@ def resources_in(
         names.update(queue.capability, queue.deserved, queue.guarantee)
     for job in filter(None, jobs.values()):
         names.update(job.min_resources or ())
-    for task in filter(None, tasks.values()):
-        names.update(task.request)
+    for request in {id(task.request): task.request for task in tasks.values() if task is not None}.values():
+        names.update(request)
     return names
