@@ -91,7 +91,8 @@ class PodLedger:
 
     def bring_back(self, tasks: Iterable[Task]) -> None:
         """Each of the tasks that was supposed to be gone is where it was."""
-        self.add_all([t for t in tasks if t.node != NOWHERE and t.key not in self.pods_on[t.node]])
+        if gone := [t for t in tasks if t.node != NOWHERE and t.key not in self.pods_on[t.node]]:
+            self.add_all(gone)
 
     def stop_counting(self) -> None:
         """The live counts are not looked at any more."""

@@ -98,7 +98,7 @@ class RequestShape:
 
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
-_NOTHING = RequestShape(_UNPLACED, (0, 0), (), pods=0)
+NOTHING = RequestShape(_UNPLACED, (0, 0), (), pods=0)
 
 
 @dataclass(eq=False, slots=True)
@@ -133,7 +133,7 @@ class Task:
     # The session's part: rows instead of names, and what it decided.
     vector: npt.NDArray[np.int64]
     asked: tuple[int, ...] = ()
-    shape: RequestShape = _NOTHING
+    shape: RequestShape = NOTHING
     node: int = NOWHERE
     sub_job: str = ""
     number: int = 0

@@ -90,7 +90,7 @@ class LiveState:
 
     def note(self, manifest: Manifest) -> None:
         """The object is new, or looks like this now."""
-        self.note_all((manifest,))
+        self.all_manifests.note((manifest,))
 
     def note_all(self, manifests: Iterable[Manifest]) -> None:
         """The same for many, which is quickest where those of one kind come together."""
@@ -98,7 +98,7 @@ class LiveState:
 
     def forget(self, manifest: Manifest) -> None:
         """The object is gone; one that comes later under its name stands last."""
-        self.forget_all((manifest,))
+        self.all_manifests.lose(type(manifest), (manifest.key,))
 
     def forget_all(self, manifests: Iterable[Manifest]) -> None:
         """The same for many."""

@@ -11,12 +11,12 @@ from typing import TypeVar, cast
 
 from hekla.engine.model.job import Job, job_of
 from hekla.engine.model.node import NodeInfo, node_of
-from hekla.engine.model.queue import QueueInfo
+from hekla.engine.model.queue import QueueInfo, queue_of
 from hekla.engine.model.requests import STORAGE, VolumeRequests, has_claims
 from hekla.engine.model.task import Task, moved_on, task_of, twin_of
 from hekla.engine.state.index import JobIndex
 from hekla.errors import said_by
-from hekla.objects import CSINode, Manifest, Node, Pod, PodGroup, PriorityClass
+from hekla.objects import CSINode, Manifest, Node, Pod, PodGroup, PriorityClass, Queue
 from hekla.objects.complaint import Complaint, known_ones
 
 M = TypeVar("M", bound=Manifest)
@@ -156,7 +156,10 @@ class Reader:
     def _node_of(self, name: str, manifest: Node) -> NodeInfo:
         return node_of(manifest, self._manifests.find(CSINode, name))
 
-    # Jobs
+    # Queues and jobs
+
+    def queues(self, noted: Noted) -> dict[str, QueueInfo | None]:
+        return self.read(Queue, noted[Queue], lambda _, queue: queue_of(queue)) if Queue in noted else {}
 
     def jobs(self, changes: Changes) -> dict[str, Job | None]:
         return self.read(PodGroup, changes, self._job_of)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -13,9 +12,9 @@ from hekla.engine.ledger.axis import Axis
 from hekla.engine.model.benefit import benefit_of
 from hekla.engine.model.job import Job
 from hekla.engine.model.node import NodeInfo
-from hekla.engine.model.queue import QueueInfo, queue_of
+from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.status import ALLOCATED_SET, Status, status_of
-from hekla.engine.model.task import NOWHERE, RequestShape, Task, has_only_moved
+from hekla.engine.model.task import NOTHING, NOWHERE, RequestShape, Task, has_only_moved
 from hekla.engine.state.manifests import Changes, Noted, Reader
 from hekla.objects import CSINode, HyperNode, Node, Pod, PodGroup, PriorityClass, Queue
 from hekla.objects.complaint import Complaint
@@ -75,7 +74,7 @@ class TakingIn:
         if PriorityClass in noted:
             state.attention.change(*[job.uid for job in reader.learn_priorities()])
         nodes = reader.nodes(noted)
-        queues = reader.read(Queue, noted.get(Queue, {}), lambda _, queue: queue_of(queue))
+        queues = reader.queues(noted)
         jobs = reader.jobs(noted.get(PodGroup, {}))
         tasks = reader.tasks(noted, followed)
         self._widen(resources_in(nodes, queues, jobs, tasks))
@@ -122,11 +121,11 @@ class TakingIn:
 
     def _lay_out(self, tasks: Iterable[Task]) -> None:
         """Amounts by name become a vector; tasks that ask for the same share one."""
-        for _, alike in groupby(tasks, key=lambda task: id(task.request)):
-            first, *others = alike
-            shape = self._shape_of(first)
-            for task in (first, *others):
-                task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
+        request, shape = None, NOTHING
+        for task in tasks:
+            if task.request is not request:
+                request, shape = task.request, self._shape_of(task)
+            task.vector, task.asked, task.shape = shape.vector, shape.asked, shape
 
     def _shape_of(self, task: Task) -> RequestShape:
         axis = self._state.axis
@@ -172,7 +171,8 @@ class TakingIn:
             else:
                 state.beneficiaries.discard(uid)
         state.attention.change(*changed)
-        state.attention.outdate(*anew)
+        if anew:
+            state.attention.outdate(*anew)
 
     def _take_in_tasks(self, changed: Mapping[str, Task | None]) -> None:
         state, known = self._state, self._state.tasks.by_key
@@ -185,11 +185,13 @@ class TakingIn:
             else:
                 others.append((old, task))
         state.ledgers.take_off([old for old, _ in (*moved, *others) if old is not None])
-        state.index.renew(moved)
-        self._lay_out([task for _, task in others if task is not None])
-        state.index.swap(others)
-        state.attention.change(*[task.job for _, task in moved])
-        state.attention.outdate(*[task.job for pair in others for task in pair if task is not None])
+        if moved:
+            state.index.renew(moved)
+            state.attention.change(*[task.job for _, task in moved])
+        if others:
+            self._lay_out([task for _, task in others if task is not None])
+            state.index.swap(others)
+            state.attention.outdate(*{task.job: None for pair in others for task in pair if task is not None})
         state.ledgers.load([task for task in changed.values() if task is not None])
 
 
