@@ -53,9 +53,9 @@ class Admission:
 
     def look(self, session: Session, now: float) -> None:
         """Which plugin refuses each group as the cycle left things."""
-        if not len(self.table):
+        if not self.table.queues:
             return
-        if self._total.tolist() != session.total.tolist():
+        if self._total is not session.total:
             self._total, self._never = session.total, None
         if self._is_beyond_all:
             return
@@ -70,13 +70,13 @@ class Admission:
     @property
     def _is_beyond_all(self) -> bool:
         """Whether it is known of every group that it asks for more than there is."""
-        if self._never is None or self.table.has_new:
+        if self._never is None or self.table.has_new or len(self._never) < len(self.table):
             return False
         return int(np.count_nonzero(self.table.is_used[self._never])) == len(self.table)
 
     def _bind(self, causes: Causes, now: float) -> None:
         if self._never is None or self.table.has_new:
-            self._never = np.flatnonzero(some_of(self.table.asks > self._total))
+            self._never = np.flatnonzero(some_of(self.table.asks > self._total[:, None]))
         if len(self._never):
             # More than all nodes have together: no plugin's word matters.
             causes[self._never] = self._log.number_of(Cause(WaitReason.NO_ROOM))
@@ -89,7 +89,7 @@ class Admission:
             self._bind(np.where(is_new, self._held_against_room(), self.table.cause), now)
 
     def _voters_of(self, session: Session) -> list[Voter]:
-        queues = [name for _, name in self.table.live_queues() if name in session.queues]
+        queues = [name for name in self.table.queues if name in session.queues]
         voters = []
         for handler in session.dispatch.handlers(points.ADMISSION_ROOM):
             room = {name: handler.answer(session.queues[name]) for name in queues}
@@ -112,7 +112,7 @@ class Admission:
         table = self.table
         found: list[tuple[Cause, Mask]] = []
         for voter in self._voters:
-            lacks = np.greater(table.asks, table.per_queue(voter.room, np.inf))
+            lacks = table.asks > table.per_queue(voter.room, np.inf)
             is_refused = some_of(lacks)
             if voter.narrow:
                 is_share = some_of(lacks & (table.per_queue(voter.narrow, 0.0) > 0))
@@ -155,4 +155,4 @@ class Admission:
 
     def _is_narrow(self, session: Session, plugin: Plugin, group: WaitGroup) -> bool:
         narrow = self._limits.narrow(session, plugin, [group.queue]).get(group.queue)
-        return narrow is not None and bool(((narrow > 0) & (self.table.asks[group.row] > 0)).any())
+        return narrow is not None and bool(((narrow > 0) & (self.table.asks[:, group.row] > 0)).any())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +51,8 @@ class GroupTable:
         self._spare: list[int] = []
         self.has_new = False
         """Groups came for which no cause has been found yet."""
-        self.asks: Floats = np.zeros((0, resources))
-        """(rows, R) Less than anything where nothing is asked for."""
+        self.asks: Floats = np.zeros((resources, 0))
+        """(R, rows) Less than anything where nothing is asked for. Groups are many, resources few."""
         self.queue: Indices = np.zeros(0, dtype=np.intp)
         self.is_used: Mask = np.zeros(0, dtype=np.bool_)
         self.cause = np.zeros(0, dtype=np.int16)
@@ -61,7 +60,7 @@ class GroupTable:
         """What binds it whatever the cluster has, such as a gate."""
 
     def __len__(self) -> int:
-        return self.queues.total()
+        return len(self.groups) - len(self._spare)
 
     def add(self, group: WaitGroup, asks: Amounts, fixed: int = UNKNOWN) -> None:
         if not self._spare:
@@ -70,7 +69,7 @@ class GroupTable:
         self.has_new = True
         self.groups[row] = group
         self.queues[group.queue] += 1
-        self.asks[row] = np.where(asks > 0, asks, -np.inf)
+        self.asks[:, row] = np.where(asks > 0, asks, -np.inf)
         self.queue[row] = self.number_of_queue.setdefault(group.queue, len(self.number_of_queue))
         self.is_used[row] = True
         self.fixed[row] = fixed
@@ -82,7 +81,7 @@ class GroupTable:
         self.queues[group.queue] -= 1
         if not self.queues[group.queue]:
             del self.queues[group.queue]
-        self.asks[row] = -np.inf
+        self.asks[:, row] = -np.inf
         self.is_used[row] = False
         self._spare.append(row)
 
@@ -90,10 +89,7 @@ class GroupTable:
         old, more = len(self.groups), max(FEWEST_ROWS, len(self.groups))
         self.groups += [None] * more
         self._spare = list(range(old + more - 1, old - 1, -1))
-        # Columns lie together: groups are many, resources few.
-        self.asks = np.asfortranarray(
-            np.concatenate([self.asks, np.full((more, self.asks.shape[1]), -np.inf)])
-        )
+        self.asks = np.concatenate([self.asks, np.full((len(self.asks), more), -np.inf)], axis=1)
         self.queue = np.append(self.queue, np.zeros(more, dtype=np.intp))
         self.is_used = np.append(self.is_used, np.zeros(more, dtype=np.bool_))
         none = np.full(more, UNKNOWN, dtype=np.int16)
@@ -102,27 +98,21 @@ class GroupTable:
     def bind(self, causes: Causes, log: WaitLog, now: float) -> None:
         """From now on these bind the groups; what is news is entered."""
         self.has_new = False
-        changed = np.flatnonzero(self.is_used & (causes != self.cause))
-        if not len(changed):
-            return
-        for row in changed.tolist():
+        before, self.cause = self.cause, causes
+        for row in (causes != before).nonzero()[0].tolist():
             group = self.groups[row]
-            assert group is not None, f"row {row} is not used"
-            log.bind(group.number, int(causes[row]), now)
-        self.cause[changed] = causes[changed]
+            if group is not None:
+                log.bind(group.number, int(causes[row]), now)
 
-    def live_queues(self) -> list[tuple[int, str]]:
-        """The queues that have groups here, with their numbers."""
-        return [(self.number_of_queue[name], name) for name in self.queues]
-
-    def per_queue(self, rows: Mapping[str, Floats], otherwise: float) -> Floats:
-        """(rows, R) What was said of each group's queue; (1, R) where there never was but one."""
-        if len(rows) == len(self.number_of_queue) == 1:
-            return next(iter(rows.values()))[None, :]
-        table = np.full((len(self.number_of_queue), self.asks.shape[1]), otherwise)
-        for queue, row in rows.items():
-            table[self.number_of_queue[queue]] = row
-        return table[self.queue] if len(table) else np.zeros_like(self.asks)
+    def per_queue(self, columns: Mapping[str, Floats], otherwise: float) -> Floats:
+        """(R, rows) What was said of each group's queue; (R, 1) where there never was but one."""
+        if len(columns) == len(self.number_of_queue) == 1:
+            (column,) = columns.values()
+            return column[:, None]
+        table = np.full((len(self.asks), len(self.number_of_queue)), otherwise)
+        for queue, column in columns.items():
+            table[:, self.number_of_queue[queue]] = column
+        return table[:, self.queue]
 
 
 def missing_tasks(job: Job) -> list[Task]:
@@ -134,5 +124,6 @@ def missing_tasks(job: Job) -> list[Task]:
 
 
 def some_of(holds: Mask) -> Mask:
-    """(rows,) Where it holds of a resource.   holds: (rows, R)"""
-    return np.asarray(reduce(np.logical_or, holds.T), dtype=np.bool_)
+    """(rows,) Where it holds of a resource.   holds: (R, rows)"""
+    found: Mask = np.logical_or.reduce(holds)
+    return found

@@ -12,27 +12,26 @@ import numpy as np
 
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.session import Session
-from hekla.engine.ledger.arrays import Floats
+from hekla.engine.ledger.arrays import Amounts, Floats
 
 
 class Limits:
     """What plugins say that queues may hold; asked again when nodes have another sum."""
 
     def __init__(self) -> None:
-        self._total: list[int] = []
+        self._total: Amounts = np.zeros(0, dtype=np.int64)
         self._narrow: dict[tuple[str, str], Floats | None] = {}
 
     def narrow(self, session: Session, plugin: Plugin, queues: Iterable[str]) -> dict[str, Floats]:
         """By queue (R,), 1 where its limit is below the cluster's sum; not told of queues without one."""
-        total = session.total.tolist()
-        if total != self._total:
-            self._total = total
+        if self._total is not session.total:
+            self._total = session.total
             self._narrow.clear()
-        if any((plugin.name, queue) not in self._narrow for queue in queues):
+        if not all([(plugin.name, queue) in self._narrow for queue in queues]):
             for queue, figures in plugin.queue_figures().items():
                 mask = below(session, figures.real_capacity)
                 self._narrow[plugin.name, queue] = mask if mask.any() else None
-        known = ((queue, self._narrow.get((plugin.name, queue))) for queue in queues)
+        known = [(queue, self._narrow.get((plugin.name, queue))) for queue in queues]
         return {queue: mask for queue, mask in known if mask is not None}
 
 

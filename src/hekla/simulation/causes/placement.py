@@ -29,19 +29,20 @@ class AdmittedGroups:
     def __init__(self, log: WaitLog) -> None:
         self.table = GroupTable(0)
         self._log = log
-        self._before_room: Causes = np.zeros(0, dtype=np.int16)
+        self._share = UNKNOWN
+        """The number of the cause that a queue has had its share."""
+        self._is_held: Mask = np.zeros(0, dtype=np.bool_)
         self._beyond_room: Causes = np.zeros(0, dtype=np.int16)
 
     def look(self, session: Session, now: float) -> None:
         """What binds each group as the cycle left things."""
-        if not len(self.table):
+        if not self.table.queues:
             return
-        is_held, is_short = self._is_held_by_queue(session), self._is_short(session.nodes)
-        self._before_room = np.full(len(is_held), UNKNOWN, dtype=np.int16)
-        self._before_room[is_held] = self._log.number_of(Cause(WaitReason.QUEUE_SHARE))
-        self._beyond_room = np.full(len(is_held), self._pieces, dtype=np.int16)
-        is_open = self.table.is_used & ~(is_short | is_held)
-        for row in np.flatnonzero(is_open).tolist():
+        self._is_held, is_short = self._is_held_by_queue(session), self._is_short(session.nodes)
+        self._share = self._log.number_of(Cause(WaitReason.QUEUE_SHARE))
+        self._beyond_room = np.full(len(is_short), self._pieces, dtype=np.int16)
+        is_open = self.table.is_used & ~(is_short | self._is_held)
+        for row in is_open.nonzero()[0].tolist():
             group = self.table.groups[row]
             if group is not None and self.table.fixed[row] == UNKNOWN:
                 self._beyond_room[row] = self._log.number_of(reason_beyond_room(session, group))
@@ -49,19 +50,20 @@ class AdmittedGroups:
 
     def go_on(self, nodes: NodeLedger, now: float) -> None:
         """No cycle took place: of what is free in sum, none was found in pieces that would do."""
-        if not len(self.table):
+        if not self.table.queues:
             return
-        more = np.full(len(self.table.groups) - len(self._before_room), UNKNOWN, dtype=np.int16)
-        self._before_room = np.append(self._before_room, more)
-        self._beyond_room = np.append(self._beyond_room, more)
-        is_new = self.table.cause == UNKNOWN
-        self._before_room[is_new], self._beyond_room[is_new] = UNKNOWN, self._pieces
+        if self.table.has_new:
+            more = len(self.table.groups) - len(self._is_held)
+            is_new = self.table.cause == UNKNOWN
+            self._is_held = np.append(self._is_held, np.zeros(more, dtype=np.bool_)) & ~is_new
+            self._beyond_room = np.append(self._beyond_room, np.zeros(more, dtype=np.int16))
+            self._beyond_room[is_new] = self._pieces
         self._bind(self._is_short(nodes), now)
 
     def _bind(self, is_short: Mask, now: float) -> None:
         causes = self._beyond_room.copy()
         causes[is_short] = self._log.number_of(Cause(WaitReason.NO_ROOM))
-        np.copyto(causes, self._before_room, where=self._before_room >= 0)
+        causes[self._is_held] = self._share
         np.copyto(causes, self.table.fixed, where=self.table.fixed >= 0)
         self.table.bind(causes, self._log, now)
 
@@ -72,11 +74,11 @@ class AdmittedGroups:
     def _is_short(self, nodes: NodeLedger) -> Mask:
         """(rows,) Where less is free in sum than a job asks for."""
         free = nodes.total - nodes.used_in_all
-        return some_of(self.table.asks > free)
+        return some_of(self.table.asks > free[:, None])
 
     def _is_held_by_queue(self, session: Session) -> Mask:
         """(rows,) Where the queue has had its share, or may not take so much, of less than all there is."""
-        queues = [name for _, name in self.table.live_queues() if name in session.queues]
+        queues = [name for name in self.table.queues if name in session.queues]
         narrow = narrow_shares(session, queues)
         is_held = np.zeros(len(self.table.groups), dtype=np.bool_)
         if not narrow:
