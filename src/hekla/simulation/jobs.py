@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
 from msgspec import Struct
@@ -71,8 +70,7 @@ class SimPod(Struct, eq=False):
     """Its row in the log."""
 
 
-@dataclass(eq=False, slots=True)
-class SimJob:
+class SimJob(Struct, eq=False):
     """One job: its pods, its PodGroup and its row in the log."""
 
     key: str
@@ -82,7 +80,7 @@ class SimJob:
     restart: Restart
     checkpoint: float | None
     minimum: int
-    pods: list[SimPod] = field(default_factory=list)
+    pods: list[SimPod] = []
     running: int = 0
     done: int = 0
     has_started: bool = False

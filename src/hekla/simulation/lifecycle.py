@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import groupby
+from operator import attrgetter
 
 from msgspec.structs import replace
 
 from hekla.cluster import conditions
 from hekla.controllers.expand import is_admitted, task_of, tasks_to_make
 from hekla.engine.framework.decisions import Bind, Evict, Nominate, OpenGate, UpdatePodGroup
-from hekla.engine.model.job import INQUEUE, RUNNING
+from hekla.engine.model.job import INQUEUE
+from hekla.engine.model.job import RUNNING as RUNNING_PHASE
 from hekla.engine.state.live import LiveState
 from hekla.objects import Condition, Pod
 from hekla.objects.pod import PodStatus
@@ -23,6 +25,9 @@ from hekla.simulation.jobs import Doing, SimJob, SimPod
 from hekla.simulation.options import Dice, SimulationOptions
 from hekla.simulation.run import NOTHING, Ending, State
 from hekla.simulation.workloads import Restart
+
+# Bare names: to look a member up at its class takes longer than most of what is done with it.
+NOT_MADE, WAITING, RUNNING, LEAVING, DONE, GONE = Doing
 
 
 class PodLifecycle:
@@ -101,10 +106,10 @@ class PodLifecycle:
         if job.group is not None:
             self._job_by_group[job.group.key] = job
             self._live.note(job.group)
-        made = [pod for pod in job.pods if pod.doing is not Doing.NOT_MADE]
+        made = [pod for pod in job.pods if pod.doing is not NOT_MADE]
         self._pods.update([(pod.key, pod) for pod in made])
         self._live.note_all([pod.manifest for pod in made])
-        running = [pod for pod in made if pod.doing is Doing.RUNNING]
+        running = [pod for pod in made if pod.doing is RUNNING]
         self._active_pods += len(job.pods) - len(running)
         if running:
             self._begin(job, running)
@@ -117,11 +122,11 @@ class PodLifecycle:
         """Pods that are missing are made, as long as the PodGroup is admitted."""
         if not job.has_controller or not is_admitted(job.group):
             return
-        missing = [pod for pod in job.pods if pod.doing is Doing.NOT_MADE]
+        missing = [pod for pod in job.pods if pod.doing is NOT_MADE]
         if job.waits_for_tasks and missing:
             assert job.manifest is not None
             tasks = tasks_to_make(
-                job.manifest, [pod.manifest for pod in job.pods if pod.doing is not Doing.NOT_MADE]
+                job.manifest, [pod.manifest for pod in job.pods if pod.doing is not NOT_MADE]
             )
             missing = [pod for pod in missing if task_of(pod.manifest) in tasks]
         self.has_made_pods |= bool(missing)
@@ -139,7 +144,7 @@ class PodLifecycle:
             deletion_grace_period_seconds=None,
         )
         pod.manifest = Pod(metadata=fresh, spec=pod.spec)
-        pod.doing = Doing.WAITING
+        pod.doing = WAITING
         self._heed(pod.job)
         self._pods[pod.key] = pod
         self._live.note(pod.manifest)
@@ -165,19 +170,19 @@ class PodLifecycle:
 
     def bind(self, decisions: Iterable[Bind]) -> None:
         """Pods of one job that are bound one after the other begin together."""
-        placed = [(self._pods[decision.pod], decision.node) for decision in decisions]
-        for job, of_job in groupby(placed, lambda one: one[0].job):
-            pods = [self._bound(pod, node) for pod, node in of_job]
+        bound = [self._bound(self._pods[decision.pod], decision.node) for decision in decisions]
+        for job, of_job in groupby(bound, attrgetter("job")):
+            pods = list(of_job)
             self._live.note_all([pod.manifest for pod in pods])
             self._active_pods -= len(pods)
             self._begin(job, pods)
             self.unconfirmed[job] = self.unconfirmed.get(job, 0) + len(pods)
 
     def _bound(self, pod: SimPod, node: str) -> SimPod:
-        assert pod.doing is Doing.WAITING, f"{pod.key} is {pod.doing.value}, not waiting"
+        assert pod.doing is WAITING, f"{pod.key} is {pod.doing.value}, not waiting"
         spec = replace(pod.spec, node_name=node)
         pod.manifest = Pod(metadata=pod.manifest.metadata, spec=spec, status=self._running)
-        pod.doing, pod.node = Doing.RUNNING, node
+        pod.doing, pod.node = RUNNING, node
         return pod
 
     def evict(self, decisions: Iterable[Evict]) -> None:
@@ -185,9 +190,9 @@ class PodLifecycle:
             pod = self._pods.get(decision.pod)
             if pod is None:
                 continue  # an eviction before this one has ended its job
-            if pod.doing is Doing.RUNNING:
+            if pod.doing is RUNNING:
                 self.send_away(pod, decision.reason, decision.beneficiary)
-            elif pod.doing is Doing.LEAVING and pod.leaves_as is not Ending.EVICTED:
+            elif pod.doing is LEAVING and pod.leaves_as is not Ending.EVICTED:
                 # It leaves with another pod of its job already, and is counted as chosen all the same.
                 self._log.jobs.evictions[pod.job.row] += 1
                 pod.leaves_as, pod.beneficiary = Ending.EVICTED, decision.beneficiary
@@ -195,7 +200,7 @@ class PodLifecycle:
     def nominate(self, decisions: Iterable[Nominate]) -> None:
         for decision in decisions:
             pod = self._pods.get(decision.pod)
-            if pod is not None and pod.doing is Doing.WAITING:
+            if pod is not None and pod.doing is WAITING:
                 status = replace(pod.manifest.status, nominated_node_name=decision.node)
                 pod.manifest = replace(pod.manifest, status=status)
                 self._live.note(pod.manifest)
@@ -237,7 +242,9 @@ class PodLifecycle:
         """Write what a cycle would have written that was left out because no job waited."""
         for job in self.unconfirmed:
             if job.group is not None and self.jobs.get(job.key) is job and job.running:
-                status = replace(job.group.status, phase=RUNNING, running=job.running, succeeded=job.done)
+                status = replace(
+                    job.group.status, phase=RUNNING_PHASE, running=job.running, succeeded=job.done
+                )
                 job.group = replace(job.group, status=status)
                 self._live.note(job.group)
                 self._live.attention.expect(job.group.key, status)
@@ -256,16 +263,21 @@ class PodLifecycle:
         if not job.has_started and job.running + job.done >= job.needed:
             job.has_started = True
             self._log.start(job.row, now)
-        for (act, span), alike in groupby(pods, self._end_of):
+        for (fails, span), alike in groupby(pods, self._end_of):
             if span < math.inf:
+                act = self._fail if fails else self._finish
                 self._agenda.plan_for(list(alike), self._options.start_seconds + span, act)
 
-    def _end_of(self, pod: SimPod) -> tuple[Callable[[Iterable[SimPod]], None], float]:
-        """What the pod comes to if nothing else happens to it, and after how many seconds of work."""
-        left = pod.work - pod.saved
-        chance, own = self._dice.pod_fails_after(pod.job.key, pod.number, pod.generation), _fails_after(pod)
-        trouble = min(chance, own)
-        return (self._fail, trouble) if trouble < left or own <= left else (self._finish, left)
+    def _end_of(self, pod: SimPod) -> tuple[bool, float]:
+        """Whether the pod fails if nothing else happens to it, and after how many seconds it ends."""
+        job, left = pod.job, pod.work - pod.saved
+        fails_after = self._dice.pod_fails_after(job.key, pod.number, pod.generation)
+        if job.fails_after is not None and not pod.number:
+            # The one failure that the workload itself asks for: it counts at the very end, too.
+            asked = max(0.0, job.fails_after - pod.saved)
+            if asked <= left:
+                return True, min(fails_after, asked)
+        return (True, fails_after) if fails_after < left else (False, left)
 
     def _finish(self, pods: Iterable[SimPod]) -> None:
         """Pods of one job are done."""
@@ -273,7 +285,7 @@ class PodLifecycle:
         job = done[0].job
         self._leave(done, Ending.DONE, [pod.work - pod.saved for pod in done])
         for pod in done:
-            pod.doing = Doing.DONE
+            pod.doing = DONE
         job.done += len(done)
         self._ending[job] = None
 
@@ -290,7 +302,7 @@ class PodLifecycle:
 
     def _show_ends(self, job: SimJob) -> None:
         for pod in job.pods:
-            if pod.doing is Doing.DONE and pod.manifest.status.phase == "Running":
+            if pod.doing is DONE and pod.manifest.status.phase == "Running":
                 pod.manifest = replace(pod.manifest, status=replace(pod.manifest.status, phase="Succeeded"))
                 self._live.note(pod.manifest)
         if job.waits_for_tasks:
@@ -303,18 +315,17 @@ class PodLifecycle:
         if stays:
             self._show_ends(job)
         for pod in job.pods:
-            if pod.doing in (Doing.RUNNING, Doing.LEAVING):
-                ending = pod.leaves_as if pod.doing is Doing.LEAVING else Ending.STOPPED
+            if pod.doing in (RUNNING, LEAVING):
+                ending = pod.leaves_as if pod.doing is LEAVING else Ending.STOPPED
                 self._leave([pod], ending, [self._kept(pod)])
-            elif pod.doing in (Doing.WAITING, Doing.NOT_MADE):
+            elif pod.doing is not DONE:
                 self._active_pods -= 1
-        made = [pod for pod in job.pods if pod.doing is not Doing.NOT_MADE]
+        made = [pod for pod in job.pods if pod.doing is not NOT_MADE]
         for pod in made:
             del self._pods[pod.key]
+            pod.doing = GONE
         if not stays:
             self._live.forget_all([pod.manifest for pod in made])
-        for pod in job.pods:
-            pod.doing = Doing.GONE
         if job.group is not None and not stays:
             del self._job_by_group[job.group.key]
             self._live.forget(job.group)
@@ -339,10 +350,10 @@ class PodLifecycle:
 
     def lose_node(self, name: str) -> None:
         """All that is on the node is lost at once; then their jobs answer."""
-        running = [pod for pod in self.pods_on[name] if pod.doing is Doing.RUNNING]
+        running = [pod for pod in self.pods_on[name] if pod.doing is RUNNING]
         for pod in list(self.pods_on[name]):
             self._log.jobs.failures[pod.job.row] += 1
-            self._stop(pod, Ending.LOST if pod.doing is Doing.RUNNING else pod.leaves_as)
+            self._stop(pod, Ending.LOST if pod.doing is RUNNING else pod.leaves_as)
         for job in dict.fromkeys(pod.job for pod in running):
             self._answer_loss(job)
 
@@ -361,11 +372,11 @@ class PodLifecycle:
         if job.has_controller:
             self._renew_group(job)
         for pod in job.pods:
-            if pod.doing is Doing.RUNNING:
+            if pod.doing is RUNNING:
                 self._start_leaving(pod, Ending.STOPPED, "the job starts again")
-            elif pod.doing is Doing.DONE:
+            elif pod.doing is DONE:
                 self._do_again(pod)
-            elif pod.doing is Doing.WAITING and job.has_controller:
+            elif pod.doing is WAITING and job.has_controller:
                 self._unmake(pod)
         self._free()
 
@@ -389,7 +400,7 @@ class PodLifecycle:
         now = self._agenda.moment
         pod.leaves_as = ending
         pod.worked = self._worked(pod)
-        pod.doing = Doing.LEAVING
+        pod.doing = LEAVING
         pod.job.running -= 1
         self._heed(pod.job)
         self._active_pods += 1
@@ -434,27 +445,27 @@ class PodLifecycle:
         """The pod is gone until its Job makes it again."""
         self._live.forget(pod.manifest)
         del self._pods[pod.key]
-        pod.doing = Doing.NOT_MADE
+        pod.doing = NOT_MADE
         self.mark_changed()
 
     # PodRuns
 
     def _leave(self, pods: Sequence[SimPod], ending: Ending, kept: Iterable[float]) -> None:
-        """The pods give up their nodes."""
-        self._enter_pod_runs(pods, ending, kept)
+        """Pods of one job give up their nodes."""
+        rows = self._enter_pod_runs(pods, ending, kept)
         self._agenda.drop(pods)
-        for pod in pods:
+        for pod, row in zip(pods, rows, strict=True):
             del self.pods_on[pod.node][pod]
-            pod.node, pod.beneficiary = "", ""
-            if pod.doing is Doing.RUNNING:
+            pod.last_run, pod.node, pod.beneficiary = row, "", ""
+            if pod.doing is RUNNING:
                 pod.job.running -= 1
-            elif pod.doing is Doing.LEAVING:
+            elif pod.doing is LEAVING:
                 self._active_pods -= 1
 
-    def _enter_pod_runs(self, pods: Sequence[SimPod], ending: Ending, kept: Iterable[float]) -> None:
-        """What the pods did on their nodes is over, and so much of their work was kept."""
+    def _enter_pod_runs(self, pods: Sequence[SimPod], ending: Ending, kept: Iterable[float]) -> range:
+        """What pods did on their nodes is over, and so many seconds of their work are kept."""
         now, nodes = self._agenda.now, self._log.nodes
-        rows = self._log.enter_pod_runs(
+        return self._log.enter_pod_runs(
             [
                 (
                     pod.job.row,
@@ -465,22 +476,19 @@ class PodLifecycle:
                     now,
                     ending,
                     seconds,
-                    self._row_of(pod.beneficiary),
+                    self._row_of(pod.beneficiary) if pod.beneficiary else NOTHING,
                 )
                 for pod, seconds in zip(pods, kept, strict=True)
             ]
         )
-        for pod, row in zip(pods, rows, strict=True):
-            pod.last_run = row
 
     def _row_of(self, group: str) -> int:
-        """The row of a PodGroup's job; what pods leave for, mostly for none."""
         job = self._job_by_group.get(group)
         return NOTHING if job is None else job.row
 
     def _worked(self, pod: SimPod) -> float:
         """Seconds of work in this pod run; one that leaves has stopped working."""
-        if pod.doing is Doing.LEAVING:
+        if pod.doing is LEAVING:
             return pod.worked
         return max(0.0, self._agenda.now - pod.began - self._options.start_seconds)
 
@@ -500,12 +508,6 @@ class PodLifecycle:
 def _saved_of(job: SimJob, reached: float) -> float:
     """What of so much work nothing can undo: all up to the last checkpoint, where the job makes any."""
     return reached // job.checkpoint * job.checkpoint if job.checkpoint else 0.0
-
-
-def _fails_after(pod: SimPod) -> float:
-    """The one failure that the workload itself asks for."""
-    after = pod.job.fails_after
-    return math.inf if after is None or pod.number else max(0.0, after - pod.saved)
 
 
 def _nothing(_job: SimJob) -> None:
