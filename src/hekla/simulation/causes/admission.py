@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
 from hekla.engine.framework import points
+from hekla.engine.framework.dispatch import Answerers, Dispatch
 from hekla.engine.framework.plugin import Plugin
 from hekla.engine.framework.rules import Vote
 from hekla.engine.framework.session import Session
@@ -19,18 +19,17 @@ from hekla.simulation.causes.limits import Limits
 from hekla.simulation.causes.log import WaitLog
 from hekla.simulation.run import NOT_ITS_TURN, Cause
 
-IN_ORDER = {reason: place for place, reason in enumerate(WaitReason)}
-"""Of several that hold, the first binds."""
 
-
-@dataclass(frozen=True)
 class Voter:
-    """A plugin that told in the last cycle how much each queue may still admit."""
+    """A plugin that tells how much each queue may still admit."""
 
-    plugin: str
-    room: Mapping[str, Floats]
-    narrow: Mapping[str, Floats]
-    """By queue, 1 for resources of which its limit is less than the cluster, else 0."""
+    def __init__(self, plugin: str) -> None:
+        self.limit = Cause(WaitReason.ADMISSION_LIMIT, plugin)
+        self.share = Cause(WaitReason.QUEUE_SHARE, plugin)
+        self.room: Mapping[str, Floats] = {}
+        """What it said in the last cycle."""
+        self.narrow: Mapping[str, Floats] = {}
+        """By queue, 1 for resources of which its limit is less than the cluster, else 0."""
 
 
 class Admission:
@@ -41,11 +40,14 @@ class Admission:
         self.asks_for_admission = True
         self._log = log
         self._limits = Limits()
+        self._who: Answerers | None = None
+        self._account_keepers: set[str] = set()
+        """The plugins that say how much each queue may hold."""
         self._voters: list[Voter] = []
+        """None where plugins have to be asked about single jobs."""
         self._total: Amounts = np.zeros(0, dtype=np.int64)
         self._never: Indices | None = None
         """The rows that ask for more than there is; None where that is not known."""
-        self._keepers: tuple[object, set[str]] = (None, set())
 
     def is_asked_for(self, job: Job) -> bool:
         """Whether a plugin has a say in the job's admission, which is still to come."""
@@ -60,8 +62,10 @@ class Admission:
         if self._is_beyond_all:
             return
         who = session.dispatch.who
-        if who.admits_by_kind and who.tells_admission_room:
-            self._voters = self._voters_of(session)
+        if self._who is not who:
+            self._get_to_know(who, session.dispatch)
+        if _tells_room(who):
+            self._ask(session)
             causes = self._held_against_room()
         else:
             causes = self._voted_on(session)
@@ -88,49 +92,42 @@ class Admission:
             is_new = self.table.is_used & (self.table.cause == UNKNOWN)
             self._bind(np.where(is_new, self._held_against_room(), self.table.cause), now)
 
-    def _voters_of(self, session: Session) -> list[Voter]:
-        queues = [name for name in self.table.queues if name in session.queues]
-        voters = []
-        for handler in session.dispatch.handlers(points.ADMISSION_ROOM):
-            room = {name: handler.answer(session.queues[name]) for name in queues}
-            narrow = {}
-            if handler.plugin.name in self._account_keepers(session):
-                narrow = self._limits.narrow(session, handler.plugin, queues)
-            voters.append(Voter(handler.plugin.name, room, narrow))
-        return voters
+    def _get_to_know(self, who: Answerers, dispatch: Dispatch) -> None:
+        """Who answers: the same in most cycles."""
+        self._who = who
+        self._account_keepers = {handler.plugin.name for handler in dispatch.handlers(points.ALLOCATABLE)}
+        voters = dispatch.handlers(points.ADMISSION_ROOM) if _tells_room(who) else []
+        self._voters = [Voter(handler.plugin.name) for handler in voters]
 
-    def _account_keepers(self, session: Session) -> set[str]:
-        """The plugins that say how much each queue may hold."""
-        who = session.dispatch.who
-        if self._keepers[0] is not who:
-            names = {handler.plugin.name for handler in session.dispatch.handlers(points.ALLOCATABLE)}
-            self._keepers = who, names
-        return self._keepers[1]
+    def _ask(self, session: Session) -> None:
+        queues = [name for name in self.table.queues if name in session.queues]
+        for voter, handler in zip(
+            self._voters, session.dispatch.handlers(points.ADMISSION_ROOM), strict=True
+        ):
+            voter.room = {queue: handler.answer(session.queues[queue]) for queue in queues}
+            if handler.plugin.name in self._account_keepers:
+                voter.narrow = self._limits.narrow(session, handler.plugin, queues)
 
     def _held_against_room(self) -> Causes:
-        """Which of the plugins has too little left, the one first whose reason comes first."""
+        """Which of the plugins has too little left; a limit to what may wait comes before a queue's share."""
         table = self.table
-        found: list[tuple[Cause, Mask]] = []
+        limits: list[tuple[Cause, Mask]] = []
+        shares: list[tuple[Cause, Mask]] = []
         for voter in self._voters:
             lacks = table.asks > table.per_queue(voter.room, np.inf)
             is_refused = some_of(lacks)
             if voter.narrow:
                 is_share = some_of(lacks & (table.per_queue(voter.narrow, 0.0) > 0))
-                found.append((Cause(WaitReason.QUEUE_SHARE, voter.plugin), is_share))
+                shares.append((voter.share, is_share))
                 is_refused &= ~is_share
-            found.append((Cause(WaitReason.ADMISSION_LIMIT, voter.plugin), is_refused))
-        return self._first_of(found)
-
-    def _first_of(self, found: Iterable[tuple[Cause, Mask]]) -> Causes:
-        causes = np.full(len(self.table.groups), self._log.number_of(NOT_ITS_TURN), dtype=np.int16)
-        in_order = sorted(found, key=lambda one: IN_ORDER[one[0].reason])
-        for cause, holds in in_order[::-1]:
+            limits.append((voter.limit, is_refused))
+        causes = np.full(len(table.groups), self._log.number_of(NOT_ITS_TURN), dtype=np.int16)
+        for cause, holds in reversed([*limits, *shares]):
             causes[holds] = self._log.number_of(cause)
         return causes
 
     def _voted_on(self, session: Session) -> Causes:
         """The same where plugins have to be asked about single jobs."""
-        self._voters = []
         causes = self.table.cause.copy()
         for row, group in enumerate(self.table.groups):
             if group is not None:
@@ -146,9 +143,7 @@ class Admission:
             if plugin.asks_outside:
                 silent = plugin.name  # asking twice might change what it says
             elif handler.answer(job) is Vote.REJECT:
-                is_share = plugin.name in self._account_keepers(session) and self._is_narrow(
-                    session, plugin, group
-                )
+                is_share = plugin.name in self._account_keepers and self._is_narrow(session, plugin, group)
                 reason = WaitReason.QUEUE_SHARE if is_share else WaitReason.ADMISSION_LIMIT
                 return Cause(reason, plugin.name)
         return Cause(WaitReason.ADMISSION_LIMIT, silent) if silent else NOT_ITS_TURN
@@ -156,3 +151,8 @@ class Admission:
     def _is_narrow(self, session: Session, plugin: Plugin, group: WaitGroup) -> bool:
         narrow = self._limits.narrow(session, plugin, [group.queue]).get(group.queue)
         return narrow is not None and bool(((narrow > 0) & (self.table.asks[:, group.row] > 0)).any())
+
+
+def _tells_room(who: Answerers) -> bool:
+    """Whether jobs are admitted by what is left to their queue, so that none has to be asked about."""
+    return who.admits_by_kind and who.tells_admission_room
