@@ -128,11 +128,12 @@ class WaitingJobs(FairOrder):
     def _has_tasks(self, job: Job) -> bool:
         """Whether anything of the job is to be placed; that is then known by its sub-jobs."""
         pending = pending_tasks_of(self._session, job)
-        if pending:
-            self.pending[job.uid] = pending
-            if job.is_bounded or job.has_policies:
-                self.in_domains.add(job.uid)
-        return bool(pending)
+        if not pending:
+            return False
+        self.pending[job.uid] = pending
+        if job.is_bounded or job.has_policies:
+            self.in_domains.add(job.uid)
+        return True
 
     def add_backlog(self) -> None:
         """Of the jobs that wait for room, the first of each queue that may find it."""

@@ -54,7 +54,7 @@ class Enqueue(Action):
         while agenda.queues:
             queue = agenda.queues.pop()
             jobs = agenda.jobs_of[queue.name]
-            while jobs and self.arguments.drains_queues:
+            while self.arguments.drains_queues and jobs:
                 self.consider(session, jobs.pop(), agenda)
             if jobs:
                 self.consider(session, jobs.pop(), agenda)

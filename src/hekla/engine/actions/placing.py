@@ -112,7 +112,7 @@ class Placer:
             return None
         count = self._how_many(task, tasks)
         if count > 1 and (rows := self._finder.find_run(task, nodes, count)):
-            return NodesFound([task, *(tasks.popleft() for _ in rows[1:])], rows, has_room=True)
+            return NodesFound([task, *[tasks.popleft() for _ in rows[1:]]], rows, has_room=True)
         choice = self._choose(task)
         if choice is not None:
             return NodesFound([task], [choice.row], choice.has_room)

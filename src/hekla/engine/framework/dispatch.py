@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from hekla.engine.framework import points
 from hekla.engine.framework.plugin import NoArguments, Plugin
 from hekla.engine.framework.points import AnyPoint, Concerns, Point, Scope
+from hekla.engine.framework.rules import PASSING_ON
 from hekla.engine.model.task import Task
 from hekla.lazy import lazy
 
@@ -119,9 +120,16 @@ class Answerers:
         for point, declared in registrations.declared.items():
             heard = [[one for one in tier if not _is_silent(one, point, left_out)] for tier in declared]
             self.tiers[point] = [tier for tier in heard if tier]
-        self._declared = {
+        self.by_point = {
             point: [one for tier in tiers for one in tier] for point, tiers in self.tiers.items()
         }
+        """The same whatever the tier."""
+        self.alone = {
+            point: found[0]
+            for point, found in self.by_point.items()
+            if len(found) == 1 and point.combine in PASSING_ON
+        }
+        """By point the one answer that is the combined one as it stands."""
 
     def name_of(self, number: int) -> str:
         """The name of the plugin that is registered under this number."""
@@ -129,7 +137,7 @@ class Answerers:
 
     def declared(self, point: AnyPoint) -> list[Declaration]:
         """What is answered, whatever the tier."""
-        return self._declared.get(point, [])
+        return self.by_point.get(point, [])
 
     def _numbers(self, point: AnyPoint) -> set[int]:
         return {one.number for one in self.declared(point)}
@@ -236,7 +244,12 @@ class Dispatch(dict[AnyPoint, Callable[..., Any]]):
         def __getitem__(self, point: Point[Q, Any, R]) -> Callable[Q, R]: ...
 
     def __missing__(self, point: Point[Q, Any, R]) -> Callable[Q, R]:
-        combined = self[point] = point.combine(self.answers_by_tier(point))
+        alone = self.who.alone.get(point)
+        if alone is None:
+            combined = point.combine(self.answers_by_tier(point))
+        else:
+            combined = getattr(self._plugins[alone.number], alone.method)
+        self[point] = combined
         return combined
 
     def concerning(self, task: Task) -> tuple[Declaration, ...]:
@@ -252,26 +265,24 @@ class Dispatch(dict[AnyPoint, Callable[..., Any]]):
 
     def tiers(self, point: AnyPoint) -> list[list[Handler]]:
         """Who answers, tier by tier."""
-        return [self._bound(tier) for tier in self.who.tiers.get(point, ())]
+        bound = iter(self.handlers(point))
+        return [[next(bound) for _ in tier] for tier in self.who.tiers.get(point, ())]
 
     def handlers(self, point: AnyPoint) -> list[Handler]:
         """Who answers, whatever the tier."""
         known = self._handlers.get(point)
         if known is None:
-            known = self._handlers[point] = self._bound(self.who.declared(point))
+            plugins = self._plugins
+            known = self._handlers[point] = [
+                Handler(plugins[at], scope, concerns, getattr(plugins[at], method))
+                for at, method, scope, concerns in self.who.by_point.get(point, ())
+            ]
         return known
-
-    def _bound(self, declared: Sequence[Declaration]) -> list[Handler]:
-        plugins = self._plugins
-        return [
-            Handler(plugins[at], scope, concerns, getattr(plugins[at], method))
-            for at, method, scope, concerns in declared
-        ]
 
     def answers(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What plugins have to say, one after another, whatever their tier."""
         plugins = self._plugins
-        return [getattr(plugins[one.number], one.method) for one in self.who.declared(point)]
+        return [getattr(plugins[one.number], one.method) for one in self.who.by_point.get(point, ())]
 
     def answers_by_tier(self, point: Point[Q, A, Any]) -> list[list[Callable[Q, A]]]:
         plugins, tiers = self._plugins, self.who.tiers.get(point, ())

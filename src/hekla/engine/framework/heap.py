@@ -76,6 +76,9 @@ class KeyedHeap(Generic[Element]):
     def __len__(self) -> int:
         return len(self._items) + (self._alone is not None)
 
+    def __bool__(self) -> bool:
+        return self._alone is not None or bool(self._items)
+
     def push(self, element: Element) -> None:
         if self._alone is not None:
             alone, self._alone = self._alone, None

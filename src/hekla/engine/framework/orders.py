@@ -89,7 +89,8 @@ class FairOrder:
             self.queues.push(self._session.queues[name])
 
     def add(self, job: Job) -> None:
-        self.add_queue(job.queue)
+        if job.queue not in self.jobs_of:
+            self.add_queue(job.queue)
         self.jobs_of[job.queue].push(job)
 
     def _heap_of_jobs(self) -> Heap[Job] | KeyedHeap[Job]:

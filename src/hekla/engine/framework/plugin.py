@@ -136,7 +136,8 @@ class Plugin:
 
     def deserved_by_queue(self) -> Mapping[str, Mapping[str, float]]:
         """The part of it that says what queues deserve: simulations ask for that alone, and often."""
-        return {queue: figures.deserved for queue, figures in self.queue_figures().items()}
+        figures = self.queue_figures()
+        return {queue: of_queue.deserved for queue, of_queue in figures.items()} if figures else {}
 
     def job_shares(self) -> Mapping[str, float]:
         """By job UID, the part of the cluster that it holds; nothing for plugins that do not go by it."""

@@ -35,8 +35,6 @@ def flat(tiers: Tiers[Q, A]) -> list[Callable[Q, A]]:
 
 def every(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:
     answers = flat(tiers)
-    if len(answers) == 1:
-        return answers[0]
 
     def ask(*question: Q.args, **named: Q.kwargs) -> bool:
         for answer in answers:  # noqa: SIM110 - asked at every turn, and faster than all()
@@ -49,8 +47,6 @@ def every(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:
 
 def some(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:
     answers = flat(tiers)
-    if len(answers) == 1:
-        return answers[0]
     return lambda *question, **named: any([answer(*question, **named) for answer in answers])
 
 
@@ -100,8 +96,6 @@ def first_tier_agrees(tiers: Tiers[Q, bool]) -> Callable[Q, bool]:
 
 def first_given(tiers: Tiers[Q, A | None]) -> Callable[Q, A | None]:
     answers = flat(tiers)
-    if len(answers) == 1:
-        return answers[0]
 
     def ask(*question: Q.args, **named: Q.kwargs) -> A | None:
         for answer in answers:
@@ -231,3 +225,7 @@ def united_victims(tiers: Tiers[[Sequence[Task]], Victims]) -> Callable[[Sequenc
 def per_node(_tiers: Tiers[Q, Any]) -> Callable[Q, NoReturn]:
     """Answers about nodes are gathered by class of tasks: see `node_answers`."""
     raise NotImplementedError("ask the session's scoring about nodes")
+
+
+PASSING_ON = (every, some, first_given)
+"""The rules by which an answer that is alone is the combined one."""
