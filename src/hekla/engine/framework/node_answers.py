@@ -34,7 +34,7 @@ Refusals = Sequence[Refusal] | None
 Score = Floats | float | None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Answers(Generic[A]):
     """The filters of one plugin, or all scores of one point, as far as they concern a class of tasks."""
 
@@ -56,12 +56,14 @@ class Declared:
         kept = {Scope.CLASS: self.once, Scope.LEDGER: self.by_row, Scope.ROW: self.by_row}
         for one in declared:
             kept.get(one.scope, self.anew).append(one)
-        self.is_steady = not self.anew and all(one.scope is Scope.LEDGER for one in self.by_row)
+        self._given_rows = [at for at, one in enumerate(self.by_row) if one.scope is Scope.ROW]
+        self.is_steady = not self.anew and not self._given_rows
         """Whether all that is not asked once reads nothing but the ledgers."""
 
     def answered_by(self, dispatch: Dispatch) -> Answers[Any]:
-        given = zip(self.by_row, dispatch.bound(self.by_row), strict=True)
-        by_row = [ask if one.scope is Scope.LEDGER else _reading_rows(ask) for one, ask in given]
+        by_row = dispatch.bound(self.by_row)
+        for at in self._given_rows:
+            by_row[at] = _reading_rows(by_row[at])
         return Answers(dispatch.bound(self.once), by_row, dispatch.bound(self.anew))
 
 

@@ -124,16 +124,6 @@ class Predicates(Plugin):
     def on_open(self) -> None:
         session, tasks, told = self.session, self.session.tasks, self.arguments
         self._taints = session.nodes.derived(NodeTaints)
-        self._cordoned = [
-            Refusal(
-                CORDONED,
-                self._taints.cordoned,
-                Code.UNRESOLVABLE,
-                plain="cordoned",
-                verdict=Verdict.HELD,
-                if_all="all nodes are cordoned",
-            )
-        ]
         self._kept: dict[Hashable, Refusals] = {}
         self._storage = Storage(session.snapshot)
         any_volumes = tasks.some(has_volumes)
@@ -224,7 +214,18 @@ class Predicates(Plugin):
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_cordoned_nodes(self, task: Task) -> Refusals:
-        return None if is_tolerated(CORDON, task.pod.spec.tolerations) else self._cordoned
+        if is_tolerated(CORDON, task.pod.spec.tolerations):
+            return None
+        return [
+            Refusal(
+                CORDONED,
+                self._taints.cordoned,
+                Code.UNRESOLVABLE,
+                plain="cordoned",
+                verdict=Verdict.HELD,
+                if_all="all nodes are cordoned",
+            )
+        ]
 
     @answers(PREDICATE, Scope.CLASS)
     def refuse_nodes_not_chosen(self, task: Task) -> Refusals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import add
+from operator import add, sub
 
 import numpy as np
 
@@ -153,7 +153,7 @@ class Portion:
         rows = zip(self.given, remaining, self._most, self._least, strict=True)
         new = [max(min(old + left * part, most), least) for old, left, most, least in rows]
         old, self.given = self.given, new
-        gains = [now - before for now, before in zip(new, old, strict=True)]
+        gains = list(map(sub, new, old))
         wants = zip(self._request, new, strict=True)
         is_satisfied = new in (old, self._request) or all([want - has < SMALLEST for want, has in wants])
         return gains, not is_satisfied
