@@ -84,33 +84,32 @@ def says_all(job: Job, status: PodGroupStatus) -> bool:
     )
 
 
-class KnownRoom:
-    """How much more could be admitted to each queue at some moment, and what jobs held and reserved then."""
+class GivenBack:
+    """What jobs have given back since it was known how much could be admitted to each queue."""
 
-    def __init__(self, facts: NodeBooks, sums: Mapping[str, QueueSums], room: Mapping[str, Floats]) -> None:
+    def __init__(self, facts: NodeBooks, sums: Mapping[str, QueueSums]) -> None:
         self._facts = facts
-        self._room = room
         self._used = facts.nodes.used_in_all.copy()
         self._tables = {queue: one.table for queue, one in sums.items()}
 
     def admit(self, queue: str, amounts: Amounts) -> None:
-        """A job of the queue was admitted since, and the room is what was left then."""
+        """A job of the queue was admitted since, and what is known is what was left then."""
         table = self._tables[queue] = self._tables[queue].copy()
         for row in (WAITING, CLAIMED):
             table[row] += amounts
 
-    def at_most(self, sums: Mapping[str, QueueSums]) -> dict[str, Floats]:
-        """What may be admitted to each queue by now: what was given back since may be had by any of them."""
-        unclaimed = self._used - self._facts.nodes.used_in_all
-        given_back = np.zeros_like(unclaimed)
+    def at_most(self, sums: Mapping[str, QueueSums]) -> list[int]:
+        """Any queue may admit so much more by now; in plain numbers, because small arrays are slow."""
+        unclaimed: list[int] = (self._used - self._facts.nodes.used_in_all).tolist()
+        given_back = [0] * len(unclaimed)
         for queue, before in self._tables.items():
             now = sums.get(queue)
             if now is None or now.table is not before:
-                held, elastic, waiting, claimed, _ = before if now is None else before - now.table
-                given_back += np.maximum(held + waiting - np.minimum(elastic, 0), 0)
-                unclaimed += claimed
-        most = np.maximum(given_back, unclaimed)
-        return {queue: room + most for queue, room in self._room.items()}
+                less = before if now is None else before - now.table
+                for column, (held, elastic, waiting, claimed, _) in enumerate(less.T.tolist()):
+                    given_back[column] += max(held + waiting - min(elastic, 0), 0)
+                    unclaimed[column] += claimed
+        return list(map(max, given_back, unclaimed))
 
 
 class Attention:
@@ -143,7 +142,8 @@ class Attention:
         self.to_place = PlacementBacklog(len(self._axis))
         self.unasked: dict[str, Job] = {}
         """Jobs that wait for room and will be admitted as soon as there is a cycle."""
-        self._known_room: KnownRoom | None = None
+        self._given_back: GivenBack | None = None
+        """None: how much may be admitted to the queues is not known."""
 
     # While a session runs
 
@@ -187,9 +187,10 @@ class Attention:
 
     def know_room(self, room: Mapping[str, Floats], admitted: Iterable[tuple[str, Amounts]]) -> None:
         """So much more may be admitted to each queue, after these amounts were in this session."""
-        self._known_room = KnownRoom(self._facts, self.queue_sums, room)
+        self.to_admit.limit(room)
+        self._given_back = GivenBack(self._facts, self.queue_sums)
         for queue, amounts in admitted:
-            self._known_room.admit(queue, amounts)
+            self._given_back.admit(queue, amounts)
 
     def end(self) -> None:
         """The session is rewound: jobs of which it had no news are no longer active."""
@@ -236,7 +237,7 @@ class Attention:
 
     def forget_admission_room(self) -> None:
         """Queues say something else, or nodes have another sum: how much may be admitted is not known."""
-        self._known_room = None
+        self._given_back = None
 
     def renew(self, jobs: Mapping[str, Job]) -> None:
         """Changed jobs are active again, but for those of which all was reported before."""
@@ -281,9 +282,9 @@ class Attention:
             return True
         if len(self.to_place) and self.to_place.is_any_awake(self._facts.nodes):
             return True
-        known = self._known_room
+        given_back = self._given_back
         return len(self.to_admit) > 0 and (
-            known is None or self.to_admit.is_any_to_fit(known.at_most(self.queue_sums))
+            given_back is None or self.to_admit.is_any_to_fit(given_back.at_most(self.queue_sums))
         )
 
     def _drop(self, uid: str) -> None:

@@ -8,7 +8,7 @@ looked at. See docs/concepts/waiting.md.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -151,20 +151,14 @@ class WaitingTable:
         if not line.keys:
             del self._lines[kind.queue]
 
-    def _first(
-        self, queue: str, among: Callable[[Indices], Mask], passed_over: Collection[int]
-    ) -> Job | None:
-        """The first job of the queue in one of the rows that are asked for, but for those passed over."""
-        line = self._lines.get(queue)
-        if line is None:
-            return None
-        chosen = among(line.rows)
+    def _first(self, rows: Indices, chosen: Mask, passed_over: Collection[int]) -> Job | None:
+        """The first job of the first of these rows that is chosen and not passed over."""
         if passed_over:
             is_passed_over = np.zeros(len(self._kinds), dtype=np.bool_)
             is_passed_over[list(passed_over)] = True
-            chosen &= ~is_passed_over[line.rows]
+            chosen &= ~is_passed_over[rows]
         at = int(chosen.argmax())
-        return self._jobs[line.rows[at]][0][1] if chosen[at] else None
+        return self._jobs[rows[at]][0][1] if chosen[at] else None
 
     def _grow(self) -> None:
         old, more = len(self._kinds), max(FEWEST_ROWS, len(self._kinds))
@@ -219,26 +213,42 @@ class AdmissionBacklog(WaitingTable):
     not_asked = -np.inf
     """There is room for what is not asked for, however little is left."""
 
+    def __init__(self, resources: int) -> None:
+        super().__init__(resources)
+        self._room: Floats = np.zeros((0, resources))
+        """What was left to each queue when that was last known. (queues, R)"""
+
     def first_to_fit(self, queue: str, room: Floats | None, passed_over: Collection[int]) -> Job | None:
         """The first job of the queue that asks for no more than so much; None: there is no limit."""
-        return self._first(queue, lambda rows: self._fits(rows, room), passed_over)
+        if queue not in self._lines:
+            return None
+        rows = self._lines[queue].rows
+        return self._first(rows, self._fits(rows, room), passed_over)
 
     def fits(self, row: int, room: Floats | None) -> bool:
         return room is None or bool((self.asks[:, row] <= room).all())
 
-    def is_any_to_fit(self, room: Mapping[str, Floats]) -> bool:
-        """Whether some job fits into what is left to its queue; a queue that is not named has no limit."""
-        limits = np.full((len(self.asks), len(self._queue_numbers)), UNLIMITED)
+    def limit(self, room: Mapping[str, Floats]) -> None:
+        """So much is left to each queue; one that is not named has no limit."""
+        self._room[:] = UNLIMITED
         for queue, amounts in room.items():
-            if queue in self._queue_numbers:
-                limits[:, self._queue_numbers[queue]] = np.minimum(amounts, UNLIMITED)
-        return bool(np.logical_and.reduce(self.asks <= limits.take(self._queue, axis=1)).any())
+            self._room[self._queue_numbers[queue]] = np.minimum(amounts, UNLIMITED)
+
+    def is_any_to_fit(self, more: Sequence[int]) -> bool:
+        """Whether some job fits into what was left to its queue, and so much more."""
+        limits = (self._room + more).take(self._queue, axis=0)
+        return bool(np.count_nonzero(np.logical_and.reduce(limits >= self.asks.T, axis=1)))
 
     def _fits(self, rows: Indices, room: Floats | None) -> Mask:
         if room is None:
             return np.ones(len(rows), dtype=np.bool_)
         fits: Mask = np.logical_and.reduce(self.asks.take(rows, axis=1) <= room[:, None])
         return fits
+
+    def _fill(self, row: int, kind: JobKind) -> None:
+        super()._fill(row, kind)
+        if len(self._room) < len(self._queue_numbers):
+            self._room = np.append(self._room, np.full((1, len(self.asks)), UNLIMITED), axis=0)
 
 
 class PlacementBacklog(WaitingTable):
@@ -288,7 +298,10 @@ class PlacementBacklog(WaitingTable):
 
     def first_awake(self, queue: str, passed_over: Collection[int]) -> Job | None:
         """The first job of the queue for which there may be room, but for those of some rows."""
-        return self._first(queue, lambda rows: self.most[rows] >= self.size[rows], passed_over)
+        if queue not in self._lines:
+            return None
+        rows = self._lines[queue].rows
+        return self._first(rows, self.most[rows] >= self.size[rows], passed_over)
 
     def count(self, nodes: NodeLedger) -> None:
         """Bring all bounds up to date; rows of which nothing is known are counted."""
