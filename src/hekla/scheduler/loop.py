@@ -226,14 +226,10 @@ class Loop:
         """How long to sleep before the next cycle; None where another would decide nothing, ever."""
         if self._timed is None or not self._timed.is_settled():
             return self._period
-        due = min(_or_never(self._timed.next_event_at()), wake_at)
-        if math.isinf(due) and math.isinf(self._longest_nap):
+        event = self._timed.next_event_at()
+        due = wake_at if event is None else min(event, wake_at)
+        wait = min(due - self._clock.now(), self._longest_nap)
+        if wait == math.inf:
             return None
-        wait = due - self._clock.now()
         # Moments are rounded to a part of a microsecond, which must not cost a period.
-        periods = math.ceil(min(wait, self._longest_nap) / self._period - 1e-6)
-        return max(periods, 1) * self._period
-
-
-def _or_never(moment: float | None) -> float:
-    return math.inf if moment is None else moment
+        return max(math.ceil(wait / self._period - 1e-6), 1) * self._period

@@ -22,6 +22,8 @@ class Plan:
     subject: Any
     is_background: bool = False
     """It alone is no reason to go on."""
+    holds_for: int = 1
+    """Nothing makes it void."""
 
 
 @dataclass(eq=False, slots=True)
@@ -90,9 +92,8 @@ class Agenda:
     def next_due(self) -> float:
         """When the next plan is due; infinite where there is none."""
         while (first := self._timeline.first()) is not None:
-            due, plan = first
-            if not isinstance(plan, PodPlan) or plan.holds_for:
-                return due
+            if first[1].holds_for:
+                return first[0]
             self._timeline.pop()
         return math.inf
 

@@ -110,13 +110,14 @@ class SimulatedCluster:
 
     def may_decide(self) -> bool:
         """Whether a cycle could do anything now; what it would only have confirmed is confirmed."""
+        lifecycle = self._lifecycle
         self._pass_on()
         self._live.take_in()
         # What has just been started counts otherwise one period later, though nothing happens till then.
-        self._lifecycle.has_news = bool(self._lifecycle.unconfirmed) and self._lifecycle.heed_everything
+        lifecycle.has_news = bool(lifecycle.unconfirmed) and lifecycle.heed_everything
         if self._is_watchful or self._live.attention.may_decide or self._has_napped:
             return True
-        self._lifecycle.confirm()
+        lifecycle.confirm()
         if self._waits is not None:
             self._waits.note_moment(self._live, self.now)
         return False
@@ -260,8 +261,8 @@ class SimulatedCluster:
 
     def _arrive(self) -> None:
         """All submissions that are due; one that follows another waits for its end."""
-        while self._upcoming is not None and self._upcoming.submitted <= self.now:
-            submission = self._upcoming
+        now = self.now
+        while (submission := self._upcoming) is not None and submission.submitted <= now:
             self._upcoming = next(self._arrivals, None)
             if not submission.after:
                 self._submit(submission)

@@ -21,7 +21,7 @@ from hekla.objects.keys import GROUP_NAME, JOB_NAME, TASK_SPEC
 from hekla.objects.pod import PodSpec
 from hekla.objects.scheduling import NetworkTopology, PodGroupSpec
 from hekla.simulation.event_log import RunLog
-from hekla.simulation.jobs import Doing, SimJob, SimPod
+from hekla.simulation.jobs import Doing, SimJob, SimPod, needed_of
 from hekla.simulation.workloads import GivenGroup, Role, Submission
 
 SCHEDULER = "volcano"
@@ -48,6 +48,7 @@ class Alike:
     """Into the log's sizes."""
     pods: int
     minimum: int
+    needed: int
     submission: Submission
     """The first of them; kept so that identities of its roles stay theirs."""
     kind: object = field(default_factory=object)
@@ -74,7 +75,7 @@ class JobFactory:
             group=_group_of(key, submission, whole, alike, stamp),
             restart=submission.restart,
             checkpoint=submission.checkpoint_seconds,
-            minimum=alike.minimum,
+            needed=alike.needed,
             fails_after=submission.fails_after,
             has_controller=whole is not None,
             manifest=whole,
@@ -120,6 +121,7 @@ class JobFactory:
             size=self._log.sizes.number_of(total(requests)),
             pods=submission.pods,
             minimum=submission.minimum,
+            needed=needed_of(submission.minimum, submission.pods),
             submission=submission,
         )
 

@@ -79,7 +79,8 @@ class SimJob(Struct, eq=False):
     """None for pods that belong to no group."""
     restart: Restart
     checkpoint: float | None
-    minimum: int
+    needed: int
+    """How many pods have to run for the job to count as started."""
     pods: list[SimPod] = []
     running: int = 0
     done: int = 0
@@ -96,11 +97,6 @@ class SimJob(Struct, eq=False):
     def waits_for_tasks(self) -> bool:
         """Whether some of its pods are made only once other pods run or are done."""
         return self.manifest is not None and any(task.depends_on for task in self.manifest.spec.tasks)
-
-    @property
-    def needed(self) -> int:
-        """How many pods have to run for the job to count as started."""
-        return max(1, min(self.minimum, len(self.pods)))
 
 
 Remaining = Callable[[Pod, PodGroup | None], float]
@@ -183,11 +179,16 @@ def _job_of(key: str, group: PodGroup | None, pods: list[Pod], log: RunLog, rema
         group=group,
         restart=Restart.POD,
         checkpoint=None,
-        minimum=minimum,
+        needed=needed_of(minimum, len(pods)),
     )
     for number, (pod, span) in enumerate(zip(pods, spans, strict=True)):
         job.pods.append(_sim_pod(job, number, pod, span, log))
     return job
+
+
+def needed_of(minimum: int, pods: int) -> int:
+    """How many pods of a job have to run for it to count as started."""
+    return max(1, min(minimum, pods))
 
 
 def _sim_pod(job: SimJob, number: int, pod: Pod, span: float, log: RunLog) -> SimPod:

@@ -90,7 +90,7 @@ class PodLifecycle:
 
         A job of a trace that starts anew reserves what its pods ask for.
         """
-        return self._keeps_groups or any(job.running > count for job, count in self.unconfirmed.items())
+        return self._keeps_groups or any([job.running > count for job, count in self.unconfirmed.items()])
 
     def mark_changed(self) -> None:
         self.has_news = True

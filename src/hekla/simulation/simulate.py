@@ -227,9 +227,10 @@ class Simulation:
 
             def on_cycle(report: CycleReport) -> None:
                 self._cycles += 1
-                self._sampler.look(report.session, self._cluster.now)
+                now = self._cluster.now
+                self._sampler.look(report.session, now)
                 if self._waits is not None:
-                    self._waits.note_cycle(report.session, self._cluster.now)
+                    self._waits.note_cycle(report.session, now)
                 report.session.dissolve()
                 tidy_up()
                 if on_progress is not None:

@@ -16,7 +16,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.wait_reason import WaitReason
 from hekla.simulation.causes.groups import UNKNOWN, Causes, GroupTable, WaitGroup, some_of
 from hekla.simulation.causes.limits import Limits
-from hekla.simulation.causes.log import WaitLog
+from hekla.simulation.causes.log import NO_ROOM, WaitLog
 from hekla.simulation.run import NOT_ITS_TURN, Cause
 
 
@@ -83,7 +83,7 @@ class Admission:
             self._never = np.flatnonzero(some_of(self.table.asks > self._total[:, None]))
         if len(self._never):
             # More than all nodes have together: no plugin's word matters.
-            causes[self._never] = self._log.number_of(Cause(WaitReason.NO_ROOM))
+            causes[self._never] = self._log.number_of(NO_ROOM)
         self.table.bind(causes, self._log, now)
 
     def go_on(self, now: float) -> None:

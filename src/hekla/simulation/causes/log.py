@@ -6,7 +6,12 @@ from array import array
 
 import numpy as np
 
+from hekla.engine.model.wait_reason import WaitReason
 from hekla.simulation.run import Cause, WaitCauses
+
+NO_ROOM = Cause(WaitReason.NO_ROOM)
+FRAGMENTATION = Cause(WaitReason.FRAGMENTATION)
+QUEUE_SHARE = Cause(WaitReason.QUEUE_SHARE)
 
 
 class WaitLog:

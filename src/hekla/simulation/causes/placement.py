@@ -15,7 +15,7 @@ from hekla.engine.model.wait_reason import WaitReason
 from hekla.engine.state.waiting import fit_counts
 from hekla.simulation.causes.groups import UNKNOWN, Causes, GroupTable, WaitGroup, some_of
 from hekla.simulation.causes.limits import below
-from hekla.simulation.causes.log import WaitLog
+from hekla.simulation.causes.log import FRAGMENTATION, NO_ROOM, QUEUE_SHARE, WaitLog
 from hekla.simulation.run import NOT_ITS_TURN, Cause
 
 
@@ -39,7 +39,7 @@ class AdmittedGroups:
         if not self.table.queues:
             return
         self._is_held, is_short = self._is_held_by_queue(session), self._is_short(session.nodes)
-        self._share = self._log.number_of(Cause(WaitReason.QUEUE_SHARE))
+        self._share = self._log.number_of(QUEUE_SHARE)
         self._beyond_room = np.full(len(is_short), self._pieces, dtype=np.int16)
         is_open = self.table.is_used & ~(is_short | self._is_held)
         for row in is_open.nonzero()[0].tolist():
@@ -62,14 +62,14 @@ class AdmittedGroups:
 
     def _bind(self, is_short: Mask, now: float) -> None:
         causes = self._beyond_room.copy()
-        causes[is_short] = self._log.number_of(Cause(WaitReason.NO_ROOM))
+        causes[is_short] = self._log.number_of(NO_ROOM)
         causes[self._is_held] = self._share
         np.copyto(causes, self.table.fixed, where=self.table.fixed >= 0)
         self.table.bind(causes, self._log, now)
 
     @property
     def _pieces(self) -> int:
-        return self._log.number_of(Cause(WaitReason.FRAGMENTATION))
+        return self._log.number_of(FRAGMENTATION)
 
     def _is_short(self, nodes: NodeLedger) -> Mask:
         """(rows,) Where less is free in sum than a job asks for."""
@@ -147,11 +147,11 @@ def reason_beyond_room(session: Session, group: WaitGroup) -> Cause:
         return Cause(WaitReason.GATE)
     task, count = group.lacking[0], len(group.lacking)
     if not may_take(session, group):
-        return Cause(WaitReason.QUEUE_SHARE)
+        return QUEUE_SHARE
     asked = np.min([one.vector for one in group.lacking], axis=0)[:, None].astype(np.float64)
     pieces = fit_counts(session.nodes.idle.astype(np.float64), asked)[:, 0]
     if pieces.sum() < count:
-        return Cause(WaitReason.FRAGMENTATION)
+        return FRAGMENTATION
     if session.objection_to(task) is not None:
         return Cause(WaitReason.GATE)
     if pieces[session.scoring.open_nodes(task)].sum() < count:
