@@ -140,6 +140,7 @@ class Loop:
             self._timed.advance(self._clock.now())
 
     def _decided(self, profile: Profile | None = None) -> CycleReport:
+        """One cycle on what has happened so far."""
         with self._in_turn:
             self._opened()
             now = self._clock.now()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from hekla.cluster.embedded.timeline import Timeline
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from hekla.simulation.jobs import SimPod
 
 
-@dataclass(eq=False, slots=True)
-class Plan:
+class Plan(Struct, eq=False):
     """Something that will happen."""
 
     act: Callable[[Any], None]
@@ -26,8 +26,7 @@ class Plan:
     """Nothing makes it void."""
 
 
-@dataclass(eq=False, slots=True)
-class PodPlan:
+class PodPlan(Struct, eq=False):
     """Something that will happen to pods, but for those of which something else became meanwhile."""
 
     act: Callable[[Iterator[SimPod]], None]
