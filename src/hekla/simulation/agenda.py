@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hekla.simulation.jobs import SimPod
 
 
-class Plan(Struct, eq=False):
+class AgendaPlan(Struct, eq=False):
     """Something that will happen."""
 
     act: Callable[[Any], None]
@@ -43,7 +43,7 @@ class Agenda:
     """Plans in order of time. Times are seconds since the start, which is at `origin` seconds since 1970."""
 
     def __init__(self, origin: float) -> None:
-        self._timeline: Timeline[Plan | PodPlan] = Timeline(0.0, origin=origin)
+        self._timeline: Timeline[AgendaPlan | PodPlan] = Timeline(0.0, origin=origin)
         self.now = self._timeline.now
         self._awaited = 0
         """Pods for which something is planned, and plans that concern no pod and are reason to go on."""
@@ -65,7 +65,7 @@ class Agenda:
     ) -> None:
         """Let something happen at that time; mere background does not keep time going."""
         self._awaited += not is_background
-        self._timeline.plan(at, Plan(act, subject, is_background=is_background))
+        self._timeline.plan(at, AgendaPlan(act, subject, is_background=is_background))
 
     def plan_for(self, pods: Sequence[SimPod], span: float, act: Callable[[Iterator[SimPod]], None]) -> None:
         """Let it happen to these pods after that time, instead of all that was planned before."""
@@ -98,9 +98,9 @@ class Agenda:
 
     def happen(self) -> None:
         """Carry out all plans of this moment: what pods come to first, then what happens to nodes."""
-        others: list[Plan] = []
+        others: list[AgendaPlan] = []
         while (plan := self._timeline.pop_due()) is not None:
-            if isinstance(plan, Plan):
+            if isinstance(plan, AgendaPlan):
                 self._awaited -= not plan.is_background
                 others.append(plan)
             elif plan.holds_for:
