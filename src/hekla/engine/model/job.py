@@ -73,6 +73,8 @@ class Job:
     is_preemptable: bool
     has_policies: bool = False
     """Whether it is divided into sub-groups."""
+    checks_roles: bool = False
+    """Role minimums bind only where the gang's own minimum leaves room for all of them."""
     topology: NetworkTopology | None = None
     domain: str = ""
     """The network domain its placed tasks lie in."""
@@ -160,11 +162,6 @@ class Job:
     def names_unknown_tier(self) -> bool:
         """Some constraint of its names a tier that no network domain had in the last session."""
         return self.has_topology and any(map(is_vague, self.constraints))
-
-    @property
-    def checks_roles(self) -> bool:
-        """Role minimums bind only where the gang's own minimum leaves room for all of them."""
-        return bool(self.role_minimums) and self.minimum >= sum(self.role_minimums.values())
 
     def roles_valid(self) -> bool:
         return not self.checks_roles or all(
@@ -341,7 +338,7 @@ class Job:
 
 def job_of(source: PodGroup, priority: int, default_queue: str) -> Job:
     """The job that a PodGroup comes to, still without tasks."""
-    spec, meta = source.spec, source.metadata
+    spec, meta, least = source.spec, source.metadata, source.spec.min_task_member
     return Job(
         uid=f"{meta.namespace}/{meta.name}",
         name=meta.name,
@@ -352,10 +349,11 @@ def job_of(source: PodGroup, priority: int, default_queue: str) -> Job:
         pod_group=source,
         phase=source.status.phase,
         roster=Roster(spec.min_member),
-        role_minimums=spec.min_task_member,
+        role_minimums=least,
         min_resources=None if spec.min_resources is None else _read(tuple(spec.min_resources.items())),
         is_preemptable=flag(meta.annotations, meta.labels, PREEMPTABLE, default=False),
         has_policies=bool(spec.sub_group_policy),
+        checks_roles=bool(least) and spec.min_member >= sum(least.values()),
         topology=spec.network_topology,
     )
 

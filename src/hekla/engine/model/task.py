@@ -219,7 +219,9 @@ def have_one_template(left: Pod, right: Pod) -> bool:
 def twin_of(task: Task, pod: Pod) -> Task | None:
     """The task of a pod that says what another's says, so that little needs reading; else None."""
     template = task.template
-    if pod.spec.node_name or may_be_resized(template.status) or may_be_resized(pod.status):
+    if pod.spec.node_name or may_be_resized(template.status):
+        return None
+    if pod.status is not template.status and may_be_resized(pod.status):
         return None
     if not have_one_template(template, pod):
         pod = in_the_words_of(template, pod)

@@ -219,15 +219,16 @@ class Reader:
         return tasks
 
     def _task_of(self, key: str, pod: Pod) -> Task:
-        task = self._quickly_read(key, pod)
+        known, newest = self._index.tasks.by_key.get(key), self._newest
+        # Mostly pods come with their like.
+        task = twin_of(newest, pod) if known is None and newest is not None else None
+        if task is None:
+            task = self._read_by_itself(pod, known)
         task.number = self._manifests.number_of[Pod][key]
         return task
 
-    def _quickly_read(self, key: str, pod: Pod) -> Task:
-        """Mostly a pod has got a node or another status, or comes with its like: there is little to read."""
-        known = self._index.tasks.by_key.get(key)
-        if known is None and self._newest is not None and (twin := twin_of(self._newest, pod)):
-            return twin
+    def _read_by_itself(self, pod: Pod, known: Task | None) -> Task:
+        """A pod that is known has mostly got a node or another status, so that there is little to read."""
         if has_claims(pod):
             return task_of(pod, self._volumes.request_of(pod))
         if known is not None:
