@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from world import STARTING, World, assert_same, cycle, of_jobs_looked_at, one_gang, world_of
+from world import STARTING, World, assert_same, cycle, facts, of_jobs_looked_at, one_gang, world_of
 
 from hekla.conf import Conf
 from hekla.engine.framework.decisions import Bind
@@ -172,3 +172,26 @@ def test_many_pods_at_once_load_nodes_as_each_by_itself_does() -> None:
         world.put(manifest)
         world.live.take_in()
     assert_same(world, STARTING)
+
+
+def test_many_objects_at_once_are_noted_and_forgotten_as_each_by_itself() -> None:
+    gang = job("a", tasks=8, cpu=1, running={"n0": 3, "n1": 2}, releasing={"n0": 2})
+    other = job("b", tasks=3, cpu=2, memory="1Gi", best_effort=1, running={"n1": 2})
+    again = replace(gang.pods[0], metadata=replace(gang.pods[0].metadata, uid="another"))
+    lost = [*gang.pods[1:], *other.pods[:2], other.pod_group]
+    together, one_by_one = (world_of([queue("default"), node("n0", cpu=64), node("n1")]).live for _ in "ab")
+    for changes in ([*gang.objects, *other.objects, again], [again, gang.pods[1], other.pods[0]]):
+        together.note_all(changes)
+        for manifest in changes:
+            one_by_one.note(manifest)
+        assert facts(snapshot_of(together)) == facts(snapshot_of(one_by_one))
+        together.forget_all(lost)
+        for manifest in lost:
+            one_by_one.forget(manifest)
+        assert facts(snapshot_of(together)) == facts(snapshot_of(one_by_one))
+    assert together.nodes.used[0].any()
+    together.forget_all([*gang.pods, *other.pods])
+    together.take_in()
+    assert not together.nodes.used[0].any()
+    assert not together.pods.requested[0].any()
+    assert not together.nodes.releasing_in_all.any()
