@@ -178,7 +178,7 @@ class NodeLedger:
         self._count(task, row, task.status, 1)
 
     def place_all(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
-        """The same for many; a row may come more than once."""
+        """The same for many, of which several may go to one node."""
         for task, row in zip(tasks, rows, strict=True):
             on_it = self.tasks_on[row]
             if task.key in on_it:
@@ -237,7 +237,7 @@ class NodeLedger:
         self.journal.note(row)
 
     def _count_all(self, tasks: Iterable[Task], sign: int) -> None:
-        """The same for tasks that know their rows; those that count alike are best in a row."""
+        """Tasks come to the rows they know, or leave them; it is quickest where those alike come together."""
         for (shape, status), alike in groupby(tasks, key=_counted_by):
             rows = np.array([task.node for task in alike], dtype=np.intp)
             if status is Status.PIPELINED or status is Status.RELEASING:

@@ -105,7 +105,7 @@ class PodLedger:
         self._move(task, row, 1)
 
     def add_all(self, tasks: Sequence[Task]) -> None:
-        """Pods, each on the node of its task; those that ask for the same are best in a row."""
+        """Pods, each on the node of its task; it is quickest where those alike come together."""
         for task in tasks:
             self.pods_on[task.node][task.key] = task
         self._move_all(tasks, 1)

@@ -110,10 +110,15 @@ class Roster:
 
     def move(self, task: Task, status: Status) -> None:
         """Give the task another status; every count follows."""
-        self.move_all((task,), status)
+        self.moves += 1
+        del self._by_status[task.status][task.uid]
+        self._by_status[status][task.uid] = task
+        self._count(task.status, task.role, task.is_best_effort, -1)
+        self._count(status, task.role, task.is_best_effort, 1)
+        task.status = status
 
     def move_all(self, tasks: Iterable[Task], status: Status) -> None:
-        """The same for many."""
+        """The same for many: those that count alike are counted together."""
         self.moves += 1
         arrived = self._by_status[status]
         for (before, role, is_best_effort), alike in groupby(tasks, key=_counted_by):
