@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from hekla.engine.model.job import Job
@@ -17,6 +19,8 @@ ThingsOf = Callable[[Task], Iterable[Hashable]]
 
 
 N = TypeVar("N", Job, Task)
+
+_job_of = attrgetter("job")
 
 
 class ArrivalOrder(Generic[N]):
@@ -240,10 +244,10 @@ class JobIndex:
 
     def _leave(self, leaving: Sequence[Task]) -> None:
         self.tasks.remove(leaving)
-        for uid, tasks in _by_job(leaving).items():
+        for uid, tasks in groupby(leaving, key=_job_of):
             job = self._jobs.get(uid)
             if job is not None:
-                job.remove_tasks(tasks)
+                job.remove_tasks([*tasks])
             elif uid:
                 for task in tasks:
                     del self._orphans[uid][task.key]
@@ -252,10 +256,10 @@ class JobIndex:
 
     def _join(self, joining: Sequence[Task]) -> None:
         self.tasks.put(joining)
-        for uid, tasks in _by_job(joining).items():
+        for uid, tasks in groupby(joining, key=_job_of):
             job = self._jobs.get(uid)
             if job is not None:
-                job.add_tasks(tasks)
+                job.add_tasks([*tasks])
             elif uid:
                 self._orphans.setdefault(uid, {}).update((task.key, task) for task in tasks)
 
@@ -266,10 +270,3 @@ class JobIndex:
                 if task.status not in TERMINATED_SET:
                     message = f'names pod group "{group}", which does not exist; it waits'
                     yield Complaint(f"pod {task.key}", message)
-
-
-def _by_job(tasks: Iterable[Task]) -> dict[str, list[Task]]:
-    found: dict[str, list[Task]] = {}
-    for task in tasks:
-        found.setdefault(task.job, []).append(task)
-    return found
