@@ -278,9 +278,5 @@ class NodeLedger:
 
 def covers(available: Counts, task: Task) -> Mask:
     """Where every resource that the task mentions is there in full.   available: (R, rows) -> (rows,)"""
-    first, *others = task.asked
-    amounts = task.shape.amounts
-    fits: Mask = available[first] >= amounts[first]
-    for column in others:
-        fits &= available[column] >= amounts[column]
+    fits: Mask = np.logical_and.reduce(available >= task.shape.needed)
     return fits

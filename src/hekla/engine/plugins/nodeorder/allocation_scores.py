@@ -14,6 +14,11 @@ import numpy as np
 from hekla.engine.ledger.arrays import Amounts, Floats, Mask, Rows, picked
 
 MAX_NODE_SCORE = 100
+# As arrays: NumPy makes one of a plain number whenever it meets it, which takes as long as adding up does.
+NONE, PERCENT = np.array(0), np.array(MAX_NODE_SCORE)
+HALF, ONE, HUNDRED = np.array(0.5), np.array(1.0), np.array(float(MAX_NODE_SCORE))
+UNCHANGED = np.array(150.0)
+"""What half is added of, so that use which stays as even as it was gets 75."""
 EXACT_IN_FLOATS = 2**46
 """Below this, a hundredfold amount divided by another rounds to no other whole number than it should."""
 
@@ -74,7 +79,7 @@ def least_allocated(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows
     """The part of each resource that would stay free, in percent, on average."""
     free = picked(has.amounts, rows) - held
     free -= asked
-    return _mean_percent(np.maximum(free, 0, out=free), has, rows)
+    return _mean_percent(np.maximum(free, NONE, out=free), has, rows)
 
 
 def most_allocated(held: Amounts, asked: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
@@ -87,7 +92,7 @@ def _mean_percent(amounts: Amounts, has: NodeCapacity, rows: Rows) -> Floats:
 
     What a node does not have is not counted, and adds nothing. The amounts are changed.
     """
-    amounts *= MAX_NODE_SCORE
+    amounts *= PERCENT
     if has.is_small:
         parts = amounts / picked(has.divisors, rows)
         np.floor(parts, out=parts)
@@ -104,14 +109,14 @@ def balanced_allocation(held: Amounts, asked: Amounts, has: NodeCapacity, rows: 
     halves[:, 0] = held
     np.add(held, asked, out=halves[:, 1])
     np.divide(halves, picked(has.doubled, rows)[:, None], out=halves)
-    np.minimum(halves, 0.5, out=halves)
+    np.minimum(halves, HALF, out=halves)
     even = unevenness(halves, has, rows)
-    np.subtract(1.0, even, out=even)
-    np.multiply(even, MAX_NODE_SCORE, out=even)
+    np.subtract(ONE, even, out=even)
+    even *= HUNDRED
     np.floor(even, out=even)
     score: Floats = even[1] - even[0]
-    np.add(score, 150.0, out=score)
-    np.multiply(score, 0.5, out=score)
+    score += UNCHANGED
+    score *= HALF
     return np.floor(score, out=score)
 
 
