@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hekla.engine.framework.node_answers import NodeAnswers, RefusedNodes, refused_nodes, total
-from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows, picked
+from hekla.engine.ledger.arrays import Counts, Floats, Indices, Mask, Rows, any_of, picked
 from hekla.engine.ledger.nodes import covers
 from hekla.engine.ledger.states import NodeStates, SupposedStates
 from hekla.engine.model.diagnosis import Refusal
@@ -52,7 +52,7 @@ class TaskClass:
         ]
         """By plugin that has filters, which nodes it refuses whatever runs on them."""
         refused = [one[0] for one in self.refused if one is not None]
-        self._allowed: Mask = ~np.logical_or.reduce(refused) if refused else np.ones(count, dtype=np.bool_)
+        self._allowed: Mask = ~any_of(refused) if refused else session.domains.top.nodes
         self._static = [total([ask(task) for ask in part.once]) for part in (answers.order, answers.batch)]
         self._seen = self._curable_seen = -1
         self._is_final = True
@@ -197,9 +197,8 @@ class TaskClass:
             values = self._ladders(rows, steps).ravel()
             # Flattened, steps stand in the order of rows: the first row goes first among equals.
             taken = (-values).argsort(kind="stable")[: min(count, np.count_nonzero(values > -np.inf))]
-            ladders, heights = np.divmod(taken, steps)
-            if steps == most or not (heights == steps - 1).any():
-                found: list[int] = rows[ladders].tolist()
+            if steps == most or not (taken % steps == steps - 1).any():
+                found: list[int] = rows[taken // steps].tolist()
                 return found
             steps = min(2 * steps, most)
 

@@ -43,6 +43,7 @@ from hekla.engine.plugins.kubernetes.pods import clashes, host_ports
 from hekla.engine.plugins.kubernetes.topology_spread import HARD, has_spreading, read_constraints, uneven
 from hekla.engine.plugins.predicates.volume_binding import VolumeBinding
 from hekla.engine.plugins.predicates.volumes import Storage, VolumeLimits, VolumeZones, has_volumes
+from hekla.lazy import lazy
 from hekla.objects.pod import PodSpec
 
 Refusals = list[Refusal] | None
@@ -125,7 +126,6 @@ class Predicates(Plugin):
         session, tasks, told = self.session, self.session.tasks, self.arguments
         self._taints = session.nodes.derived(NodeTaints)
         self._kept: dict[Hashable, Refusals] = {}
-        self._storage = Storage(session.snapshot)
         any_volumes = tasks.some(has_volumes)
         # As in Volcano, volumes are reserved by what the pre-predicate found, for pods without volumes too.
         self.may_object = told.volume_binding and not self._is_asked()
@@ -141,8 +141,12 @@ class Predicates(Plugin):
         )
 
     def _is_asked(self) -> bool:
-        own = (entry for entry in self.session.conf.plugins if entry.name == self.name)
-        return all(entry.enabled("enablePredicate") for entry in own)
+        own = [entry for tier in self.session.conf.tiers for entry in tier.plugins if entry.name == self.name]
+        return all([entry.enabled("enablePredicate") for entry in own])
+
+    @lazy
+    def _storage(self) -> Storage:
+        return Storage(self.session.snapshot)
 
     def silent_on(self) -> Collection[AnyPoint | str]:
         """Filters that are switched off, or that no node and no task of the session has a use for."""

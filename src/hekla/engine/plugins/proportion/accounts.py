@@ -180,16 +180,11 @@ def divide(accounts: list[QueueAccount], total: Amounts, pods: int) -> None:
 
 
 def left_after(remaining: Sequence[float], gains: Sequence[Sequence[float]]) -> list[float]:
-    """What was handed back is there again, what was given is not; each is added up by itself."""
-    returned, given = [0.0] * len(remaining), [0.0] * len(remaining)
-    for gain in gains:
-        for at, more in enumerate(gain):
-            if more > 0:
-                given[at] += more
-            else:
-                returned[at] -= more
-    rows = zip(remaining, returned, given, strict=True)
-    return [max(left + back - gone, 0.0) for left, back, gone in rows]
+    """What remains once all have gained so much; that is added up by itself, and never below nothing."""
+    given, *others = gains
+    for gain in others:
+        given = list(map(add, given, gain))
+    return [left - gone if gone < left else 0.0 for left, gone in zip(remaining, given, strict=True)]
 
 
 def is_empty(amounts: Sequence[float], pods: int) -> bool:
