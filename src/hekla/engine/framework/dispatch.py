@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+import msgspec
+
 from hekla.engine.framework import points
 from hekla.engine.framework.plugin import NoArguments, Plugin
 from hekla.engine.framework.points import AnyPoint, Concerns, Point, Scope
@@ -44,7 +46,7 @@ class Declaration(NamedTuple):
     concerns: Concerns | None
 
 
-class Handler(NamedTuple):
+class Handler(msgspec.Struct, frozen=True, eq=False):
     """One answer in a session: the plugin, how long it stays true, for which tasks, and the answer itself."""
 
     plugin: Plugin

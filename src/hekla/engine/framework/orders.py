@@ -148,9 +148,11 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> OrderedTasks:
     return deque(heap.pop() for _ in range(len(heap)))
 
 
-def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
-    order_of = session.dispatch[points.TASK_ORDER]
-    return deque(sorted(tasks, key=lambda t: (order_of(t), t.index or 0, t.created, t.uid)))
+def _in_fixed_order(session: Session, tasks: Sequence[Task]) -> deque[Task]:
+    said = [[answer(task) for task in tasks] for answer in session.answers_to(points.TASK_ORDER)]
+    # No two have the same UID, so tasks themselves are never compared.
+    own = [(task.index or 0, task.created, task.uid, task) for task in tasks]
+    return deque([last[-1] for *_, last in sorted(zip(*said, own, strict=True))])
 
 
 def least_important_first(

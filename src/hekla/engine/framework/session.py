@@ -159,12 +159,13 @@ class Session:
         self.registrations = registrations
         self.opening = dict.fromkeys(registrations.names, 0.0)
         self.closing = dict.fromkeys(registrations.names, 0.0)
+        began = stopwatch()
         for plugin, opens in zip(plugins, registrations.opens, strict=True):
             self.plugins.append(plugin)
             if opens:
-                began = stopwatch()
                 plugin.on_open()
-                self.opening[plugin.name] = stopwatch() - began
+                ended = stopwatch()
+                self.opening[plugin.name], began = ended - began, ended
         self.dispatch = Dispatch(registrations, plugins)
         self.pods.is_kept = registrations.keeps_pods
         self.attention.follow_rules(self._waiting_rules(actions))
