@@ -133,8 +133,8 @@ class JobsToAdmit(FairOrder):
 
     def _admit_if_possible(self, job: Job) -> None:
         """A job that names no minimum resources is admitted unasked; any other is voted on."""
-        session, kind = self._session, kind_of(job)
-        like = self._refused.get(kind)
+        session = self._session
+        like = self._refused.get(kind_of(job)) if self._refused else None
         if like is not None and job.min_resources is not None:
             session.refuse_admission(job, like)
         elif job.min_resources is None or session.is_enqueueable(job):
@@ -144,7 +144,7 @@ class JobsToAdmit(FairOrder):
         else:
             session.refuse_admission(job)
             if session.dispatch.who.admits_by_kind and session.shortcuts.unchanged_jobs:
-                self._refused[kind] = job
+                self._refused[kind_of(job)] = job
 
     def end(self) -> None:
         """What is left over can only grow by what jobs give back, unless something was placed before."""

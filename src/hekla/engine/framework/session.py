@@ -267,7 +267,7 @@ class Session:
 
     def admit(self, job: Job) -> None:
         """Let the job in: from now on its tasks may be placed."""
-        self.ask(points.JOB_ENQUEUED, job)
+        self.dispatch[points.JOB_ENQUEUED](job)
         job.phase = INQUEUE
         self.conditions.withdraw(job, UNSCHEDULABLE)
         if job.uid not in self.attention.active:
