@@ -32,20 +32,6 @@ def minimum_of(books: Books, job: Job) -> Amounts:
     return job.min_vector
 
 
-def elastic(books: Books, job: Job) -> Amounts:
-    """What the job holds above its minimum."""
-    above: Amounts = np.maximum(job.held - minimum_of(books, job), 0)
-    return above
-
-
-def reserved(books: Books, job: Job) -> Amounts:
-    """What is still missing to the job's minimum."""
-    missing: Amounts = np.maximum(minimum_of(books, job) - job.held, 0)
-    if EPHEMERAL_STORAGE in books.axis.column_of:
-        missing[books.axis.column_of[EPHEMERAL_STORAGE]] = 0
-    return missing
-
-
 def less_gated(books: Books, job: Job, amounts: Amounts) -> Amounts:
     """Tasks behind a gate of someone else's cannot run yet: their part is not asked for."""
     gated = [task.vector for task in job.tasks.values() if task.is_gated and not task.has_only_queue_gate]
@@ -56,16 +42,12 @@ def less_gated(books: Books, job: Job, amounts: Amounts) -> Amounts:
     return np.maximum(amounts - held_back, 0) if without_pods.any() else amounts
 
 
-def is_running_elastic(job: Job) -> bool:
-    """Runs with its minimum, and may still grow to what it reserved."""
-    return job.phase == RUNNING and job.roster.allocated >= job.pod_group.spec.min_member
-
-
-def waiting_demand(books: Books, job: Job) -> Amounts | None:
-    """What an admitted job still needs to reach its minimum; None where it reserves nothing."""
-    if job.min_resources is None or not (job.phase == INQUEUE or is_running_elastic(job)):
-        return None
-    return less_gated(books, job, reserved(books, job))
+def reserves(job: Job) -> bool:
+    """Admitted with a minimum, and about to start, or running with it and free to grow to it again."""
+    return job.min_resources is not None and (
+        job.phase == INQUEUE
+        or (job.phase == RUNNING and job.roster.allocated >= job.pod_group.spec.min_member)
+    )
 
 
 class QueueSums:
@@ -109,12 +91,17 @@ class QueueSums:
 def sums_of(books: Books, job: Job) -> Amounts:
     """The part of a job in the sums of its queue."""
     own = np.zeros((5, len(job.held)), dtype=np.int64)
+    missing: Amounts = minimum_of(books, job) - job.held
     if any(job.held.tolist()):
-        own[HELD], own[ELASTIC] = job.held, elastic(books, job)
-    if (waiting := waiting_demand(books, job)) is not None:
+        own[HELD] = job.held
+        np.maximum(-missing, 0, out=own[ELASTIC])
+    if reserves(job):
+        np.maximum(missing, 0, out=missing)
+        if EPHEMERAL_STORAGE in books.axis.column_of:
+            missing[books.axis.column_of[EPHEMERAL_STORAGE]] = 0
+        own[WAITING] = less_gated(books, job, missing)
         is_unknown = job.phase == INQUEUE
-        own[WAITING] = waiting
-        own[CLAIMED] = less_gated(books, job, minimum_of(books, job)) if is_unknown else waiting
+        own[CLAIMED] = less_gated(books, job, minimum_of(books, job)) if is_unknown else own[WAITING]
     if pending := job.roster.having(Status.PENDING):
         own[PENDING] = sum_of(pending.values(), own[PENDING])
     return own

@@ -98,8 +98,8 @@ class GivenBack:
         for row in (WAITING, CLAIMED):
             table[row] += amounts
 
-    def at_most(self, sums: Mapping[str, QueueSums]) -> list[int]:
-        """Any queue may admit so much more by now; in plain numbers, because small arrays are slow."""
+    def at_most(self, sums: Mapping[str, QueueSums]) -> Amounts:
+        """So much more may any queue admit by now; in plain numbers, because small arrays are slow."""
         unclaimed: list[int] = (self._used - self._facts.nodes.used_in_all).tolist()
         given_back = [0] * len(unclaimed)
         for queue, before in self._tables.items():
@@ -109,7 +109,7 @@ class GivenBack:
                 for column, (held, elastic, waiting, claimed, _) in enumerate(less.T.tolist()):
                     given_back[column] += max(held + waiting - min(elastic, 0), 0)
                     unclaimed[column] += claimed
-        return list(map(max, given_back, unclaimed))
+        return np.array(list(map(max, given_back, unclaimed)), dtype=np.int64)
 
 
 class Attention:

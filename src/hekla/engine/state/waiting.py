@@ -8,13 +8,13 @@ looked at. See docs/concepts/waiting.md.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hekla.engine.ledger.arrays import Floats, Indices, Mask
+from hekla.engine.ledger.arrays import Amounts, Floats, Indices, Mask
 from hekla.engine.ledger.demand import Books, minimum_of
 from hekla.engine.ledger.nodes import Journal, NodeLedger
 from hekla.engine.model.benefit import benefit_of
@@ -234,7 +234,7 @@ class AdmissionBacklog(WaitingTable):
         for queue, amounts in room.items():
             self._room[self._queue_numbers[queue]] = np.minimum(amounts, UNLIMITED)
 
-    def is_any_to_fit(self, more: Sequence[int]) -> bool:
+    def is_any_to_fit(self, more: Amounts) -> bool:
         """Whether some job fits into what was left to its queue, and so much more."""
         limits = (self._room + more).take(self._queue, axis=0)
         return bool(np.count_nonzero(np.logical_and.reduce(limits >= self.asks.T, axis=1)))
