@@ -322,7 +322,7 @@ class PlacementBacklog(WaitingTable):
         count = self.most[row] = fit_count(room_of(nodes), kind)
         if count >= self.size[row]:
             return True
-        larger = (self.asks >= self.asks[:, row : row + 1]).all(axis=0)
+        larger = np.logical_and.reduce(self.asks >= self.asks[:, row : row + 1])
         np.minimum(self.most, count, out=self.most, where=larger)
         return False
 
@@ -368,13 +368,11 @@ def fit_counts(room: Floats, asks: Floats) -> Floats:
 
     room: (N, R), asks: (R, rows)   ->   (N, rows)
     """
-    counts = np.full((len(room), asks.shape[1]), np.inf)
-    for column in np.flatnonzero((asks > 0).any(axis=1)).tolist():
-        ask = asks[column]
-        part = np.divide(room[:, column, None], ask, out=np.full(counts.shape, np.inf), where=ask > 0)
-        np.minimum(counts, part, out=counts)
-    np.maximum(np.floor(counts, out=counts), 0.0, out=counts)
-    return counts
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.maximum(room, 0)[:, :, None] / asks
+    # Of what is not asked for, 0 / 0 is no number, and never the least.
+    counts = np.fmin.reduce(parts, axis=1, initial=np.inf)
+    return np.floor(counts, out=counts)
 
 
 def waits_for_admission_alone(job: Job) -> bool:
