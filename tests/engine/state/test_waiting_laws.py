@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace as but_for
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.queue import QueueInfo
 from hekla.engine.model.task import Task
 from hekla.engine.state.snapshot import snapshot_of, take_snapshot
+from hekla.engine.state.waiting import fit_counts
 from hekla.objects import Manifest, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue
 from hekla.scheduler.builtin import BUILTIN
 from hekla.scheduler.cycle import CycleReport, run_cycle
@@ -249,6 +251,13 @@ def test_a_job_is_in_the_backlog_only_once_it_was_told_why_it_waits() -> None:
     report = run_cycle(snapshot_of(world.live), CONF)
     assert not len(world.live.attention.to_admit)
     assert "overcommit" in {note.speaker for note in report.session.trace.jobs["default/j5"]}
+
+
+def test_what_is_not_asked_for_does_not_count_however_little_of_it_is_left() -> None:
+    room = np.array([[7, 0, -2], [5, 9, 4], [0, 0, 0]])
+    asks = np.array([[2.0, 2.0, 0.0, 0.0, np.inf], [0.0, 3.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 1.0]])
+    inf = np.inf
+    assert fit_counts(room, asks).tolist() == [[3, 0, 0, inf, 0], [2, 2, 4, inf, 0], [0, 0, 0, inf, 0]]
 
 
 class Patience(Plugin):

@@ -371,8 +371,9 @@ def fit_counts(room: Floats, asks: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.maximum(room, 0)[:, :, None] / asks
     # Of what is not asked for, 0 / 0 is no number, and never the least.
-    counts = np.fmin.reduce(parts, axis=1, initial=np.inf)
-    return np.floor(counts, out=counts)
+    counts: Floats = np.fmin.reduce(parts, axis=1, initial=np.inf)
+    np.floor(counts, out=counts)
+    return counts
 
 
 def waits_for_admission_alone(job: Job) -> bool:
