@@ -204,7 +204,7 @@ def test_an_exception_over_one_object_is_a_complaint_about_it(monkeypatch: pytes
         raise ZeroDivisionError("nobody foresaw this")
 
     state = LiveState()
-    monkeypatch.setattr("hekla.engine.state.taking_in.queue_of", fail)
+    monkeypatch.setattr("hekla.engine.state.manifests.queue_of", fail)
     for manifest in (queue("q"), node("n", cpu=1)):
         state.note(manifest)
     state.take_in()
