@@ -46,7 +46,7 @@ class Answers(Generic[A]):
     """What a placement elsewhere can change: asked at every attempt."""
 
 
-class Declared:
+class DeclaredAnswers:
     """The same before any plugin is there to answer."""
 
     def __init__(self, declared: Iterable[Declaration]) -> None:
@@ -79,13 +79,13 @@ class NodeQuestions:
             return [one for one in who.declared(point) if one.concerns is None or one in concerning]
 
         by_plugin = groupby(declared(PREDICATE), key=lambda one: who.name_of(one.number))
-        self.filters = [Declared(group) for _, group in by_plugin]
+        self.filters = [DeclaredAnswers(group) for _, group in by_plugin]
         reducing = dict.fromkeys(one.number for one in who.declared(NODE_ORDER_REDUCE))
         scores = declared(NODE_ORDER)
-        self.order = Declared(one for one in scores if one.number not in reducing)
+        self.order = DeclaredAnswers(one for one in scores if one.number not in reducing)
         own = {number: [one for one in scores if one.number == number] for number in reducing}
-        self.reduced = {number: Declared(scores) for number, scores in own.items() if scores}
-        self.batch = Declared(declared(BATCH_NODE_ORDER))
+        self.reduced = {number: DeclaredAnswers(scores) for number, scores in own.items() if scores}
+        self.batch = DeclaredAnswers(declared(BATCH_NODE_ORDER))
         parts = [*self.filters, self.order, self.batch]
         self.is_steady = not self.reduced and all(part.is_steady for part in parts)
 
