@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -195,10 +195,12 @@ def test_a_state_that_could_not_take_something_in_is_made_anew(
     """The recording goes on with the new state: what was decided on it is decided again."""
     lay_out = TakingIn._lay_out
 
-    def raise_over_poison(intake: TakingIn, task: Task) -> None:
-        if is_poisoned(task.pod):
-            raise RuntimeError("no way to lay it out")
-        lay_out(intake, task)
+    def raise_over_poison(intake: TakingIn, tasks: Iterable[Task]) -> None:
+        laid_out = list(tasks)
+        for task in laid_out:
+            if is_poisoned(task.pod):
+                raise RuntimeError("no way to lay it out")
+        lay_out(intake, laid_out)
 
     async def part() -> None:
         objects = stamped([*STANDING, *job("good", cpu=1).objects])
