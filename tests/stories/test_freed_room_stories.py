@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -218,7 +217,7 @@ def test_after_each_futile_attempt_the_wait_doubles_up_to_a_limit(attempt: int, 
 )
 def test_what_is_written_is_what_is_read(benefit: Benefit) -> None:
     group = next(one for one in urgent_after(benefit) if isinstance(one, PodGroup) and one.status.conditions)
-    assert benefit_of(group.status) == replace(benefit, why="")
+    assert benefit_of(group.status) == msgspec.structs.replace(benefit, why="")
 
 
 def test_where_something_has_changed_pods_are_evicted_again_once_the_back_off_has_passed() -> None:

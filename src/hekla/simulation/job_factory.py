@@ -6,9 +6,9 @@ What jobs have in common (requests, minimums, priorities) is worked out once for
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import msgspec
 from msgspec.structs import replace
 
 from hekla.cluster.admission import admitted_group, admitted_pod, made_up_uid
@@ -29,8 +29,7 @@ SCHEDULER = "volcano"
 Look = tuple[tuple[int, ...], int, str, str, NetworkTopology | None, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class JobPart:
+class JobPart(msgspec.Struct, frozen=True):
     """What the pods of one role have in common."""
 
     role: Role
@@ -38,8 +37,7 @@ class JobPart:
     shape: int
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
+class Alike(msgspec.Struct, frozen=True):
     """What jobs that look alike have in common."""
 
     spec: PodGroupSpec
@@ -51,7 +49,7 @@ class Alike:
     needed: int
     submission: Submission
     """The first of them; kept so that identities of its roles stay theirs."""
-    kind: object = field(default_factory=object)
+    kind: object = msgspec.field(default_factory=object)
 
 
 class JobFactory:

@@ -8,7 +8,8 @@ give all of it back.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from hekla.engine.actions.placing import is_plain, partial_fit
 from hekla.engine.framework.orders import OrderedTasks
@@ -18,8 +19,7 @@ from hekla.engine.model.job import Job
 from hekla.engine.model.task import Task, UndonePlacement
 
 
-@dataclass(frozen=True, slots=True)
-class FailedAttempt:
+class FailedAttempt(msgspec.Struct, frozen=True):
     """What the first tasks had got before it was undone, and why the next one found no node."""
 
     nearly: tuple[UndonePlacement, ...]

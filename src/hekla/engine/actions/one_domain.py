@@ -7,10 +7,10 @@ from the closest to the widest and the first that will do is taken, where alloca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
+import msgspec
 import numpy as np
 
 from hekla.engine.actions.pending import ungated_tasks_of
@@ -33,16 +33,14 @@ Begin = Callable[[], PlaceTask]
 """Called for each attempt: what was learned in one that was undone may not hold any more."""
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True):
     """The domain in which a job has all it needs, and those of its sub-jobs."""
 
     domain: Domain
     of_sub_job: Mapping[str, Domain]
 
 
-@dataclass(frozen=True)
-class OneDomain:
+class OneDomain(msgspec.Struct, frozen=True):
     """The search for one job, until it has all it needs once evicted pods are gone.
 
     A job that has all it needs already is given one task more.
@@ -131,7 +129,7 @@ class OneDomain:
                 return
 
 
-class OneDomainNow(OneDomain):
+class OneDomainNow(OneDomain, frozen=True):
     """The same until the job can start at once."""
 
     def goes_on(self) -> bool:

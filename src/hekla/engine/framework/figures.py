@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from hekla.engine.ledger.axis import CPU_COLUMN, MEMORY_COLUMN, Axis
@@ -13,18 +13,17 @@ BOUNDLESS = np.finfo(np.float64).max / 2
 """Limits above this are none."""
 
 
-@dataclass(frozen=True)
-class QueueFigures:
+class QueueFigures(msgspec.Struct, frozen=True):
     """One queue's account: amounts by resource in canonical units, nothing where none is kept."""
 
-    allocated: Mapping[str, float] = field(default_factory=dict)
-    request: Mapping[str, float] = field(default_factory=dict)
-    deserved: Mapping[str, float] = field(default_factory=dict)
-    capacity: Mapping[str, float] = field(default_factory=dict)
+    allocated: Mapping[str, float] = msgspec.field(default_factory=dict)
+    request: Mapping[str, float] = msgspec.field(default_factory=dict)
+    deserved: Mapping[str, float] = msgspec.field(default_factory=dict)
+    capacity: Mapping[str, float] = msgspec.field(default_factory=dict)
     """What it may hold at most by its own words."""
-    real_capacity: Mapping[str, float] = field(default_factory=dict)
+    real_capacity: Mapping[str, float] = msgspec.field(default_factory=dict)
     """What it may hold at most beside what others are guaranteed."""
-    inqueue: Mapping[str, float] = field(default_factory=dict)
+    inqueue: Mapping[str, float] = msgspec.field(default_factory=dict)
     share: float | None = None
     is_overused: bool | None = None
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from hekla.engine.framework.class_keys import ClassKeys, selected_labels
 from hekla.engine.framework.dispatch import Declaration

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from hekla.engine.model.diagnosis import Diagnosis
 from hekla.engine.model.wait_reason import Verdict, WaitReason
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """One thing that was said about a job: who said it (an action or a plugin), and what."""
 
     speaker: str

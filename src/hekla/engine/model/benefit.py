@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
+
+import msgspec
+from msgspec.structs import replace
 
 from hekla.objects import Condition, seconds
 from hekla.objects.scheduling import PodGroupStatus
@@ -33,8 +35,7 @@ class BenefitStage(Enum):
     """The job did not start, or lost the room again."""
 
 
-@dataclass(frozen=True)
-class Benefit:
+class Benefit(msgspec.Struct, frozen=True):
     """`since` is when the stage was reached; `cluster` is what the job depended on when it proved futile."""
 
     stage: BenefitStage

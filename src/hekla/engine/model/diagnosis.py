@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -26,8 +26,7 @@ class Code(IntEnum):
     UNRESOLVABLE = 3
 
 
-@dataclass(frozen=True)
-class Objection:
+class Objection(msgspec.Struct, frozen=True):
     """Why a task can run nowhere, or a job not be scheduled."""
 
     reason: str
@@ -39,8 +38,7 @@ class Objection:
     """Whether that passes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, eq=False):
     """One reason, and the nodes it speaks for.
 
     `reason` is Volcano's wording (it appears in conditions); `plain` is what `hekla explain` says.
@@ -58,8 +56,7 @@ class Refusal:
     """What is said where it speaks for all nodes: `no node has label disk=ssd`."""
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(msgspec.Struct, frozen=True):
     """A refusal boiled down to a count."""
 
     text: str
@@ -67,8 +64,7 @@ class Reason:
     plain: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Why a task found no node: one count per reason.
 
     `nodes` is how many nodes were looked at and refused; `unresolvable` marks those that no

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,8 +30,7 @@ _LONGEST_SUB_JOB_NAME = 128
 _PIPELINED_SET = (*READY_SET, Status.PIPELINED)
 
 
-@dataclass(eq=False, slots=True)
-class SubJob:
+class SubJob(msgspec.Struct, eq=False):
     """Tasks that are placed together; a job without policies has one, which is the whole job."""
 
     uid: str
@@ -55,8 +54,7 @@ class SubJob:
         return max((task.priority for task in self.roster.tasks.values()), default=0)
 
 
-@dataclass(eq=False, slots=True)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """What the PodGroup says on top, its tasks and the session's notes below."""
 
     uid: str
@@ -78,12 +76,12 @@ class Job:
     topology: NetworkTopology | None = None
     domain: str = ""
     """The network domain its placed tasks lie in."""
-    sub_jobs: dict[str, SubJob] = field(default_factory=dict)
-    fit_errors: dict[str, Diagnosis] = field(default_factory=dict)
+    sub_jobs: dict[str, SubJob] = msgspec.field(default_factory=dict)
+    fit_errors: dict[str, Diagnosis] = msgspec.field(default_factory=dict)
     """By UID, why a task found no node; the task's role, and which nodes evictions may help, go by it."""
-    objections: dict[str, Diagnosis] = field(default_factory=dict)
+    objections: dict[str, Diagnosis] = msgspec.field(default_factory=dict)
     """By UID, why a plugin would not have a task on the node that was found for it; said, and no more."""
-    held: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    held: npt.NDArray[np.int64] = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """What its tasks held when the session opened."""
     number: int = 0
     """Its place in the order of arrival."""

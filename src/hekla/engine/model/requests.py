@@ -7,9 +7,10 @@ CSINode says, and none of a driver that is not listed there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from hekla.engine.model.resources import (
     CPU,
@@ -187,8 +188,7 @@ class Find(Protocol):
     def __call__(self, kind: type[M], key: str, /) -> M | None: ...
 
 
-@dataclass(frozen=True)
-class ClaimName:
+class ClaimName(msgspec.Struct, frozen=True):
     """A claim as a pod names it; one for an ephemeral volume is made with the pod."""
 
     namespace: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
@@ -35,8 +34,7 @@ def parse_bool(text: str) -> bool | None:
     return True if text in _TRUE else False if text in _FALSE else None
 
 
-@dataclass(frozen=True, slots=True)
-class UndonePlacement:
+class UndonePlacement(msgspec.Struct, frozen=True):
     """What the last undone operation had decided for a task; kept for messages only."""
 
     status: Status
@@ -108,8 +106,7 @@ _UNPLACED = np.zeros(0, dtype=np.int64)
 NOTHING = RequestShape(_UNPLACED, (0, 0), (), pods=0)
 
 
-@dataclass(eq=False, slots=True)
-class Task:
+class Task(msgspec.Struct, eq=False):
     """Facts of the pod on top, the session's decisions below."""
 
     pod: Pod
@@ -152,9 +149,6 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task({self.key}, {self.status.name})"
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def forget_session(self) -> None:
         """What a session noted down about the task is void."""

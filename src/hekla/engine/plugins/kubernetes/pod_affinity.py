@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic
 
+import msgspec
 import numpy as np
 
 from hekla.engine.framework.session import Session
@@ -35,8 +35,7 @@ PLAIN = {
 }
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """Pods, and the node label whose equal values count as one place."""
 
     topology_key: str
@@ -47,8 +46,7 @@ Leaning = tuple[Term, int]
 """A preferred term and its weight, which is negative where pods shall be apart."""
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """All affinity terms of one pod."""
 
     near: tuple[Term, ...] = ()
@@ -160,8 +158,7 @@ class Addressed(Generic[Thing]):
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class RequiredTerms:
+class RequiredTerms(msgspec.Struct, frozen=True, eq=False):
     """A class's required terms, ready to be compared with what is on the nodes."""
 
     near: tuple[LabelColumn, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
+
+import msgspec
 
 from hekla.engine.ledger.arrays import Counts
 from hekla.engine.ledger.pods import PodLedger
@@ -43,8 +44,7 @@ def are_met(requirements: Requirements, labels: Mapping[str, str]) -> bool:
     return requirements is not None and all(requirement_holds(one, labels) for one in requirements)
 
 
-@dataclass(frozen=True)
-class PodSelection:
+class PodSelection(msgspec.Struct, frozen=True):
     """Pods by labels and namespace; equal selections share one count."""
 
     requirements: Requirements
@@ -77,8 +77,7 @@ class PodSelection:
         )
 
 
-@dataclass(frozen=True)
-class HostPort:
+class HostPort(msgspec.Struct, frozen=True):
     address: str
     protocol: str
     port: int

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from hekla.engine.framework.session import Session
@@ -24,8 +24,7 @@ LACKS_LABEL = "node(s) didn't match pod topology spread constraints (missing req
 MAX_NODE_SCORE = 100
 
 
-@dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(msgspec.Struct, frozen=True, eq=False):
     """One constraint of a class of tasks, ready to be compared with what is on the nodes."""
 
     key: str

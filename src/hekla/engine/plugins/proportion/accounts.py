@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import add, sub
 
+import msgspec
 import numpy as np
 
 from hekla.engine.ledger.arrays import Amounts, Floats
@@ -25,8 +26,7 @@ SMALLEST = 0.1
 """Less than this of anything is nothing: Volcano's tolerance where amounts were scaled."""
 
 
-@dataclass(frozen=True, eq=False)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True, eq=False):
     """What a queue's own words and those of the others leave it, each (R,)."""
 
     guarantee: Amounts
