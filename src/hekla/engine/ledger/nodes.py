@@ -278,5 +278,9 @@ class NodeLedger:
 
 def covers(available: Counts, task: Task) -> Mask:
     """Where every resource that the task mentions is there in full.   available: (R, rows) -> (rows,)"""
-    fits: Mask = np.logical_and.reduce(available >= task.shape.needed)
+    first, *others = task.asked
+    amounts = task.shape.amounts
+    fits: Mask = available[first] >= amounts[first]
+    for column in others:
+        fits &= available[column] >= amounts[column]
     return fits

@@ -49,9 +49,6 @@ def wanted_of(vector: npt.NDArray[np.int64], pods: int) -> list[tuple[int, int]]
     ]
 
 
-LESS_THAN_ANY = np.iinfo(np.int64).min
-
-
 class RequestShape:
     """What a task adds to a node's row in each of the two ledgers; tasks that ask for the same share it."""
 
@@ -61,7 +58,6 @@ class RequestShape:
         "amounts",
         "asked",
         "axis",
-        "needed",
         "nonzero",
         "nonzero_column",
         "on_node",
@@ -97,9 +93,6 @@ class RequestShape:
         """What a queue must have to give."""
         self.asked = asked
         """The resources of which a node must have enough."""
-        self.needed = np.full((len(vector), 1), LESS_THAN_ANY)
-        """How much of each resource a node must have at least; (R, 1)"""
-        self.needed[list(asked), 0] = vector[list(asked)]
 
 
 _UNPLACED = np.zeros(0, dtype=np.int64)
