@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from hekla.engine.state.live import LiveState
 from hekla.errors import InputError
-from hekla.objects import ObjectMeta, Pod, PodGroup, PriorityClass, Queue
+from hekla.objects import Manifest, ObjectMeta, Pod, PodGroup, PriorityClass, Queue
 from hekla.objects.pod import PodStatus
 from hekla.objects.scheduling import PodGroupSpec, QueueSpec
 from hekla.simulation.run import Ending, State
@@ -372,3 +374,18 @@ def test_a_limit_that_is_never_reached_changes_nothing_for_a_job_that_cannot_sta
     assert run.is_complete
     assert run.end < 100
     assert any("still waiting at the end" in note for note in run.notes)
+
+
+def test_a_run_that_is_interrupted_while_pods_are_bound_knows_when_they_began(monkeypatch):
+    note_all = LiveState.note_all
+
+    def interrupted(state: LiveState, manifests: Iterable[Manifest]) -> None:
+        noted = list(manifests)
+        if any(isinstance(manifest, Pod) and manifest.spec.node_name for manifest in noted):
+            raise KeyboardInterrupt
+        note_all(state, noted)
+
+    monkeypatch.setattr(LiveState, "note_all", interrupted)
+    run = play([job("late", 50, 100, pods=2)])
+    assert not run.is_complete
+    assert run.pod_runs.began.tolist() == [50, 50]

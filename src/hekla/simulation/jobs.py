@@ -54,6 +54,7 @@ class SimPod(Struct, eq=False):
     doing: Doing = Doing.WAITING
     node: str = ""
     began: float = 0.0
+    """When its latest pod run did; 0 where that runs from the start."""
     saved: float = 0.0
     """Seconds of work that nothing can undo."""
     worked: float = 0.0

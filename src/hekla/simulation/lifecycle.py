@@ -182,7 +182,7 @@ class PodLifecycle:
         assert pod.doing is WAITING, f"{pod.key} is {pod.doing.value}, not waiting"
         spec = replace(pod.spec, node_name=node)
         pod.manifest = Pod(metadata=pod.manifest.metadata, spec=spec, status=self._running)
-        pod.doing, pod.node = RUNNING, node
+        pod.doing, pod.node, pod.began = RUNNING, node, self._agenda.now
         return pod
 
     def evict(self, decisions: Iterable[Evict]) -> None:
@@ -254,15 +254,13 @@ class PodLifecycle:
 
     def _begin(self, job: SimJob, pods: Sequence[SimPod]) -> None:
         """Pods of one job work from now on, until they are done or something happens to them."""
-        now = self._agenda.now
         for pod in pods:
-            pod.began = now
             self.pods_on[pod.node][pod] = None
         job.running += len(pods)
         self._heed(job)
         if not job.has_started and job.running + job.done >= job.needed:
             job.has_started = True
-            self._log.start(job.row, now)
+            self._log.start(job.row, self._agenda.now)
         for (fails, span), alike in groupby(pods, self._end_of):
             if span < math.inf:
                 act = self._fail if fails else self._finish
@@ -452,8 +450,8 @@ class PodLifecycle:
 
     def _leave(self, pods: Sequence[SimPod], ending: Ending, kept: Iterable[float]) -> None:
         """Pods of one job give up their nodes."""
-        rows = self._enter_pod_runs(pods, ending, kept)
         self._agenda.drop(pods)
+        rows = self._enter_pod_runs(pods, ending, kept)
         for pod, row in zip(pods, rows, strict=True):
             del self.pods_on[pod.node][pod]
             pod.last_run, pod.node, pod.beneficiary = row, "", ""
