@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from hekla.simulation.event_log import RunLog
 from hekla.simulation.run import NOTHING, Ending, Samples
@@ -31,3 +32,19 @@ def test_a_row_of_the_log_reads_as_it_was_entered():
     columns = ("job", "pod", "shape", "node", "began", "ended", "ending", "kept", "beneficiary")
     read = [tuple(getattr(runs, name)[row].item() for name in columns) for row in range(2)]
     assert read == [(0, 1, 2, 3, 0.5, 1.5, Ending.STOPPED, 0.125, NOTHING), rows[1]]
+
+
+class Interrupted:
+    """A number during which Ctrl-C is pressed."""
+
+    def __float__(self) -> float:
+        raise KeyboardInterrupt
+
+
+def test_rows_can_be_entered_while_an_interrupted_entry_is_told_of():
+    log = RunLog()
+    row = (0, 1, 2, 3, 0.5, 1.5, Ending.DONE, 1.0, NOTHING)
+    log.enter_pod_runs([row])
+    with pytest.raises(KeyboardInterrupt) as told:
+        log.undo_pod_run(0, Interrupted())
+    assert list(log.enter_pod_runs([row])) == [1], told

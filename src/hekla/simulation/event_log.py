@@ -180,8 +180,7 @@ class RunLog:
 
     def undo_pod_run(self, row: int, kept: float) -> None:
         """What was done in it has to be done again, all but so many seconds."""
-        run = np.frombuffer(self._pod_runs, POD_RUN)[row : row + 1]
-        run["ending"], run["kept"] = Ending.STOPPED, kept
+        np.frombuffer(self._pod_runs, POD_RUN)[["ending", "kept"]][row] = Ending.STOPPED, kept
 
     def node_up(self, name: str, room: Request, now: float) -> None:
         number = self.nodes[name]
