@@ -92,7 +92,7 @@ class SimulatedCluster:
         self._last_cycle = -math.inf
         self._nap = nap
         self._last_event = 0.0
-        self._hands: dict[type[Decision], Callable[[Iterable[Any]], None]] = {
+        self._executor_of_kind: dict[type[Decision], Callable[[Iterable[Any]], None]] = {
             Bind: self._lifecycle.bind,
             Evict: self._lifecycle.evict,
             Nominate: self._lifecycle.nominate,
@@ -141,7 +141,7 @@ class SimulatedCluster:
         """Carry out what a cycle decided. What it tells people about pods is not kept: nothing reads it."""
         self._lifecycle.begin_decisions()
         for kind, alike in groupby(decisions, type):
-            carry_out = self._hands.get(kind)
+            carry_out = self._executor_of_kind.get(kind)
             if carry_out is not None:
                 carry_out(alike)
         self._lifecycle.end_of_decisions()
