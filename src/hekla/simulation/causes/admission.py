@@ -44,7 +44,7 @@ class Admission:
         self._account_keepers: set[str] = set()
         """The plugins that say how much each queue may hold."""
         self._voters: list[Voter] = []
-        """None where plugins have to be asked about single jobs."""
+        """Empty where plugins have to be asked about single jobs."""
         self._total: Amounts = np.zeros(0, dtype=np.int64)
         self._never: Indices | None = None
         """The rows that ask for more than there is; None where that is not known."""
