@@ -12,9 +12,9 @@ from hekla.simulation.measures import summarize
 from hekla.simulation.measures.causes import RunCauses
 from hekla.simulation.run import Cause, Run
 from hekla.simulation.simulate import Simulation, simulate
-from hekla.simulation.workloads import NodeDrains, Restart, Workload, read_workload
+from hekla.simulation.workloads import NodeDrains, Restart, Submission, Workload, read_workload
 from hekla.testing.network import hypernode
-from simulation.plays import PLAIN, conf_of, job, node, play
+from simulation.plays import PLAIN, conf_of, job, node, play, role
 from simulation.test_left_out_cycle_laws import CAPACITY
 
 QUEUES = [Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(weight=1)) for name in ("a", "b")]
@@ -67,6 +67,22 @@ def test_a_queue_that_has_had_its_share_waits_for_it() -> None:
     ]
     run = play(jobs, objects=QUEUES, conf=conf)
     assert causes(run)["a2"] == {"queue share": 9}
+
+
+def test_a_gang_of_unlike_pods_that_its_queue_may_take_waits_for_room_whatever_was_tried() -> None:
+    """Ten of twelve cores are for `a`, which holds three: `late` may have all seven; `b` has six."""
+    conf = """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: gang}, {name: sla, arguments: {sla-waiting-time: 20s}}]
+- plugins: [{name: predicates}, {name: proportion, enableJobEnqueued: false}]
+"""
+    queues = [
+        Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(weight=w)) for name, w in (("a", 9), ("b", 1))
+    ]
+    late = Submission("late", 10, 5, (role(1, 1, "main"), role(3, 2, "worker")), queue="a")
+    jobs = [job("first", 0, 100, pods=3, queue="a"), job("other", 0, 100, pods=6, queue="b"), late]
+    assert causes(play(jobs, [node("n1", 12)], objects=queues, conf=conf)) == {"late": {"no room": 90}}
 
 
 def test_too_little_is_free() -> None:

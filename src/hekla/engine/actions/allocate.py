@@ -153,10 +153,7 @@ class WaitingJobs(FairOrder):
         """Whether to try the job: of those that wait for room alone only where there may be enough."""
         session, backlog = self._session, self._session.attention.to_place
         if job.uid not in backlog:
-            # As long as every job finds room, asking first would be for nothing.
-            if not session.is_quiet or not (len(backlog) or self.failed.is_any):
-                return True
-            is_like_them = session.attention.rules.for_room and waits_for_room_alone(job)
+            is_like_them = session.is_quiet and session.attention.rules.for_room and waits_for_room_alone(job)
             return not is_like_them or backlog.has_room_for(placement_kind(job), session.nodes)
         row = backlog.row_of(job.uid)
         found = backlog.has_room(row, session.nodes) and (not session.is_quiet or self._queue_may_take(job))

@@ -34,11 +34,6 @@ class FailedAttempts:
         self._version = -1
         self._known: dict[Hashable, FailedAttempt] = {}
 
-    @property
-    def is_any(self) -> bool:
-        """Whether an attempt has failed in this cycle."""
-        return self._version >= 0
-
     def _kind_of(self, job: Job, tasks: Sequence[Task]) -> Hashable | None:
         """Class, count and queue: equal for gangs that fare alike; None where that cannot be told."""
         session, roster = self._session, job.roster
