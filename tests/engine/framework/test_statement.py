@@ -181,6 +181,30 @@ def test_plugins_hear_of_placements_and_releases_with_the_new_status() -> None:
     ]
 
 
+class Trying(Plugin):
+    """Tries a placement and an eviction as it opens, and undoes both."""
+
+    name = "trying"
+
+    def on_open(self) -> None:
+        waiting, running = self.session.tasks
+        with self.session.statement() as statement:
+            statement.allocate(waiting, 0)
+            statement.evict(running, "because")
+
+
+def test_what_a_plugin_tries_as_it_opens_is_no_news_and_all_that_follows_is() -> None:
+    session = session_of(
+        node("n1", cpu=4), job("a", tasks=1, cpu=1), job("r", tasks=1, cpu=1, running={"n1": 1}),
+        tiers=("trying, picky",), plugins=[Trying, Picky],
+    )  # fmt: skip
+    picky = session.plugins[1]
+    assert picky.heard == []
+    with session.statement() as statement:
+        statement.allocate(session.tasks[0], 0)
+    assert picky.heard == [("allocate", "a-0", "ALLOCATED"), ("release", "a-0", "ALLOCATED")]
+
+
 def test_a_pod_without_a_job_may_be_evicted_and_spared_again() -> None:
     session = session_of(
         node("n1"),

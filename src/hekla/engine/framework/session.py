@@ -111,6 +111,11 @@ class Session:
         snapshot.complaints += [*self.domains.complaints, *self.domains.warnings, *unsettled]
         self.own_shard = self._own_shard()
         self.registrations, self.dispatch = NO_PLUGINS, NO_ANSWERS
+        self._listeners: list[Plugin] = []
+        self._on_allocate_all: list[Callable[[Sequence[Task]], None]] = []
+        self._on_release: list[Callable[[Task], None]] = []
+        self.no_plugin_objects = True
+        """Whether every plugin accepts whatever is placed: those that hear of many tasks at once do."""
         self.scoring = Scoring(self)
         self._job_keys: dict[str, tuple[int, tuple[Any, ...]]] = {}
 
@@ -156,7 +161,6 @@ class Session:
         self, plugins: Sequence[Plugin], registrations: Registrations, actions: Sequence[Action] = ()
     ) -> None:
         """The plugins, one for each registration; each may now open. The actions are those to come."""
-        self.registrations = registrations
         self.opening = dict.fromkeys(registrations.names, 0.0)
         self.closing = dict.fromkeys(registrations.names, 0.0)
         began = stopwatch()
@@ -166,9 +170,19 @@ class Session:
                 plugin.on_open()
                 ended = stopwatch()
                 self.opening[plugin.name], began = ended - began, ended
-        self.dispatch = Dispatch(registrations, plugins)
+        self.registrations, self.dispatch = registrations, Dispatch(registrations, plugins)
+        self._listen()
         self.pods.is_kept = registrations.keeps_pods
         self.attention.follow_rules(self._waiting_rules(actions))
+
+    def _listen(self) -> None:
+        """From now on plugins hear of what is placed and released: not before all of them are open."""
+        plugins, told = self.plugins, self.registrations
+        self._listeners = [plugins[at] for at in told.told_of_one]
+        at_once = [plugins[at] for at in told.told_of_many]
+        self._on_allocate_all = [one.on_allocate_all for one in at_once if not one.may_object]
+        self._on_release = [plugins[at].on_release for at in told.told_of_releases]
+        self.no_plugin_objects = len(self._on_allocate_all) == len(self._listeners)
 
     def answers_to(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What the plugins have to say, one after another, whatever their tier."""
@@ -180,23 +194,6 @@ class Session:
 
     def has_answer(self, point: AnyPoint) -> bool:
         return bool(self.dispatch.who.declared(point))
-
-    @lazy
-    def _listeners(self) -> list[Plugin]:
-        return [self.plugins[at] for at in self.registrations.told_of_one]
-
-    @lazy
-    def _on_allocate(self) -> list[Callable[[Task], str | None]]:
-        return [one.on_allocate for one in self._listeners]
-
-    @lazy
-    def _on_allocate_all(self) -> list[Callable[[Sequence[Task]], None]]:
-        at_once = [self.plugins[at] for at in self.registrations.told_of_many]
-        return [one.on_allocate_all for one in at_once if not one.may_object]
-
-    @lazy
-    def _on_release(self) -> list[Callable[[Task], None]]:
-        return [self.plugins[at].on_release for at in self.registrations.told_of_releases]
 
     @lazy
     def queue_keys(self) -> list[Callable[[QueueInfo], Any]] | None:
@@ -459,7 +456,7 @@ class Session:
         """Place a task and tell the plugins; False, and nothing changed, where one of them objects."""
         self.jobs[task.job].move(task, status)
         self.nodes.place(task, row)
-        said = [listen(task) for listen in self._on_allocate]
+        said = [one.on_allocate(task) for one in self._listeners]
         if said.count(None) == len(said):
             objections = self.jobs[task.job].objections
             if objections:
@@ -479,11 +476,6 @@ class Session:
         # What it nearly got before is no longer the latest that is known of it.
         task.last = None
         self.trace.refused(task.job, task.name, diagnosis)
-
-    @lazy
-    def no_plugin_objects(self) -> bool:
-        """Whether every plugin accepts whatever is placed: those that hear of many tasks at once do."""
-        return len(self._on_allocate_all) == len(self.registrations.told_of_one)
 
     def put_all(self, tasks: Sequence[Task], rows: Sequence[int], status: Status) -> int:
         """Place tasks of one job that look alike; how many, up to the first that a plugin objects to."""
@@ -517,8 +509,8 @@ class Session:
     def cancel_release(self, task: Task, before: Status) -> None:
         self._set_status(task, before)
         self.nodes.keep(task)
-        for listen in self._on_allocate:
-            listen(task)
+        for one in self._listeners:
+            one.on_allocate(task)
 
     def _set_status(self, task: Task, status: Status) -> None:
         job = self.jobs.get(task.job)
