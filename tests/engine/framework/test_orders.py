@@ -50,6 +50,15 @@ def test_tasks(written: list[str], ordered: list[str]) -> None:
     assert named(tasks_in_order(session, session.tasks)) == ordered
 
 
+def test_tasks_that_nothing_tells_apart_stay_in_the_order_in_which_they_are_given() -> None:
+    """In files pods have no UIDs of their own: `a-b/c` and `a/b-c` come to the same one."""
+    session = pods_of_a("a-w-1", "a-v-1")
+    first, second = session.tasks
+    second.uid, second.created = first.uid, first.created
+    for given in ([first, second], [second, first]):
+        assert named(tasks_in_order(session, given)) == named(given)
+
+
 def test_names_with_and_without_a_number_are_compared_by_creation_time() -> None:
     session = pods_of_a("a-w-9", "plain", "a-w-1")
     nine, plain, one = session.tasks

@@ -150,9 +150,8 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> OrderedTasks:
 
 def _in_fixed_order(session: Session, tasks: Sequence[Task]) -> deque[Task]:
     said = [[answer(task) for task in tasks] for answer in session.answers_to(points.TASK_ORDER)]
-    # No two have the same UID, so tasks themselves are never compared.
-    own = [(task.index or 0, task.created, task.uid, task) for task in tasks]
-    return deque([last[-1] for *_, last in sorted(zip(*said, own, strict=True))])
+    own = [(task.index or 0, task.created, task.uid, place) for place, task in enumerate(tasks)]
+    return deque([tasks[place] for *_, (*_, place) in sorted(zip(*said, own, strict=True))])
 
 
 def least_important_first(
