@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
@@ -80,7 +81,7 @@ class Registrations:
         self.declared: dict[AnyPoint, list[list[Declaration]]] = {}
         """By point and tier; tiers without an answer are not there."""
         self._answerers: dict[Silent, Answerers] = {}
-        numbers = iter(range(len(self.all)))
+        numbers = count()
         for tier in tiers:
             for point, found in _declared_in(tier, numbers).items():
                 self.declared.setdefault(point, []).append(found)
@@ -95,7 +96,8 @@ class Registrations:
 
 def _declared_in(tier: Sequence[Registration], numbers: Iterator[int]) -> dict[AnyPoint, list[Declaration]]:
     found: dict[AnyPoint, list[Declaration]] = {}
-    for one, number in zip(tier, numbers, strict=False):
+    for one in tier:
+        number = next(numbers)
         for method, point, scope, concerns in points.declared(one.plugin):
             if points.switches_on(point, one.is_enabled):
                 assert scope in points.scopes_of(point), f"{one.plugin.name}.{method}: no such scope"
