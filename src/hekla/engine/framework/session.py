@@ -179,8 +179,9 @@ class Session:
         """From now on plugins hear of what is placed and released: not before all of them are open."""
         plugins, told = self.plugins, self.registrations
         self._listeners = [plugins[at] for at in told.told_of_one]
-        at_once = [plugins[at] for at in told.told_of_many]
-        self._on_allocate_all = [one.on_allocate_all for one in at_once if not one.may_object]
+        self._on_allocate_all = [
+            plugins[at].on_allocate_all for at in told.told_of_many if not plugins[at].may_object
+        ]
         self._on_release = [plugins[at].on_release for at in told.told_of_releases]
         self.no_plugin_objects = len(self._on_allocate_all) == len(self._listeners)
 
