@@ -30,6 +30,7 @@ ALL_ROWS = slice(None)
 
 
 Numbers = TypeVar("Numbers", Amounts, Floats, Mask)
+Ordered = TypeVar("Ordered", Indices, Floats)
 
 
 def picked(numbers: Numbers, rows: Rows) -> Numbers:
@@ -47,7 +48,7 @@ def any_of(masks: Sequence[Mask]) -> Mask:
     return np.asarray(np.logical_or.reduce(masks), dtype=np.bool_)
 
 
-def distinct(numbers: Indices) -> Indices:
+def distinct(numbers: Ordered) -> Ordered:
     """Each number once, in order. (`np.unique` first of all imports masked arrays, for ten milliseconds.)"""
     ordered = np.sort(numbers)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from hekla.engine.ledger.arrays import distinct
 from hekla.simulation.measures.spans import (
     Rows,
     Series,
@@ -210,10 +211,10 @@ class RunCauses:
             run.nodes.service_began,
             until_end(run, run.nodes.service_ended),
         )
-        every = np.unique(np.clip(np.concatenate(moments), edges[0], edges[-1]))
+        every = distinct(np.clip(np.concatenate(moments), edges[0], edges[-1]))
         if len(every) <= max(MOST_PARTS, 2):
             return every if len(every) > 1 else edges
-        return np.unique(np.concatenate((edges, np.linspace(edges[0], edges[-1], MOST_PARTS))))
+        return distinct(np.concatenate((edges, np.linspace(edges[0], edges[-1], MOST_PARTS))))
 
 
 def shared_out(free: Floats, asked: Floats) -> Floats:
@@ -257,8 +258,8 @@ def place_of(
 
     groups, times: in order of group and time. With `left` the moment itself does not count.
     """
-    distinct, rank = np.unique(np.concatenate((times, moments)), return_inverse=True)
-    steps = len(distinct) + 1
+    known, rank = np.unique(np.concatenate((times, moments)), return_inverse=True)
+    steps = len(known) + 1
     keys = (groups.astype(np.int64) + 1) * steps + rank[: len(times)]
     wanted = (group.astype(np.int64) + 1) * steps + rank[len(times) :]
     place = np.searchsorted(keys, wanted, side) - 1

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from hekla.engine.ledger.arrays import distinct
 from hekla.simulation.measures.spans import Mask, Rows, edges_of, ratio, taken_in, totals, until_end
 from hekla.simulation.run import Amounts, Floats, Run
 
@@ -108,7 +109,7 @@ def fragments(run: Run, moments: Floats, *, comparisons: int = COMPARISONS) -> t
 
 def _spread(count: int, chosen: int) -> npt.NDArray[np.int64]:
     """So many of the first whole numbers, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, chosen).round().astype(np.int64))
+    return distinct(np.linspace(0, count - 1, chosen).round().astype(np.int64))
 
 
 def pod_mix(run: Run) -> tuple[Amounts, Floats]:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from hekla.engine.ledger.arrays import distinct
 from hekla.simulation.measures.spans import Mask, Rows, ratio, taken_in, totals
 from hekla.simulation.measures.words import number
 from hekla.simulation.run import Floats, Run, State
@@ -127,7 +128,7 @@ def _curve(run: Run, queue: str, among: Mask, points: int) -> Curve:
     seconds = np.sort(waited[~np.isnan(waited)])
     count = len(seconds)
     # Ranks evenly spread: steep parts of the curve get as many points as they have jobs.
-    ranks = np.unique(np.linspace(0, count - 1, min(points, count)).round().astype(np.int64))
+    ranks = distinct(np.linspace(0, count - 1, min(points, count)).round().astype(np.int64))
     return Curve(queue, seconds[ranks], (ranks + 1) / max(count, 1), count, len(waited) - count)
 
 
