@@ -148,10 +148,9 @@ def tasks_in_order(session: Session, tasks: Iterable[Task]) -> OrderedTasks:
     return deque(heap.pop() for _ in range(len(heap)))
 
 
-def _in_fixed_order(session: Session, tasks: Sequence[Task]) -> deque[Task]:
-    said = [[answer(task) for task in tasks] for answer in session.answers_to(points.TASK_ORDER)]
-    own = [(task.index or 0, task.created, task.uid, place) for place, task in enumerate(tasks)]
-    return deque([tasks[place] for *_, (*_, place) in sorted(zip(*said, own, strict=True))])
+def _in_fixed_order(session: Session, tasks: Iterable[Task]) -> deque[Task]:
+    order_of = session.dispatch[points.TASK_ORDER]
+    return deque(sorted(tasks, key=lambda t: (order_of(t), t.index or 0, t.created, t.uid)))
 
 
 def least_important_first(
