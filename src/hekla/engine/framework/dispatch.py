@@ -252,7 +252,7 @@ class Dispatch(dict[AnyPoint, Callable[..., Any]]):
         if alone is None:
             combined = point.combine(self.answers_by_tier(point))
         else:
-            combined = getattr(self._plugins[alone.number], alone.method)
+            (combined,) = self.bound((alone,))
         self[point] = combined
         return combined
 
@@ -285,12 +285,10 @@ class Dispatch(dict[AnyPoint, Callable[..., Any]]):
 
     def answers(self, point: Point[Q, A, Any]) -> list[Callable[Q, A]]:
         """What plugins have to say, one after another, whatever their tier."""
-        plugins = self._plugins
-        return [getattr(plugins[one.number], one.method) for one in self.who.by_point.get(point, ())]
+        return self.bound(self.who.by_point.get(point, ()))
 
     def answers_by_tier(self, point: Point[Q, A, Any]) -> list[list[Callable[Q, A]]]:
-        plugins, tiers = self._plugins, self.who.tiers.get(point, ())
-        return [[getattr(plugins[one.number], one.method) for one in tier] for tier in tiers]
+        return [self.bound(tier) for tier in self.who.tiers.get(point, ())]
 
     def telling_apart(self) -> list[Callable[[Task], Hashable]]:
         """How plugins whose answers are kept by class tell tasks apart, beyond pod spec and namespace."""
